@@ -1,0 +1,1 @@
+//! Scripted HTTP model server, bare client, and the rows of quality.md. Not published.

@@ -1,0 +1,3 @@
+//! The `mainstem` binary.
+
+fn main() {}

@@ -1,0 +1,105 @@
+//! Time and ids come from outside, so that a test decides both.
+
+use std::{
+    fmt,
+    str::FromStr,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+/// A point in time, in whole microseconds UTC; RFC 3339 on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+/// Tells the time.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now. Need not be monotonic.
+    fn now(&self) -> Timestamp;
+}
+
+/// Makes ids that nobody else makes.
+pub trait Ids: Send + Sync + 'static {
+    /// A new id that begins with `prefix` and a hyphen.
+    fn next(&self, prefix: &str) -> String;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+/// Random ids: UUID version 7, which sort by time (RFC 9562).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RandomIds;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(since.as_micros() as u64)
+    }
+}
+
+impl Ids for RandomIds {
+    fn next(&self, prefix: &str) -> String {
+        format!("{prefix}-{}", uuid::Uuid::now_v7())
+    }
+}
+
+impl Timestamp {
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Whole milliseconds from `earlier` to this; 0 if the clock went back.
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0) / 1000
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The year 9999 is as far as RFC 3339 goes.
+        let micros = self.0.min(253_402_300_799_999_999);
+        humantime::format_rfc3339_micros(UNIX_EPOCH + Duration::from_micros(micros)).fmt(f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = humantime::TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = humantime::parse_rfc3339(text)?;
+        Ok(Self(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(|error| D::Error::custom(format_args!("not an RFC 3339 time {text:?}: {error}")))
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time", "description": "UTC, with microseconds" })
+    }
+}

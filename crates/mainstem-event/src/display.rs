@@ -1,0 +1,127 @@
+//! One line for people: `  12 reviewer  TOOL_CALL_START search (call-1)`.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::{AgentEvent, EventKind};
+
+/// Longest text shown in a line; what is longer is cut with `…`.
+const WIDTH: usize = 80;
+
+impl fmt::Display for AgentEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>4} {} {}", self.seq, self.agent_label(), self.kind)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.fmt_life(f)?;
+        self.fmt_tools(f)?;
+        self.fmt_rest(f)
+    }
+}
+
+impl EventKind {
+    fn fmt_life(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AgentStart { name, input, .. } => {
+                let text = input.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n");
+                write!(f, " {name} {}", Quoted(&text))
+            }
+            Self::AgentResult { result } => write!(f, " {}", Quoted(&result.text())),
+            Self::AgentEnd { outcome, error, usage, .. } => {
+                let (own, all) = (usage.own.total_tokens(), usage.inclusive.total_tokens());
+                write!(f, " {} {own}/{all} tok", outcome.as_str())?;
+                error.as_ref().map_or(Ok(()), |error| write!(f, " ({error})"))
+            }
+            Self::ModelCallStart { model_name, iteration } => write!(f, " {model_name} #{iteration}"),
+            Self::ModelCallEnd { stop_reason, .. } => write!(f, " {stop_reason}"),
+            Self::ModelRetry { attempt, wait_ms, error } => {
+                write!(f, " #{attempt} in {wait_ms} ms ({error})")
+            }
+            Self::ModelFallback { from, to, reason } => write!(f, " {from} → {to} ({reason})"),
+            Self::TextBlockDelta { delta, .. }
+            | Self::ThinkingBlockDelta { delta, .. }
+            | Self::DataBlockDelta { delta, .. } => write!(f, " {}", Quoted(delta)),
+            Self::DataBlockStart { media_type, .. } => write!(f, " {media_type}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn fmt_tools(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToolCallStart { tool_call_id, tool_call_name }
+            | Self::ToolCallEnd { tool_call_id, tool_call_name, .. } => {
+                write!(f, " {tool_call_name} ({tool_call_id})")
+            }
+            Self::ToolCallDelta { tool_call_id, delta }
+            | Self::ToolResultTextDelta { tool_call_id, delta } => {
+                write!(f, " {} ({tool_call_id})", Quoted(delta))
+            }
+            Self::ToolResultStart { tool_call_id, tool_call_name, input } => {
+                write!(f, " {tool_call_name} {} ({tool_call_id})", Json(input))
+            }
+            Self::ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
+                write!(f, " {tool_call_name} {} ({tool_call_id})", state.as_str())
+            }
+            Self::RequireUserConfirm { tool_calls: calls, .. }
+            | Self::RequireExternalExecution { tool_calls: calls }
+            | Self::AllToolsDenied { denied_tool_calls: calls } => {
+                write!(f, " {}", calls.iter().map(|call| &*call.name).collect::<Vec<_>>().join(", "))
+            }
+            Self::UserConfirmResult { confirm_results: results, .. } => {
+                let said = |yes| if yes { "yes" } else { "no" };
+                let all: Vec<_> =
+                    results.iter().map(|r| format!("{} {}", r.tool_call.name, said(r.confirmed))).collect();
+                write!(f, " {}", all.join(", "))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fmt_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RequestStop { reason, .. } | Self::StreamFallback { reason } => write!(f, " {reason}"),
+            Self::HintBlock { hint_source, hint, .. } => write!(f, " {hint_source} {}", Quoted(hint)),
+            Self::ExceedMaxIters { max_iters, .. } => write!(f, " {max_iters}"),
+            Self::TaskUpdated { task_id, from, to, .. } => write!(f, " {task_id} {from:?} → {to:?}"),
+            Self::MessageSent { agent_key, message, .. } => {
+                write!(f, " {agent_key} {}", Quoted(&message.text()))
+            }
+            Self::StateCheckpoint { agent_key, messages } => {
+                write!(f, " {agent_key} {} messages", messages.len())
+            }
+            Self::Gap { from_seq, to_seq, missed, .. } => write!(f, " {missed} missed ({from_seq}–{to_seq})"),
+            Self::Custom { name, value } => write!(f, " {name} {}", Json(value)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text as a Rust string literal, cut to [`WIDTH`].
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(WIDTH) {
+            Some((end, _)) => write!(f, "{:?}…", &self.0[..end]),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// Compact JSON, cut to [`WIDTH`].
+struct Json<'a>(&'a Value);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        match text.char_indices().nth(WIDTH) {
+            Some((end, _)) => write!(f, "{}…", &text[..end]),
+            None => f.write_str(&text),
+        }
+    }
+}

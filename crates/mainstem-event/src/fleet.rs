@@ -1,0 +1,97 @@
+//! Who is doing what: the one reducer behind the live tree, snapshots over HTTP, replay and tests.
+
+mod agent;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use mainstem_message::{AgentKey, ConfirmId, ReplyId, SessionId, TaskId, ToolCall, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::agent::{AgentState, Phase, ToolActivity};
+use crate::{AgentEvent, EventKind, TaskStatus, Timestamp};
+
+/// The state of a session's fleet after some number of events; a pure fold.
+///
+/// ```
+/// use mainstem_event::FleetState;
+///
+/// let fleet = FleetState::default();
+/// assert_eq!((fleet.seq, fleet.agents.len()), (0, 0));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FleetState {
+    /// The last event that went in.
+    pub seq: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The root session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Every agent, in the order in which they first started; an instance that is sent a further message keeps its place.
+    pub agents: Vec<AgentState>,
+    /// Background tasks.
+    pub tasks: BTreeMap<TaskId, TaskStatus>,
+    /// Questions that no one has answered yet.
+    pub confirmations: BTreeMap<ConfirmId, Vec<ToolCall>>,
+    /// Tokens of all model calls.
+    pub usage: Usage,
+    /// Events that were missed, so that the rest may be incomplete.
+    pub missed: u64,
+}
+
+impl FleetState {
+    /// Takes in the next event. An event that went in already is passed over, so replaying an overlap changes nothing.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        if event.seq <= self.seq {
+            return;
+        }
+        (self.seq, self.at) = (event.seq, event.at);
+        self.session_id.get_or_insert_with(|| event.session_id().clone());
+        match &event.kind {
+            EventKind::Gap { missed, .. } => self.missed += missed,
+            EventKind::TaskUpdated { task_id, to, .. } => _ = self.tasks.insert(task_id.clone(), *to),
+            EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
+                self.confirmations.insert(confirm_id.clone(), tool_calls.clone());
+            }
+            EventKind::UserConfirmResult { confirm_id, .. } => _ = self.confirmations.remove(confirm_id),
+            EventKind::ModelCallEnd { usage: Some(usage), .. } => self.usage += *usage,
+            _ => {}
+        }
+        if let Some(reply_id) = event.reply_id() {
+            self.agent_of(event, reply_id).apply(event);
+        }
+    }
+
+    /// The place of the event's agent: found from the end, for the busy ones are young.
+    fn agent_of(&mut self, event: &AgentEvent, reply_id: &ReplyId) -> &mut AgentState {
+        let key = event.agent_key();
+        let is_it = |agent: &AgentState| agent.reply_id == *reply_id || agent.key() == key;
+        let index = self.agents.iter().rposition(is_it).unwrap_or_else(|| {
+            let source = event.origin.source.clone();
+            self.agents.push(AgentState::new(source.map(Arc::unwrap_or_clone), reply_id.clone(), event.at));
+            self.agents.len() - 1
+        });
+        &mut self.agents[index]
+    }
+
+    /// The agent whose stream this is.
+    pub fn root(&self) -> Option<&AgentState> {
+        self.agents.iter().find(|agent| agent.source.is_none())
+    }
+
+    /// One instance.
+    pub fn agent(&self, key: &AgentKey) -> Option<&AgentState> {
+        self.agents.iter().find(|agent| agent.key() == Some(key))
+    }
+
+    /// The agents that have not ended.
+    pub fn running(&self) -> impl Iterator<Item = &AgentState> {
+        self.agents.iter().filter(|agent| agent.outcome.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests;

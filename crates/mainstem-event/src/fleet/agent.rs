@@ -1,0 +1,166 @@
+//! One agent of a fleet.
+
+use mainstem_message::{AgentKey, Failure, ReplyId, ToolCallId, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentEvent, EventKind, EventSource, Outcome, Timestamp};
+
+/// Longest text kept of what an agent says, in characters: enough for one line of a live view.
+const LAST_LINE: usize = 240;
+
+/// What one agent is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentState {
+    /// Who it is; absent for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<EventSource>,
+    /// Its name.
+    pub name: String,
+    /// Its present or last invocation.
+    pub reply_id: ReplyId,
+    /// What it is at.
+    pub phase: Phase,
+    /// How its last invocation ended; absent while it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// Tools at work, in the order of their start.
+    pub tools: Vec<ToolActivity>,
+    /// The end of what it said last.
+    pub last_line: String,
+    /// Tokens of its own model calls.
+    pub usage: Usage,
+    /// Model calls so far.
+    pub iterations: u32,
+    /// When its first invocation started.
+    pub started_at: Timestamp,
+    /// When its last invocation ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// What an agent is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Phase {
+    /// Between two things.
+    Starting,
+    /// Waits for its model's first word.
+    Waiting,
+    /// The model thinks.
+    Thinking,
+    /// The model speaks.
+    Speaking,
+    /// Tools work.
+    Acting,
+    /// A person is asked.
+    Asking,
+    /// It has ended.
+    Ended,
+}
+
+/// A tool at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolActivity {
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub input: serde_json::Value,
+    /// Since when.
+    pub started_at: Timestamp,
+}
+
+impl AgentState {
+    pub(super) fn new(source: Option<EventSource>, reply_id: ReplyId, started_at: Timestamp) -> Self {
+        Self {
+            name: source.as_ref().map_or_else(|| "main".to_owned(), |source| source.agent_id.to_string()),
+            source,
+            reply_id,
+            phase: Phase::Starting,
+            outcome: None,
+            error: None,
+            tools: Vec::new(),
+            last_line: String::new(),
+            usage: Usage::default(),
+            iterations: 0,
+            started_at,
+            ended_at: None,
+        }
+    }
+
+    /// The instance; `None` for the root.
+    pub fn key(&self) -> Option<&AgentKey> {
+        self.source.as_ref().map(|source| &source.agent_key)
+    }
+
+    /// 0 for the root.
+    pub fn depth(&self) -> u16 {
+        self.source.as_ref().map_or(0, |source| source.depth)
+    }
+
+    pub(super) fn apply(&mut self, event: &AgentEvent) {
+        use EventKind::*;
+        match &event.kind {
+            TextBlockDelta { delta, .. } => self.say(Phase::Speaking, delta),
+            ThinkingBlockDelta { delta, .. } => self.say(Phase::Thinking, delta),
+            AgentStart { name, .. } => self.restart(event, name),
+            ModelCallStart { .. } => {
+                self.iterations += 1;
+                self.phase = Phase::Waiting;
+            }
+            ModelCallEnd { usage, .. } => self.usage += usage.unwrap_or_default(),
+            TextBlockStart { .. } | ThinkingBlockStart { .. } => self.last_line.clear(),
+            ToolResultStart { tool_call_id, tool_call_name, input } => {
+                let (tool_call_id, name) = (tool_call_id.clone(), tool_call_name.to_string());
+                self.tools.push(ToolActivity {
+                    tool_call_id,
+                    name,
+                    input: input.clone(),
+                    started_at: event.at,
+                });
+                self.phase = Phase::Acting;
+            }
+            ToolResultEnd { tool_call_id, .. } => {
+                self.tools.retain(|tool| tool.tool_call_id != *tool_call_id)
+            }
+            RequireUserConfirm { .. } | RequireExternalExecution { .. } => self.phase = Phase::Asking,
+            UserConfirmResult { .. } | ExternalExecutionResult { .. } => self.phase = Phase::Acting,
+            AgentEnd { outcome, error, .. } => {
+                (self.outcome, self.error, self.ended_at) = (Some(*outcome), error.clone(), Some(event.at));
+                self.phase = Phase::Ended;
+            }
+            _ => {}
+        }
+    }
+
+    /// A further turn of the same instance.
+    fn restart(&mut self, event: &AgentEvent, name: &str) {
+        name.clone_into(&mut self.name);
+        self.source = event.source().cloned();
+        if let Some(reply_id) = event.reply_id() {
+            self.reply_id = reply_id.clone();
+        }
+        (self.phase, self.outcome, self.error, self.ended_at) = (Phase::Starting, None, None, None);
+        self.tools.clear();
+        self.last_line.clear();
+    }
+
+    fn say(&mut self, phase: Phase, delta: &str) {
+        self.phase = phase;
+        self.last_line.push_str(delta);
+        let length = self.last_line.chars().count();
+        if length > 2 * LAST_LINE {
+            self.last_line = self.last_line.chars().skip(length - LAST_LINE).collect();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! From events back to messages: what was said, complete enough to ask the model again.
+//!
+//! The loop itself keeps its conversation in a [`Transcript`] and feeds it every event that it emits, so that the fold of a stream and
+//! the conversation of the agent cannot differ.
+
+mod results;
+mod transcript;
+
+use std::sync::Arc;
+
+use mainstem_message::{Message, ReplyId};
+
+use self::results::Results;
+pub use self::transcript::{BlockKind, Transcript};
+use crate::{AgentEvent, EventSource};
+
+/// One invocation, as its events tell it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Invocation {
+    /// Its reply.
+    pub reply_id: ReplyId,
+    /// Who worked; absent for the root.
+    pub source: Option<Arc<EventSource>>,
+    /// What was said.
+    pub transcript: Transcript,
+}
+
+impl Invocation {
+    /// The messages, the input first.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        self.transcript.messages()
+    }
+}
+
+/// Folds the events of any number of interleaved invocations, in the order of their start.
+pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocation> {
+    let mut all: Vec<Invocation> = Vec::new();
+    for event in events {
+        let Some(reply_id) = event.reply_id() else { continue };
+        let at = all.iter().rposition(|one| one.reply_id == *reply_id).unwrap_or_else(|| {
+            let source = event.origin.source.clone();
+            let transcript = Transcript::new(reply_id.clone());
+            all.push(Invocation { reply_id: reply_id.clone(), source, transcript });
+            all.len() - 1
+        });
+        all[at].transcript.apply(&event.kind);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! One invocation's conversation, event by event.
+
+use std::sync::Arc;
+
+use mainstem_message::{
+    BlockId, ContentBlock, DataSource, Message, MessageId, Opaque, ReplyId, Role, StopReason, ToolCall,
+    ToolCallId, ToolState,
+};
+
+use super::{Results, results::Phase};
+use crate::EventKind;
+
+/// What was said in one invocation so far.
+///
+/// ```
+/// use mainstem_event::{EventKind, fold::Transcript};
+///
+/// let mut transcript = Transcript::new("reply-1".into());
+/// for kind in EventKind::examples() {
+///     transcript.apply(&kind);
+/// }
+/// assert_eq!(transcript.messages()[0].text(), "review this");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Transcript {
+    reply_id: ReplyId,
+    messages: Vec<Arc<Message>>,
+    /// The answer that is being written.
+    draft: Option<Message>,
+    open: Option<(BlockKind, BlockId)>,
+    open_calls: Vec<(ToolCallId, Arc<str>)>,
+    results: Results,
+    answers: usize,
+}
+
+/// What sort of block: of an invocation's blocks, at most one is open at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a fourth sort would be a new kind of event")]
+pub enum BlockKind {
+    /// Prose.
+    Text,
+    /// Reasoning.
+    Thinking,
+    /// Bytes.
+    Data,
+}
+
+impl Transcript {
+    /// Nothing said yet; messages of the answer are named after the reply.
+    pub fn new(reply_id: ReplyId) -> Self {
+        Self {
+            reply_id,
+            messages: Vec::new(),
+            draft: None,
+            open: None,
+            open_calls: Vec::new(),
+            results: Results::default(),
+            answers: 0,
+        }
+    }
+
+    /// Complete messages, the input first.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// The last complete answer of the model.
+    pub fn last_answer(&self) -> Option<&Arc<Message>> {
+        self.messages.iter().rev().find(|message| message.role == Role::Assistant)
+    }
+
+    /// Takes in one event of the invocation. Events that say nothing (usage, retries …) change nothing; nor do those that make no
+    /// sense here, for a fold must survive any file.
+    pub fn apply(&mut self, kind: &EventKind) {
+        use EventKind::*;
+        match kind {
+            TextBlockDelta { delta, .. } => self.on_text(delta),
+            ThinkingBlockDelta { delta, .. } => self.on_thinking(delta),
+            ToolCallDelta { tool_call_id, delta } => {
+                if let Some(call) = self.call(tool_call_id) {
+                    call.arguments.push_str(delta);
+                }
+            }
+            AgentStart { input, .. } => self.messages.extend(input.iter().cloned()),
+            ModelCallStart { .. } => self.draft = Some(self.new_message(Role::Assistant)),
+            ModelCallEnd { .. } => self.finish_draft(),
+            TextBlockStart { block_id } => self.open(BlockKind::Text, block_id, ContentBlock::text("")),
+            ThinkingBlockStart { block_id } => {
+                self.open(BlockKind::Thinking, block_id, ContentBlock::thinking(""))
+            }
+            DataBlockStart { block_id, media_type } => {
+                self.open(BlockKind::Data, block_id, empty_data(media_type))
+            }
+            DataBlockDelta { delta, .. } => self.on_data(delta),
+            TextBlockEnd { opaque, .. } | ThinkingBlockEnd { opaque, .. } | DataBlockEnd { opaque, .. } => {
+                self.close(opaque);
+            }
+            ToolCallStart { tool_call_id, tool_call_name } => {
+                let call = ToolCall::new(tool_call_id.clone(), &**tool_call_name, "");
+                self.open_calls.push((tool_call_id.clone(), tool_call_name.clone()));
+                self.push(ContentBlock::ToolCall(call));
+            }
+            ToolCallEnd { tool_call_id, opaque, .. } => {
+                self.open_calls.retain(|(id, _)| id != tool_call_id);
+                if let Some(call) = self.call(tool_call_id) {
+                    call.opaque = opaque.clone();
+                }
+            }
+            ToolResultStart { tool_call_id, .. } => self.results.start(tool_call_id),
+            ToolResultTextDelta { tool_call_id, delta } => self.results.text(tool_call_id, delta),
+            ToolResultDataDelta { tool_call_id, data } => self.results.data(tool_call_id, data),
+            ToolResultEnd { tool_call_id, state, .. } => {
+                self.results.end(tool_call_id, *state);
+                self.finish_results();
+            }
+            HintBlock { hint, .. } => self.messages.push(Arc::new(Message::user(hint.clone()))),
+            _ => {}
+        }
+    }
+
+    /// The event that closes what is open, innermost first; `None` when nothing is. Applying each and asking again closes an invocation
+    /// that was cut: blocks and calls end, the model call ends for this reason, calls without a result get one that says so.
+    pub fn next_closing(&self, reason: StopReason) -> Option<EventKind> {
+        if let Some((block, id)) = &self.open {
+            return Some(block.end(id.clone(), Opaque::new()));
+        }
+        if let Some((id, name)) = self.open_calls.first() {
+            let (tool_call_id, tool_call_name) = (id.clone(), name.clone());
+            return Some(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque: Opaque::new() });
+        }
+        if self.draft.is_some() {
+            return Some(EventKind::ModelCallEnd { usage: None, stop_reason: reason, duration_ms: 0 });
+        }
+        let (result, phase) = self.results.unfinished()?;
+        let (tool_call_id, tool_call_name) = (result.tool_call_id.clone(), result.name.as_str().into());
+        if phase == Phase::Called {
+            let input = serde_json::Value::Null;
+            return Some(EventKind::ToolResultStart { tool_call_id, tool_call_name, input });
+        }
+        if result.content.is_empty() {
+            let delta = INTERRUPTED.to_owned();
+            return Some(EventKind::ToolResultTextDelta { tool_call_id, delta });
+        }
+        let state = ToolState::Interrupted;
+        Some(EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms: 0 })
+    }
+
+    /// The block that is being written.
+    pub fn open_block(&self) -> Option<(BlockKind, &BlockId)> {
+        self.open.as_ref().map(|(kind, id)| (*kind, id))
+    }
+
+    fn new_message(&mut self, role: Role) -> Message {
+        let id = MessageId::new(format!("{}.{}", self.reply_id, self.answers));
+        self.answers += 1;
+        Message::new(role, Vec::new()).with_id(id)
+    }
+
+    fn push(&mut self, block: ContentBlock) {
+        if let Some(draft) = &mut self.draft {
+            draft.content.push(block);
+        }
+    }
+
+    fn open(&mut self, block: BlockKind, id: &BlockId, content: ContentBlock) {
+        self.open = Some((block, id.clone()));
+        self.push(content);
+    }
+
+    fn last_block(&mut self) -> Option<&mut ContentBlock> {
+        self.draft.as_mut()?.content.last_mut()
+    }
+
+    fn on_text(&mut self, delta: &str) {
+        if let Some(ContentBlock::Text { text, .. }) = self.last_block() {
+            text.push_str(delta);
+        }
+    }
+
+    fn on_thinking(&mut self, delta: &str) {
+        if let Some(ContentBlock::Thinking { thinking, .. }) = self.last_block() {
+            thinking.push_str(delta);
+        }
+    }
+
+    fn on_data(&mut self, delta: &str) {
+        if let Some(ContentBlock::Data { source: DataSource::Base64(bytes), .. }) = self.last_block() {
+            bytes.push_str(delta);
+        }
+    }
+
+    fn close(&mut self, given: &Opaque) {
+        self.open = None;
+        if let Some(
+            ContentBlock::Text { opaque, .. }
+            | ContentBlock::Thinking { opaque, .. }
+            | ContentBlock::Data { opaque, .. },
+        ) = self.last_block()
+        {
+            opaque.clone_from(given);
+        }
+    }
+
+    fn call(&mut self, id: &ToolCallId) -> Option<&mut ToolCall> {
+        self.draft.as_mut()?.content.iter_mut().find_map(|block| match block {
+            ContentBlock::ToolCall(call) if call.id == *id => Some(call),
+            _ => None,
+        })
+    }
+
+    fn finish_draft(&mut self) {
+        let Some(draft) = self.draft.take().filter(|draft| !draft.content.is_empty()) else { return };
+        self.results.expect(draft.tool_calls());
+        self.messages.push(Arc::new(draft));
+    }
+
+    fn finish_results(&mut self) {
+        if let Some(content) = self.results.take_complete() {
+            let mut message = self.new_message(Role::Tool);
+            message.content = content;
+            self.messages.push(Arc::new(message));
+        }
+    }
+}
+
+impl BlockKind {
+    /// The event that ends such a block.
+    pub fn end(self, block_id: BlockId, opaque: Opaque) -> EventKind {
+        match self {
+            Self::Text => EventKind::TextBlockEnd { block_id, opaque },
+            Self::Thinking => EventKind::ThinkingBlockEnd { block_id, opaque },
+            Self::Data => EventKind::DataBlockEnd { block_id, opaque },
+        }
+    }
+}
+
+/// What a model reads in place of a result that never came.
+const INTERRUPTED: &str = "interrupted before it ended";
+
+fn empty_data(media_type: &str) -> ContentBlock {
+    ContentBlock::Data {
+        media_type: media_type.to_owned(),
+        source: DataSource::Base64(String::new()),
+        opaque: Opaque::new(),
+    }
+}

@@ -1,0 +1,156 @@
+//! One value of each kind: what tests, docs and the wire files are made of.
+
+use serde_json::json;
+
+use super::*;
+
+impl EventKind {
+    /// One value of each kind, in the order of the table, and an unknown one at the end.
+    pub fn examples() -> Vec<Self> {
+        let mut all = lifecycle();
+        all.extend(blocks());
+        all.extend(tools());
+        all.extend(people());
+        all.extend(the_rest());
+        all
+    }
+}
+
+fn failure() -> Failure {
+    Failure::new("rate_limited", "api.example.com: too many requests")
+}
+
+fn opaque(name: &str) -> Opaque {
+    Opaque::from_iter([(name.to_owned(), json!("b64=="))])
+}
+
+fn call() -> ToolCall {
+    ToolCall::new("call-1", "search", r#"{"query":"rust"}"#)
+}
+
+fn lifecycle() -> Vec<EventKind> {
+    use EventKind::*;
+    let usage = Usage::new(120, 30);
+    vec![
+        AgentStart {
+            name: "reviewer".into(),
+            role: Role::Assistant,
+            input: vec![Arc::new(Message::user("review this"))],
+            parent_tool_call_id: Some("call-1".into()),
+        },
+        AgentResult { result: Arc::new(Message::assistant("Looks good.").with_id("reply-1.0")) },
+        AgentEnd {
+            outcome: Outcome::Error,
+            error: Some(failure()),
+            usage: Rollup { own: usage, inclusive: usage + usage },
+            duration_ms: 1500,
+        },
+        ModelCallStart { model_name: "gpt-4o-mini".into(), iteration: 1 },
+        ModelCallEnd { usage: Some(usage), stop_reason: StopReason::ToolCalls, duration_ms: 900 },
+        ModelRetry { attempt: 1, wait_ms: 500, error: failure() },
+        ModelFallback { from: "gpt-4o".into(), to: "gpt-4o-mini".into(), reason: failure() },
+    ]
+}
+
+fn blocks() -> Vec<EventKind> {
+    use EventKind::*;
+    let id = || BlockId::new("b1");
+    vec![
+        TextBlockStart { block_id: id() },
+        TextBlockDelta { block_id: id(), delta: "Hello".into() },
+        TextBlockEnd { block_id: id(), opaque: Opaque::new() },
+        ThinkingBlockStart { block_id: id() },
+        ThinkingBlockDelta { block_id: id(), delta: "Let me see".into() },
+        ThinkingBlockEnd { block_id: id(), opaque: opaque("signature") },
+        DataBlockStart { block_id: id(), media_type: "image/png".into() },
+        DataBlockDelta { block_id: id(), delta: "iVBORw0KGgo=".into() },
+        DataBlockEnd { block_id: id(), opaque: Opaque::new() },
+    ]
+}
+
+fn tools() -> Vec<EventKind> {
+    use EventKind::*;
+    let id = || ToolCallId::new("call-1");
+    let name = || Arc::from("search");
+    vec![
+        ToolCallStart { tool_call_id: id(), tool_call_name: name() },
+        ToolCallDelta { tool_call_id: id(), delta: r#"{"query":"#.into() },
+        ToolCallEnd { tool_call_id: id(), tool_call_name: name(), opaque: opaque("thoughtSignature") },
+        ToolResultStart { tool_call_id: id(), tool_call_name: name(), input: json!({ "query": "rust" }) },
+        ToolResultTextDelta { tool_call_id: id(), delta: "42 hits".into() },
+        ToolResultDataDelta { tool_call_id: id(), data: ContentBlock::text("more") },
+        ToolResultEnd {
+            tool_call_id: id(),
+            tool_call_name: name(),
+            state: ToolState::Success,
+            duration_ms: 12,
+        },
+    ]
+}
+
+fn people() -> Vec<EventKind> {
+    use EventKind::*;
+    let result = ToolResult {
+        tool_call_id: "call-1".into(),
+        name: "search".into(),
+        content: vec![ContentBlock::text("42 hits")],
+        state: ToolState::Success,
+    };
+    vec![
+        RequireUserConfirm { confirm_id: "confirm-1".into(), tool_calls: vec![call()] },
+        UserConfirmResult {
+            confirm_id: "confirm-1".into(),
+            confirm_results: vec![ConfirmResult {
+                confirmed: false,
+                tool_call: call(),
+                reason: Some("not now".into()),
+            }],
+        },
+        RequireExternalExecution { tool_calls: vec![call()] },
+        ExternalExecutionResult { tool_results: vec![result] },
+        AllToolsDenied { denied_tool_calls: vec![call()] },
+        RequestStop {
+            reason: "asked by a middleware".into(),
+            generate_reason: "MIDDLEWARE_STOP_REQUESTED".into(),
+        },
+    ]
+}
+
+fn the_rest() -> Vec<EventKind> {
+    use EventKind::*;
+    vec![
+        HintBlock {
+            block_id: "b2".into(),
+            hint_source: "task_delivery".into(),
+            hint: "<system-reminder>…</system-reminder>".into(),
+        },
+        ExceedMaxIters { max_iters: 10, current_iter: 10 },
+        StreamFallback { reason: "the server answered without a stream".into() },
+        TaskUpdated {
+            task_id: "task-1".into(),
+            from: TaskStatus::Running,
+            to: TaskStatus::Failed,
+            error: Some(failure()),
+        },
+        MessageSent {
+            agent_key: "agent:reviewer:1".into(),
+            message: Arc::new(Message::user("and the tests?")),
+            mode: SendMode::Steer,
+        },
+        StateCheckpoint {
+            agent_key: "agent:reviewer:1".into(),
+            messages: vec![Arc::new(Message::user("summary"))],
+        },
+        Gap {
+            from_seq: 5,
+            to_seq: 9,
+            missed: 5,
+            per_agent: BTreeMap::from([("agent:reviewer:1".into(), 3), ("root".into(), 2)]),
+        },
+        Custom { name: "progress".into(), value: json!({ "percent": 40 }) },
+        Unknown {
+            name: "FROM_THE_FUTURE".into(),
+            value: serde_json::Map::from_iter([("answer".to_owned(), json!(42))]),
+        },
+    ]
+}

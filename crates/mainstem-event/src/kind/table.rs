@@ -1,0 +1,156 @@
+//! The macro that turns one table of kinds into the enum, its JSON and its schema.
+
+use mainstem_message::Opaque;
+use serde_json::{Map, Value};
+
+/// What an optional field looks like when it is not there.
+pub(crate) trait Absent {
+    fn is_absent(&self) -> bool;
+}
+
+impl<T> Absent for Option<T> {
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl Absent for Opaque {
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// A field's value, or what is wrong with it.
+pub(crate) fn read_field<T: serde::de::DeserializeOwned>(
+    fields: &mut Map<String, Value>,
+    tag: &str,
+    name: &str,
+) -> Result<T, String> {
+    let value = fields.remove(name).ok_or_else(|| format!("{tag} has no field {name:?}"))?;
+    serde_json::from_value(value).map_err(|error| format!("field {name:?} of {tag}: {error}"))
+}
+
+/// The same for a field that may be missing or null.
+pub(crate) fn read_optional<T: serde::de::DeserializeOwned + Default>(
+    fields: &mut Map<String, Value>,
+    tag: &str,
+    name: &str,
+) -> Result<T, String> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(T::default()),
+        Some(_) => read_field(fields, tag, name),
+    }
+}
+
+macro_rules! write_field {
+    ($map:ident, $json:literal, $field:ident) => {
+        $map.serialize_entry($json, $field)?
+    };
+    ($map:ident, $json:literal, $field:ident, optional) => {
+        if !$crate::kind::table::Absent::is_absent($field) {
+            $map.serialize_entry($json, $field)?
+        }
+    };
+}
+
+macro_rules! read_field {
+    ($fields:ident, $tag:literal, $json:literal) => {
+        $crate::kind::table::read_field($fields, $tag, $json)?
+    };
+    ($fields:ident, $tag:literal, $json:literal, optional) => {
+        $crate::kind::table::read_optional($fields, $tag, $json)?
+    };
+}
+
+macro_rules! is_required {
+    () => {
+        true
+    };
+    (optional) => {
+        false
+    };
+}
+
+macro_rules! kinds {
+    ($(
+        $(#[doc = $doc:literal])*
+        $variant:ident = $tag:literal { $(
+            $(#[doc = $field_doc:literal])*
+            $field:ident: $type:ty = $json:literal $($optional:ident)?
+        ),* $(,)? }
+    )*) => {
+        /// What happened. The JSON `type` is the name in capitals, the fields stand beside the envelope.
+        ///
+        /// Kinds are added over time: match those you know and pass over the rest. A `type` that this version does not know reads
+        /// as [`Unknown`](Self::Unknown) and is written back as it came.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $(
+                $(#[doc = $doc])*
+                #[doc = ""]
+                #[doc = concat!("`", $tag, "`")]
+                $variant { $( $(#[doc = $field_doc])* $field: $type, )* },
+            )*
+            /// A kind of a later version.
+            Unknown {
+                /// Its `type`.
+                name: String,
+                /// Its fields, without the envelope's.
+                value: serde_json::Map<String, serde_json::Value>,
+            },
+        }
+
+        impl EventKind {
+            /// The names of all kinds, in the order of the table.
+            pub const NAMES: &'static [&'static str] = &[$($tag),*];
+
+            /// The `type` on the wire.
+            pub fn name(&self) -> &str {
+                match self {
+                    $( Self::$variant { .. } => $tag, )*
+                    Self::Unknown { name, .. } => name,
+                }
+            }
+
+            pub(crate) fn write_fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    $( Self::$variant { $($field),* } => {
+                        $( write_field!(map, $json, $field $(, $optional)?); )*
+                    } )*
+                    Self::Unknown { value, .. } => {
+                        for (name, value) in value {
+                            map.serialize_entry(name, value)?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+
+            /// Takes a kind's fields out of an event's; what is left belongs to a later version.
+            pub(crate) fn read(
+                tag: &str,
+                fields: &mut serde_json::Map<String, serde_json::Value>,
+            ) -> Result<Self, String> {
+                Ok(match tag {
+                    $( $tag => Self::$variant { $( $field: read_field!(fields, $tag, $json $(, $optional)?), )* }, )*
+                    _ => Self::Unknown { name: tag.to_owned(), value: std::mem::take(fields) },
+                })
+            }
+
+            /// Of each kind: its name, what it means, and its fields.
+            pub(crate) fn table(generator: &mut schemars::SchemaGenerator) -> Vec<Row> {
+                vec![$( Row {
+                    tag: $tag,
+                    doc: concat!($($doc, "\n"),*),
+                    fields: vec![$( Field {
+                        name: $json,
+                        doc: concat!($($field_doc, "\n"),*),
+                        required: is_required!($($optional)?),
+                        schema: generator.subschema_for::<$type>(),
+                    } ),*],
+                } ),*]
+            }
+        }
+    };
+}

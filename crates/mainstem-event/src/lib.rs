@@ -1,0 +1,45 @@
+//! What happened: events, their source, the session log that orders them, and views over them.
+//!
+//! One type is emitted, [`AgentEvent`]: an envelope around an [`EventKind`]. Producers hold an [`EventSink`]; the [`SessionLog`] numbers and
+//! stamps; readers hold a [`Cursor`]. Everything else is a pure function of the events: the conversation ([`fold`]), the state of the
+//! fleet ([`FleetState`]), the coarser v1 [`Event`], and the views of [`EventStreamExt`], which work on any stream of events, live or from
+//! a file.
+//!
+//! The crate knows no runtime, no agent and no model.
+//!
+//! ```
+//! use mainstem_event::{EventKind, EventSink, Origin, SessionLog};
+//!
+//! let log = SessionLog::new("session-1".into());
+//! let mut reader = log.subscribe();
+//! let sink = EventSink::root(log, Origin::session("session-1".into(), None));
+//! sink.emit(EventKind::Custom { name: "hello".into(), value: serde_json::json!(1) });
+//! assert_eq!(reader.try_next().unwrap().to_string(), "   1 main CUSTOM hello 1");
+//! ```
+
+mod agent_event;
+mod clock;
+mod cursor;
+mod display;
+pub mod event;
+pub mod fleet;
+pub mod fold;
+mod kind;
+mod session_log;
+mod sink;
+mod source;
+pub mod view;
+
+pub use agent_event::{AgentEvent, EventData, markdown_table};
+pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
+pub use cursor::Cursor;
+#[doc(inline)]
+pub use event::{Event, EventType, StreamOptions};
+#[doc(inline)]
+pub use fleet::FleetState;
+pub use kind::{ConfirmResult, EventKind, Outcome, Rollup, SendMode, TaskStatus};
+pub use session_log::{LogOptions, SessionLog};
+pub use sink::{EventSink, Mode, Settle};
+pub use source::{EventSource, Origin};
+#[doc(inline)]
+pub use view::{EventFilter, EventStreamExt};

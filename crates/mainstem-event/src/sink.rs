@@ -1,0 +1,224 @@
+//! Where a producer puts its events.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use mainstem_message::{ReplyId, TaskId};
+
+use crate::{EventKind, EventSource, Origin, SessionLog};
+
+/// After so many deltas in a row a producer lets its siblings have a turn.
+const BURST: u32 = 16;
+
+/// One invocation's end of the session log: stamps whatever is emitted with who it is. Cheap to clone.
+#[derive(Clone)]
+pub struct EventSink(Arc<Lane>);
+
+struct Lane {
+    log: Arc<SessionLog>,
+    origin: Arc<Origin>,
+    /// The same origin with a task id, made when the subtree moves to the background.
+    in_task: OnceLock<Arc<Origin>>,
+    mode: Mode,
+    burst: AtomicU32,
+}
+
+/// Whether a subtree works in the foreground, where producers wait for the caller, or in the background, where they never do.
+///
+/// One cell for each subtree that can move on its own; those below look through theirs to those above.
+#[derive(Clone, Default)]
+pub struct Mode(Arc<Cell>);
+
+#[derive(Default)]
+struct Cell {
+    task: OnceLock<TaskId>,
+    above: Option<Mode>,
+}
+
+impl Mode {
+    /// Foreground.
+    pub fn foreground() -> Self {
+        Self::default()
+    }
+
+    /// A cell of its own below this one.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        Self(Arc::new(Cell { task: OnceLock::new(), above: Some(self.clone()) }))
+    }
+
+    /// The background task that the subtree belongs to.
+    pub fn task(&self) -> Option<&TaskId> {
+        self.0.task.get().or_else(|| self.0.above.as_ref()?.task())
+    }
+}
+
+impl EventSink {
+    /// The sink of a root's invocation.
+    pub fn root(log: Arc<SessionLog>, origin: Origin) -> Self {
+        Self::new(log, origin, Mode::foreground())
+    }
+
+    fn new(log: Arc<SessionLog>, origin: Origin, mode: Mode) -> Self {
+        Self(Arc::new(Lane {
+            log,
+            origin: Arc::new(origin),
+            in_task: OnceLock::new(),
+            mode,
+            burst: AtomicU32::new(0),
+        }))
+    }
+
+    /// The sink of a child's invocation: same log, same run, its own source. It can move to the background without its parent.
+    #[must_use]
+    pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
+        let origin =
+            Origin { source: Some(Arc::new(source)), reply_id: Some(reply_id), ..(*self.0.origin).clone() };
+        Self::new(self.0.log.clone(), origin, self.0.mode.below())
+    }
+
+    /// Records an event and returns its number. Never waits, never fails.
+    pub fn emit(&self, kind: EventKind) -> u64 {
+        self.0.log.append(self.origin(), kind)
+    }
+
+    /// What the events are stamped with at present.
+    pub fn origin(&self) -> &Arc<Origin> {
+        let lane = &*self.0;
+        match lane.mode.task() {
+            None => &lane.origin,
+            Some(task) => lane.in_task.get_or_init(|| Arc::new(lane.origin.in_task(task))),
+        }
+    }
+
+    /// Moves this invocation and all below it to the background: whoever waits goes on, nobody waits again.
+    ///
+    /// Returns `false` if it was there already.
+    pub fn move_to_background(&self, task: TaskId) -> bool {
+        let moved = self.0.mode.task().is_none() && self.0.mode.0.task.set(task).is_ok();
+        self.0.log.release();
+        moved
+    }
+
+    /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each delta.
+    ///
+    /// In the background, or when nobody reads, it only lets others have a turn now and then. It holds nothing while it waits.
+    ///
+    /// # Cancel safety
+    /// Dropping it gives its place to the next in the queue.
+    pub fn settle(&self) -> Settle<'_> {
+        Settle { lane: &self.0, state: Wait::New }
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Arc<SessionLog> {
+        &self.0.log
+    }
+}
+
+impl Lane {
+    /// Whether it has had its turn.
+    fn is_spent(&self) -> bool {
+        let burst = self.burst.fetch_add(1, Ordering::Relaxed) + 1;
+        if burst >= BURST {
+            self.burst.store(0, Ordering::Relaxed);
+        }
+        burst >= BURST
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.log.has_room() || self.mode.task().is_some()
+    }
+}
+
+/// The future of [`EventSink::settle`].
+#[must_use = "futures do nothing unless polled"]
+pub struct Settle<'a> {
+    lane: &'a Lane,
+    state: Wait,
+}
+
+#[derive(Clone, Copy)]
+enum Wait {
+    New,
+    Yielded,
+    Queued(u64),
+    Done,
+}
+
+impl Settle<'_> {
+    fn go_on(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if !self.lane.may_go_on() {
+            let mut state = self.lane.log.lock();
+            // The caller may have read meanwhile; once queued under the lock, no grant is missed.
+            if !self.lane.may_go_on() {
+                self.state = Wait::Queued(state.wait(cx.waker()));
+                return Poll::Pending;
+            }
+        }
+        self.state = Wait::Done;
+        Poll::Ready(())
+    }
+}
+
+impl Future for Settle<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.state {
+            Wait::New if self.lane.is_spent() => {
+                self.state = Wait::Yielded;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Wait::New | Wait::Yielded => self.go_on(cx),
+            Wait::Queued(ticket) => {
+                if self.lane.log.lock().still_waits(ticket, cx.waker()) {
+                    return Poll::Pending;
+                }
+                self.state = Wait::Done;
+                Poll::Ready(())
+            }
+            Wait::Done => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Settle<'_> {
+    fn drop(&mut self) {
+        let Wait::Queued(ticket) = self.state else { return };
+        let mut state = self.lane.log.lock();
+        let heir = if state.leave(ticket) { None } else { state.grant() };
+        drop(state);
+        heir.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Mode").field(&self.task()).finish()
+    }
+}
+
+impl fmt::Debug for EventSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EventSink").field(&self.0.origin).finish()
+    }
+}
+
+impl fmt::Debug for Settle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settle").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Who produced an event.
+
+use std::sync::Arc;
+
+use mainstem_message::{AgentKey, ReplyId, RunId, SessionId, TaskId, ToolCallId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The descendant that produced an event, stamped once, where the event is made.
+///
+/// An event of the agent whose stream you hold (the root) has no source. `path` is for people and filters, and twins share it; group
+/// by `agent_key`, and by `turn` within it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventSource {
+    /// This instance, `agent:<agent_id>:<uuid>`: the handle for `agent_send`.
+    pub agent_key: AgentKey,
+    /// What it is an instance of: the spec's file name.
+    pub agent_id: Arc<str>,
+    /// The name to show, if it has one besides its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<Arc<str>>,
+    /// The child's own session, `sub-<uuid>`.
+    pub session_id: SessionId,
+    /// The session of the agent that called it.
+    pub parent_session_id: SessionId,
+    /// 1 for a child of the root, 2 for its child.
+    pub depth: u16,
+    /// `<root session>/<agent_id>[/<agent_id>…]`.
+    pub path: Arc<str>,
+    /// The background task that this is part of, from the moment it became one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// 1, then 2, 3 … for each `agent_send`.
+    pub turn: u32,
+    /// The parent's tool call that caused this invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_call_id: Option<ToolCallId>,
+    /// 0 is the root; each invocation has its own, in the order of their start.
+    pub stream_id: u64,
+}
+
+impl EventSource {
+    /// Whether this is `path` or below it; whole segments are compared.
+    pub fn is_under(&self, path: &str) -> bool {
+        self.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+/// What all events of one invocation share; events point at it rather than copy it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The root session.
+    pub session_id: SessionId,
+    /// The run during which it happened; absent between runs.
+    pub run_id: Option<RunId>,
+    /// The invocation's reply; absent on session-level events.
+    pub reply_id: Option<ReplyId>,
+    /// The descendant; absent for the root and on session-level events.
+    pub source: Option<Arc<EventSource>>,
+}
+
+impl Origin {
+    /// The origin of session-level events.
+    pub fn session(session_id: SessionId, run_id: Option<RunId>) -> Self {
+        Self { session_id, run_id, reply_id: None, source: None }
+    }
+
+    /// The same invocation as part of a background task.
+    pub(crate) fn in_task(&self, task: &TaskId) -> Self {
+        let mut origin = self.clone();
+        if let Some(source) = &mut origin.source {
+            Arc::make_mut(source).task_id = Some(task.clone());
+        }
+        origin
+    }
+}

@@ -1,0 +1,180 @@
+//! Views over any stream of events: live, late, from HTTP, from a file.
+
+mod filter;
+mod gate;
+mod lanes;
+mod project;
+
+use std::{collections::BTreeMap, future::Future};
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use mainstem_message::{AgentKey, Message};
+
+pub use self::{
+    filter::{EventFilter, Filtered},
+    gate::GateRootText,
+    lanes::{Lane, for_each_lane},
+    project::{Events, Ndjson, Text},
+};
+use crate::{AgentEvent, EventKind, Outcome, StreamOptions};
+
+#[expect(clippy::wrong_self_convention, reason = "`events.from_agent(id)` reads as what it is")]
+/// Views over a stream of [`AgentEvent`]s. They drop or reshape events; they never reorder or renumber those they let through.
+pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
+    /// Events that a filter lets through; [`Gap`](EventKind::Gap)s always are, for any filter's events may be in them.
+    fn filtered(self, filter: EventFilter) -> Filtered<Self> {
+        Filtered::new(self, filter)
+    }
+
+    /// Events of every instance of an agent.
+    fn from_agent(self, agent_id: impl Into<String>) -> Filtered<Self> {
+        self.filtered(EventFilter::new().agent(agent_id))
+    }
+
+    /// Events of one instance.
+    fn from_key(self, key: impl Into<AgentKey>) -> Filtered<Self> {
+        self.filtered(EventFilter::new().key(key))
+    }
+
+    /// Events of agents at this depth; 0 is the root.
+    fn at_depth(self, depth: u16) -> Filtered<Self> {
+        self.filtered(EventFilter::new().depth(depth))
+    }
+
+    /// Events of agents down to this depth.
+    fn max_depth(self, depth: u16) -> Filtered<Self> {
+        self.filtered(EventFilter::new().max_depth(depth))
+    }
+
+    /// Events of the root, and of the session itself.
+    fn root_only(self) -> Filtered<Self> {
+        self.at_depth(0)
+    }
+
+    /// Events of every descendant.
+    fn children(self) -> Filtered<Self> {
+        self.filtered(EventFilter::new().children())
+    }
+
+    /// Events of the agent at this path and of those below it; whole segments are compared.
+    fn under_path(self, path: impl Into<String>) -> Filtered<Self> {
+        self.filtered(EventFilter::new().under(path))
+    }
+
+    /// Events of a background task.
+    fn in_task(self, task: impl Into<String>) -> Filtered<Self> {
+        self.filtered(EventFilter::new().task(task))
+    }
+
+    /// Events of these kinds, by their `type`.
+    fn kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Filtered<Self> {
+        self.filtered(EventFilter::new().kinds(kinds))
+    }
+
+    /// The pieces of prose, without who said them; filter first.
+    fn text(self) -> Text<Self> {
+        Text::new(self)
+    }
+
+    /// The coarser v1 events.
+    fn into_events(self, options: StreamOptions) -> Events<Self> {
+        Events::new(self, options)
+    }
+
+    /// Each event as one line of JSON, with its line end.
+    fn into_ndjson(self) -> Ndjson<Self> {
+        Ndjson::new(self)
+    }
+
+    /// The same events, but the root's prose of a turn that delegates becomes one status line.
+    fn gate_root_text(self) -> GateRootText<Self> {
+        GateRootText::new(self)
+    }
+
+    /// Runs `f` once for each instance of an agent, with the stream of its events, all at once; ends with the last of them.
+    ///
+    /// A lane that is not read holds nothing up: it keeps its latest events, and a [`Gap`](EventKind::Gap) says what it lost. To read lanes
+    /// of a live session at one's own pace, subscribe once per lane instead.
+    fn for_each_lane<F, Fut>(self, f: F) -> impl Future<Output = ()>
+    where
+        F: FnMut(Lane) -> Fut,
+        Fut: Future<Output = ()>,
+    {
+        for_each_lane(self, f)
+    }
+
+    /// All events, grouped by instance; the root and the session itself under `None`.
+    fn collect_by_agent(self) -> impl Future<Output = BTreeMap<Option<AgentKey>, Vec<AgentEvent>>> {
+        self.fold(BTreeMap::new(), async |mut all: BTreeMap<_, Vec<_>>, event| {
+            all.entry(event.agent_key().cloned()).or_default().push(event);
+            all
+        })
+    }
+
+    /// The final reply of the first instance of an agent (by id or by key) that ends.
+    ///
+    /// Reads no further than that. Dropping the future loses nothing but the stream.
+    fn final_reply_of(self, agent: impl Into<String>) -> impl Future<Output = Result<Message, ReplyError>> {
+        let agent = agent.into();
+        async move {
+            let mut events = std::pin::pin!(self);
+            let mut reply = Reply::default();
+            while let Some(event) = events.next().await {
+                let is_its = event.source().is_some_and(|s| *s.agent_id == *agent || s.agent_key == *agent);
+                if is_its && let Some(result) = reply.push(&event.kind) {
+                    return result;
+                }
+            }
+            Err(if reply.started { ReplyError::Unfinished } else { ReplyError::NeverSpawned(agent) })
+        }
+    }
+}
+
+impl<S: Stream<Item = AgentEvent>> EventStreamExt for S {}
+
+/// Why there is no final reply.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// The stream ended and no such agent had started.
+    #[error("no agent {0:?} was spawned")]
+    NeverSpawned(String),
+    /// The stream ended before the agent did.
+    #[error("the stream ended before the agent did")]
+    Unfinished,
+    /// The agent failed.
+    #[error("the agent failed: {0}")]
+    Failed(String),
+    /// The agent was stopped.
+    #[error("the agent was cancelled")]
+    Cancelled,
+}
+
+/// Follows one agent to its reply.
+#[derive(Default)]
+struct Reply {
+    started: bool,
+    message: Option<Message>,
+}
+
+impl Reply {
+    fn push(&mut self, kind: &EventKind) -> Option<Result<Message, ReplyError>> {
+        match kind {
+            EventKind::AgentStart { .. } => self.started = true,
+            EventKind::AgentResult { result } => self.message = Some((**result).clone()),
+            EventKind::AgentEnd { outcome: Outcome::Cancelled, .. } => {
+                return Some(Err(ReplyError::Cancelled));
+            }
+            EventKind::AgentEnd { outcome, error, .. } => {
+                let why = || error.as_ref().map_or_else(|| outcome.as_str().to_owned(), ToString::to_string);
+                return Some(self.message.take().ok_or_else(|| ReplyError::Failed(why())));
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Which events a reader wants: one pure test, the same for a stream, a command line and a query string.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+use mainstem_message::AgentKey;
+use pin_project::pin_project;
+
+use crate::{AgentEvent, EventKind};
+
+/// What must hold of an event; all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct EventFilter {
+    agent: Option<String>,
+    key: Option<AgentKey>,
+    depth: Option<u16>,
+    max_depth: Option<u16>,
+    children: bool,
+    under: Option<String>,
+    task: Option<String>,
+    kinds: Option<Vec<String>>,
+}
+
+impl EventFilter {
+    /// Lets everything through.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only instances of this agent; `main` is the root.
+    pub fn agent(mut self, agent_id: impl Into<String>) -> Self {
+        self.agent = Some(agent_id.into());
+        self
+    }
+
+    /// Only this instance.
+    pub fn key(mut self, key: impl Into<AgentKey>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Only this depth.
+    pub fn depth(mut self, depth: u16) -> Self {
+        self.depth = Some(depth);
+        self
+    }
+
+    /// Down to this depth.
+    pub fn max_depth(mut self, depth: u16) -> Self {
+        self.max_depth = Some(depth);
+        self
+    }
+
+    /// Not the root.
+    pub fn children(mut self) -> Self {
+        self.children = true;
+        self
+    }
+
+    /// This path and what is below it; the root's path is its session.
+    pub fn under(mut self, path: impl Into<String>) -> Self {
+        self.under = Some(path.into());
+        self
+    }
+
+    /// Only this background task.
+    pub fn task(mut self, task: impl Into<String>) -> Self {
+        self.task = Some(task.into());
+        self
+    }
+
+    /// Only these kinds, by their `type`.
+    pub fn kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
+        self.kinds = Some(kinds.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether an event passes.
+    pub fn matches(&self, event: &AgentEvent) -> bool {
+        let source = event.source();
+        let depth = event.depth();
+        let fits =
+            |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|w| is == Some(w));
+        fits(&self.agent, Some(source.map_or("main", |source| &source.agent_id)))
+            && self.key.as_ref().is_none_or(|key| event.agent_key() == Some(key))
+            && self.depth.is_none_or(|wanted| depth == wanted)
+            && self.max_depth.is_none_or(|most| depth <= most)
+            && (!self.children || source.is_some())
+            && self.under.as_deref().is_none_or(|path| is_under(event, path))
+            && fits(&self.task, source.and_then(|source| source.task_id.as_ref()).map(|task| task.as_str()))
+            && self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| kind == event.kind.name()))
+    }
+}
+
+fn is_under(event: &AgentEvent, path: &str) -> bool {
+    event.source().map_or_else(|| *event.session_id() == *path, |source| source.is_under(path))
+}
+
+/// The stream of [`EventStreamExt::filtered`](super::EventStreamExt::filtered) and its shorter forms.
+#[pin_project]
+#[derive(Clone, Debug)]
+#[must_use = "streams do nothing unless polled"]
+pub struct Filtered<S> {
+    #[pin]
+    stream: S,
+    filter: EventFilter,
+}
+
+impl<S> Filtered<S> {
+    pub(super) fn new(stream: S, filter: EventFilter) -> Self {
+        Self { stream, filter }
+    }
+}
+
+impl<S: Stream<Item = AgentEvent>> Stream for Filtered<S> {
+    type Item = AgentEvent;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let mut me = self.project();
+        loop {
+            match ready!(me.stream.as_mut().poll_next(cx)) {
+                Some(event) if !is_gap(&event) && !me.filter.matches(&event) => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+}
+
+fn is_gap(event: &AgentEvent) -> bool {
+    matches!(event.kind, EventKind::Gap { .. })
+}

@@ -1,0 +1,78 @@
+//! What a message is made of.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{ToolCall, ToolResult};
+
+/// What a vendor wants back unread: signatures, encrypted reasoning.
+pub type Opaque = Map<String, Value>;
+
+/// One part of a [`Message`](crate::Message).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Prose.
+    Text {
+        /// The text.
+        text: String,
+        /// What the vendor wants back with this block.
+        #[serde(default, skip_serializing_if = "Opaque::is_empty")]
+        opaque: Opaque,
+    },
+    /// Reasoning that the model showed before its answer.
+    Thinking {
+        /// The text; empty when the vendor keeps it to itself.
+        thinking: String,
+        /// The vendor's signature or encrypted form.
+        #[serde(default, skip_serializing_if = "Opaque::is_empty")]
+        opaque: Opaque,
+    },
+    /// An image, sound or file.
+    Data {
+        /// The media type, such as `image/png`.
+        media_type: String,
+        /// Where the bytes are.
+        source: DataSource,
+        /// What the vendor wants back with this block.
+        #[serde(default, skip_serializing_if = "Opaque::is_empty")]
+        opaque: Opaque,
+    },
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// What a tool answered.
+    ToolResult(ToolResult),
+}
+
+/// Where the bytes of a [`ContentBlock::Data`] are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DataSource {
+    /// In the message itself, base64 (RFC 4648, padded).
+    Base64(String),
+    /// At an address that the model's service fetches.
+    Url(String),
+}
+
+impl ContentBlock {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), opaque: Opaque::new() }
+    }
+
+    /// A thinking block.
+    pub fn thinking(thinking: impl Into<String>) -> Self {
+        Self::Thinking { thinking: thinking.into(), opaque: Opaque::new() }
+    }
+
+    /// The text, if this is a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+}

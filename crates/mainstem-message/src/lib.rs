@@ -1,0 +1,26 @@
+//! What is said: messages, content blocks, tool calls and results, usage, ids.
+//!
+//! These are the nouns that a model, an event and a tool share. The crate knows no I/O and no runtime; everything in it is plain
+//! data with a stable JSON form (`camelCase` fields, `snake_case` tags).
+//!
+//! ```
+//! use mainstem_message::{ContentBlock, Message};
+//!
+//! let question = Message::user("Compare Paris and Rome");
+//! assert_eq!(question.text(), "Compare Paris and Rome");
+//! assert!(matches!(question.content[0], ContentBlock::Text { .. }));
+//! ```
+
+mod call;
+mod content;
+mod error;
+mod id;
+mod message;
+mod usage;
+
+pub use call::{ToolCall, ToolResult, ToolSpec, ToolState};
+pub use content::{ContentBlock, DataSource, Opaque};
+pub use error::Failure;
+pub use id::{AgentKey, BlockId, ConfirmId, MessageId, ReplyId, RunId, SessionId, TaskId, ToolCallId};
+pub use message::{Message, Role};
+pub use usage::{StopReason, Usage};

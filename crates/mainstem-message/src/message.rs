@@ -1,0 +1,92 @@
+//! A message of a conversation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ContentBlock, MessageId, ToolCall, ToolResult};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "every vendor maps exactly these")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The person, or the agent that delegates.
+    User,
+    /// The model.
+    Assistant,
+    /// Results of tools.
+    Tool,
+}
+
+/// A message: who speaks, and what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Message {
+    /// Absent for a message that nobody needs to point at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<MessageId>,
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub content: Vec<ContentBlock>,
+}
+
+impl Message {
+    /// A message without an id.
+    pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
+        Self { id: None, role, content }
+    }
+
+    /// A person's text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, vec![ContentBlock::text(text)])
+    }
+
+    /// A model's text.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, vec![ContentBlock::text(text)])
+    }
+
+    /// The same message with an id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// The text blocks, joined; thinking and tool calls are not text.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(ContentBlock::as_text).collect()
+    }
+
+    /// The tool calls, in the order in which the model made them.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The tool results, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.content.iter().filter_map(|block| match block {
+            ContentBlock::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::user(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::user(text)
+    }
+}

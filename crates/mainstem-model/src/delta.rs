@@ -1,0 +1,88 @@
+//! What a model's stream consists of.
+
+use std::{sync::Arc, time::Duration};
+
+use mainstem_message::{Failure, Opaque, StopReason, ToolCallId, Usage};
+
+/// One piece of a model's answer, in the order of arrival.
+///
+/// A text, thinking or data block ends where another kind of content begins, or at [`BlockEnd`](Self::BlockEnd). Tool calls are told
+/// apart by `slot`, a number that the decoder chooses; their fragments may interleave.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ModelDelta {
+    /// Prose.
+    Text(String),
+    /// Reasoning.
+    Thinking(String),
+    /// A data block begins; its bytes follow.
+    DataStart {
+        /// The media type.
+        media_type: String,
+    },
+    /// Bytes of the open data block, base64.
+    Data(String),
+    /// The open text, thinking or data block ends; opens and ends an empty thinking block when none is open and there is something
+    /// to keep.
+    BlockEnd {
+        /// What the vendor wants back with the block.
+        opaque: Opaque,
+    },
+    /// A tool call begins.
+    CallStart {
+        /// Which call later fragments belong to.
+        slot: usize,
+        /// The vendor's id, where it gives one.
+        id: Option<ToolCallId>,
+        /// The tool's name.
+        name: String,
+    },
+    /// A fragment of a call's JSON arguments.
+    CallArguments {
+        /// Which call.
+        slot: usize,
+        /// The fragment.
+        delta: String,
+    },
+    /// A tool call is complete. Calls without it end with the stream.
+    CallEnd {
+        /// Which call.
+        slot: usize,
+        /// What the vendor wants back with the call.
+        opaque: Opaque,
+    },
+    /// Tokens of this call so far; a later one replaces an earlier one.
+    Usage(Usage),
+    /// Why the model stopped.
+    Stop(StopReason),
+    /// A decorator tries again, nothing having been delivered.
+    Retry {
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// How long it waits.
+        wait: Duration,
+        /// What happened.
+        error: Failure,
+    },
+    /// A decorator asks another model, nothing having been delivered.
+    Fallback {
+        /// The model that failed.
+        from: Arc<str>,
+        /// The model that is asked now.
+        to: Arc<str>,
+        /// What happened.
+        reason: Failure,
+    },
+    /// The answer comes in one piece, and why.
+    NotStreaming {
+        /// Why the model or the server cannot stream.
+        reason: String,
+    },
+}
+
+impl ModelDelta {
+    /// Whether this is part of the answer. After the first such delta a call is never repeated.
+    pub fn is_content(&self) -> bool {
+        !matches!(self, Self::Retry { .. } | Self::Fallback { .. } | Self::NotStreaming { .. })
+    }
+}

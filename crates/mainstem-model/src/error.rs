@@ -1,0 +1,142 @@
+//! Why a model gave no (complete) answer.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use mainstem_message::Failure;
+
+/// A failed model call. Ask it what to do ([`is_retryable`](Self::is_retryable), [`retry_after`](Self::retry_after)) rather than
+/// matching on its kind.
+#[derive(Clone, Debug)]
+pub struct ModelError {
+    kind: ErrorKind,
+    message: String,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What sort of failure it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No key, a wrong key, or no right to this model.
+    Auth,
+    /// Too many requests, or no quota left.
+    RateLimited,
+    /// The service has no capacity now.
+    Overloaded,
+    /// The service failed.
+    Server,
+    /// The conversation is longer than the model reads.
+    ContextOverflow,
+    /// The service does not accept the request.
+    InvalidRequest,
+    /// The service does not know the model or the address.
+    NotFound,
+    /// Nothing came in time.
+    Timeout,
+    /// The connection failed or was cut.
+    Transport,
+    /// The service sent something that its own format does not allow.
+    Protocol,
+    /// The model or the provider cannot do what was asked.
+    Unsupported,
+}
+
+impl ErrorKind {
+    /// The stable word for programs.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
+            Self::Server => "server_error",
+            Self::ContextOverflow => "context_overflow",
+            Self::InvalidRequest => "invalid_request",
+            Self::NotFound => "not_found",
+            Self::Timeout => "timeout",
+            Self::Transport => "transport",
+            Self::Protocol => "protocol",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+impl ModelError {
+    /// A failure with a sentence that says what happened, where, and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), status: None, retry_after: None, source: None }
+    }
+
+    /// The failure that an HTTP status stands for.
+    pub fn from_status(status: u16, message: impl Into<String>) -> Self {
+        let kind = match status {
+            401 | 403 => ErrorKind::Auth,
+            404 => ErrorKind::NotFound,
+            408 | 504 => ErrorKind::Timeout,
+            429 => ErrorKind::RateLimited,
+            503 | 529 => ErrorKind::Overloaded,
+            400..=499 => ErrorKind::InvalidRequest,
+            _ => ErrorKind::Server,
+        };
+        Self { status: Some(status), ..Self::new(kind, message) }
+    }
+
+    /// Adds how long the service asked to wait.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// What sort of failure it was.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The HTTP status, if there was one.
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// How long the service asked to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Whether the same request may succeed a moment later.
+    pub fn is_retryable(&self) -> bool {
+        use ErrorKind::{Overloaded, RateLimited, Server, Timeout, Transport};
+        matches!(self.kind, RateLimited | Overloaded | Server | Timeout | Transport)
+    }
+
+    /// Whether the provider itself said no: its key, its quota, its rules.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.kind, ErrorKind::Auth | ErrorKind::RateLimited | ErrorKind::Overloaded)
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ModelError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<&ModelError> for Failure {
+    fn from(error: &ModelError) -> Self {
+        Self::new(error.kind.code(), error.message.clone())
+    }
+}

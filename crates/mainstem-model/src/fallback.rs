@@ -1,0 +1,86 @@
+//! Asking another model when the first one fails.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+use mainstem_message::Failure;
+
+use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
+
+/// A model that hands over to another when it fails before any part of its answer was delivered.
+///
+/// Any error hands over, for a wrong key or a full quota of one vendor says nothing about the other. It says so as
+/// [`ModelDelta::Fallback`].
+#[derive(Clone, Debug)]
+pub struct Fallback<M, N> {
+    first: M,
+    second: Arc<N>,
+}
+
+impl<M: Model, N: Model> Fallback<M, N> {
+    /// `first`, and `second` if it fails. Nest for more than two.
+    pub fn new(first: M, second: N) -> Self {
+        Self { first, second: Arc::new(second) }
+    }
+}
+
+impl<M: Model, N: Model> Model for Fallback<M, N> {
+    fn name(&self) -> &str {
+        self.first.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        Box::pin(Either {
+            stream: Some(self.first.stream(request.clone())),
+            spare: Some((self.second.clone(), request)),
+            from: self.first.name().into(),
+        })
+    }
+}
+
+struct Either<N> {
+    stream: Option<ModelStream>,
+    /// Gone once the second model was asked, or nothing can be repeated any more.
+    spare: Option<(Arc<N>, ModelRequest)>,
+    from: Arc<str>,
+}
+
+impl<N: Model> Either<N> {
+    fn on_error(&mut self, error: ModelError) -> Result<ModelDelta, ModelError> {
+        let Some((model, request)) = self.spare.take() else {
+            self.stream = None;
+            return Err(error);
+        };
+        self.stream = Some(model.stream(request));
+        let (from, to) = (self.from.clone(), model.name().into());
+        Ok(ModelDelta::Fallback { from, to, reason: Failure::from(&error) })
+    }
+}
+
+impl<N: Model> Stream for Either<N> {
+    type Item = Result<ModelDelta, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+        Poll::Ready(match ready!(stream.as_mut().poll_next(cx)) {
+            Some(Ok(delta)) => {
+                if delta.is_content() {
+                    self.spare = None;
+                }
+                Some(Ok(delta))
+            }
+            Some(Err(error)) => Some(self.on_error(error)),
+            None => {
+                self.stream = None;
+                None
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! The contract with a language model: [`Model`], what is asked ([`ModelRequest`]), what comes back ([`ModelDelta`]).
+//!
+//! A provider implements one function, [`Model::stream`]. What every provider needs besides is a decorator around a `Model`, itself a
+//! `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`]. A decorator that did something says so in the stream
+//! ([`ModelDelta::Retry`] …); it never repeats what was delivered.
+//!
+//! [`ScriptedModel`] plays a script instead of asking a service: for tests, and for the demo.
+
+mod delta;
+mod error;
+mod fallback;
+mod idle_timeout;
+mod model;
+mod registry;
+mod request;
+mod retry;
+pub mod scripted;
+
+pub use delta::ModelDelta;
+pub use error::{ErrorKind, ModelError};
+pub use fallback::Fallback;
+pub use idle_timeout::IdleTimeout;
+pub use mainstem_message::ToolSpec;
+pub use model::{Model, ModelStream};
+pub use registry::{ModelRegistry, ResolveError};
+pub use request::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice};
+pub use retry::{Retry, RetryPolicy};
+#[doc(inline)]
+pub use scripted::ScriptedModel;

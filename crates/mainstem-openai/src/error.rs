@@ -1,0 +1,43 @@
+//! What can be wrong before anything is asked.
+
+use mainstem_model::{ErrorKind, ModelError};
+use thiserror::Error;
+
+/// A setting of [`OpenAi`](crate::OpenAi) that cannot be used. Keys and header values are never shown.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The address of the server.
+    #[error("the base URL {url:?} can't be used: {problem}")]
+    BaseUrl {
+        /// As it was given, without user and password.
+        url: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// A header to send along.
+    #[error("the header {name:?} can't be sent: {problem}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The environment holds no key for a server that wants one.
+    #[error("{variable} is not set; set it, or set OPENAI_BASE_URL to a server that needs no key")]
+    NoKey {
+        /// The variable that was looked up.
+        variable: &'static str,
+    },
+}
+
+/// So that a provider of a `ModelRegistry` can use `?`.
+impl From<ConfigError> for ModelError {
+    fn from(error: ConfigError) -> Self {
+        let kind = match error {
+            ConfigError::NoKey { .. } => ErrorKind::Auth,
+            _ => ErrorKind::InvalidRequest,
+        };
+        Self::new(kind, error.to_string())
+    }
+}

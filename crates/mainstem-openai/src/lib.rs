@@ -1,0 +1,1 @@
+//! OpenAI chat completions, and the many servers that speak it.

@@ -1,0 +1,1 @@
+//! The reason-act loop and its owned stream.

@@ -1,0 +1,1 @@
+//! The living parts: session, run, and the handle to steer it.

@@ -1,0 +1,126 @@
+//! What is wrong with a declaration, and where.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+/// One finding about one declaration. It displays as a line that editors can jump to:
+///
+/// ```
+/// use std::path::Path;
+///
+/// let text = "---\ndescription: Reviews code\ntemperture: 0.2\n---\n";
+/// let parsed = mainstem_spec::parse("reviewer", text, Path::new("subagents/reviewer.md")).unwrap();
+/// assert_eq!(
+///     parsed.warnings[0].to_string(),
+///     "subagents/reviewer.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}{severity}: {message}{}", place(.path, .position), question(.suggestion))]
+#[non_exhaustive]
+pub struct SpecError {
+    /// Whether the spec is unusable, or only suspicious.
+    pub severity: Severity,
+    /// The file, or `None` for a spec that was built in code.
+    pub path: Option<PathBuf>,
+    /// Where in the file, if it is about one place.
+    pub position: Option<Position>,
+    /// The key it is about, such as `workspace.mode`.
+    pub key: Option<String>,
+    /// What is wrong and what would be right. Never holds a header's value.
+    pub message: String,
+    /// What was probably meant, if something close exists.
+    pub suggestion: Option<String>,
+}
+
+/// How bad a [`SpecError`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a spec either loads or it doesn't")]
+pub enum Severity {
+    /// The spec is usable.
+    Warning,
+    /// The spec is left out.
+    Error,
+}
+
+/// A place in a file: lines and columns from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Position {
+    /// The line, counted from the start of the file.
+    pub line: u64,
+    /// The column in that line.
+    pub column: u64,
+}
+
+impl SpecError {
+    /// Whether the spec is unusable.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    pub(crate) fn error(message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            path: None,
+            position: None,
+            key: None,
+            message: message.into(),
+            suggestion: None,
+        }
+    }
+
+    pub(crate) fn warning(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message) }
+    }
+
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self { path: Some(path.to_owned()), ..self }
+    }
+
+    pub(crate) fn at(self, position: Position) -> Self {
+        Self { position: Some(position), ..self }
+    }
+
+    pub(crate) fn about(self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self }
+    }
+
+    pub(crate) fn with_suggestion(self, suggestion: Option<&str>) -> Self {
+        Self { suggestion: suggestion.map(str::to_owned), ..self }
+    }
+}
+
+impl Position {
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+fn place(path: &Option<PathBuf>, position: &Option<Position>) -> String {
+    let path = path.iter().map(|path| format!("{}:", path.display()));
+    let position = position.iter().map(|position| format!("{position}:"));
+    path.chain(position).chain([" ".to_owned()]).collect::<String>().trim_start().to_owned()
+}
+
+fn question(suggestion: &Option<String>) -> String {
+    suggestion.as_ref().map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default()
+}

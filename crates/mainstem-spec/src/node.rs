@@ -1,0 +1,146 @@
+//! A value in a file, with its place: what a key's reader asks it for.
+
+use serde_json::{Map, Number, Value as Json};
+
+use crate::{Position, SpecError, suggest::closest};
+
+/// A YAML node. Only [`yaml`](crate::yaml) makes them.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) at: Position,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// `key: value`.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) at: Position,
+    pub(crate) node: Node,
+}
+
+type Read<T> = Result<T, SpecError>;
+
+impl Node {
+    pub(crate) fn text(&self) -> Read<&str> {
+        match &self.value {
+            Value::Text(text) => Ok(text),
+            Value::Bool(_) | Value::Number(_) => {
+                Err(self.unlike("text").with_suggestion(Some(&format!("'{}'", self.json()))))
+            }
+            _ => Err(self.unlike("text")),
+        }
+    }
+
+    pub(crate) fn flag(&self) -> Read<bool> {
+        match &self.value {
+            Value::Bool(flag) => Ok(*flag),
+            Value::Text(text) => {
+                let meant = match text.to_lowercase().as_str() {
+                    "yes" | "y" | "on" | "true" => Some("true"),
+                    "no" | "n" | "off" | "false" => Some("false"),
+                    _ => None,
+                };
+                Err(self.unlike("true or false").with_suggestion(meant))
+            }
+            _ => Err(self.unlike("true or false")),
+        }
+    }
+
+    pub(crate) fn number(&self) -> Read<f64> {
+        self.numeric("a number", Number::as_f64)
+    }
+
+    pub(crate) fn whole<T: TryFrom<u64>>(&self) -> Read<T> {
+        self.numeric("a whole number", |number| T::try_from(number.as_u64()?).ok())
+    }
+
+    fn numeric<T>(&self, expected: &str, read: impl Fn(&Number) -> Option<T>) -> Read<T> {
+        let number = match &self.value {
+            Value::Number(number) => read(number),
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            let quoted = match &self.value {
+                Value::Text(text) => text.parse().ok().filter(|number| read(number).is_some()),
+                _ => None,
+            };
+            self.unlike(expected).with_suggestion(quoted.map(|number| number.to_string()).as_deref())
+        })
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Read<T> {
+        let words = || choices.iter().map(|(word, _)| *word);
+        let expected = || words().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
+        let text = self.text().map_err(|_| self.unlike(&expected()))?;
+        let choice = choices.iter().find(|(word, _)| *word == text);
+        choice
+            .map(|(_, choice)| *choice)
+            .ok_or_else(|| self.unlike(&expected()).with_suggestion(closest(text, words())))
+    }
+
+    /// A list of texts, or one text with commas.
+    pub(crate) fn names(&self) -> Read<Vec<String>> {
+        let names = match &self.value {
+            Value::List(items) => items.iter().map(Self::text).collect::<Read<Vec<_>>>()?,
+            Value::Text(text) => text.split(',').collect(),
+            _ => return Err(self.unlike("a list, or names with commas in between")),
+        };
+        let names = names.into_iter().map(str::trim).filter(|name| !name.is_empty());
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    pub(crate) fn entries(&self) -> Read<&[Entry]> {
+        match &self.value {
+            Value::Map(entries) => Ok(entries),
+            _ => Err(self.unlike("a mapping of `key: value` lines")),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(flag) => Json::Bool(*flag),
+            Value::Number(number) => Json::Number(number.clone()),
+            Value::Text(text) => Json::String(text.clone()),
+            Value::List(items) => items.iter().map(Self::json).collect(),
+            Value::Map(entries) => {
+                Json::Object(entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// An error at this node.
+    pub(crate) fn error(&self, message: impl Into<String>) -> SpecError {
+        SpecError::error(message).at(self.at)
+    }
+
+    fn unlike(&self, expected: &str) -> SpecError {
+        self.error(format!("expected {expected}, got {}", self.kind()))
+    }
+
+    fn kind(&self) -> String {
+        match &self.value {
+            Value::Null => "nothing: remove the key or give it a value".to_owned(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Number(number) => format!("the number {number}"),
+            Value::Text(text) if text.chars().count() > 40 => {
+                format!("{:?} and so on", text.chars().take(40).collect::<String>())
+            }
+            Value::Text(text) => format!("{text:?}"),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a mapping".to_owned(),
+        }
+    }
+}

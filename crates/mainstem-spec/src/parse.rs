@@ -1,0 +1,143 @@
+//! One file's text to a spec, or to everything that is wrong with it.
+
+use std::{collections::HashMap, path::Path};
+
+use crate::{
+    AgentSpec, Origin, Position, SpecError,
+    front_matter::{self, FrontMatter},
+    node::{Entry, Node, Value},
+    rules, yaml,
+};
+
+mod key;
+
+/// A readable file.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Parsed {
+    /// What it declares.
+    pub spec: AgentSpec,
+    /// What is suspicious about it, in the order of the file.
+    pub warnings: Vec<SpecError>,
+}
+
+/// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
+///
+/// `id` is the file's name without `.md`. Line breaks in the prompt become `\n`.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let text = "---\ndescription: Reviews code\ntools: read_file, grep\n---\nBe brief.\n";
+/// let parsed = mainstem_spec::parse("reviewer", text, Path::new("reviewer.md")).unwrap();
+/// assert_eq!(parsed.spec.tools.unwrap(), ["read_file", "grep"]);
+/// assert_eq!(parsed.spec.prompt, "Be brief.");
+/// ```
+///
+/// # Errors
+/// Everything found, errors and warnings, in the order of the file. YAML that can't be read at
+/// all is one error; past that, each wrong value is one.
+pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>> {
+    let spec = AgentSpec::new(id, "").with_origin(Origin::File(path.to_owned()));
+    let mut reader = Reader { spec, found: Vec::new() };
+    if let Err(error) = reader.file(text) {
+        reader.found.push(error);
+    }
+    let mut found: Vec<_> = reader.found.into_iter().map(|error| error.in_file(path)).collect();
+    found.sort_by_key(|error| error.position);
+    if found.iter().any(SpecError::is_error) {
+        return Err(found);
+    }
+    Ok(Parsed { spec: reader.spec, warnings: found })
+}
+
+/// A key with its section, such as `workspace.mode`.
+type Keyed<'a> = (String, &'a Entry);
+
+/// A spec under way, and what was found so far.
+struct Reader {
+    spec: AgentSpec,
+    found: Vec<SpecError>,
+}
+
+impl Reader {
+    fn file(&mut self, text: &str) -> Result<(), SpecError> {
+        rules::id(&self.spec.id).map_err(SpecError::error)?;
+        let FrontMatter { yaml, body } = front_matter::split(text)?;
+        self.spec.prompt = body.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
+        let root = yaml::read(yaml)?;
+        let keys = match &root.value {
+            Value::Null => Vec::new(),
+            _ => flatten(root.entries()?),
+        };
+        self.repeated(keys.iter().map(|(key, entry)| (key.as_str(), entry.at)));
+        self.keys(&keys);
+        self.together(&keys);
+        Ok(())
+    }
+
+    /// What only the keys together tell.
+    fn together(&mut self, keys: &[Keyed<'_>]) {
+        let place = |key: &str| keys.iter().find(|(name, _)| name == key).map(|(_, entry)| entry.at);
+        if place("description").is_none() {
+            let message = "the description is missing: say what the agent is for, the model chooses by it";
+            self.found.push(SpecError::error(message).about("description").at(Position::START));
+        }
+        let (url, path) = (place("url"), place("workspace.path"));
+        if let (Some(at), Some(_)) = (url, path) {
+            self.found.push(SpecError::conflict("url", "workspace.path").at(at));
+        }
+        for (key, at) in [("url", url), ("workspace.path", path)] {
+            if let Some(at) = at.filter(|_| !self.spec.prompt.is_empty()) {
+                self.spec.prompt.clear();
+                self.warn(key, at, format!("the prompt below is ignored, because {key} brings its own"));
+            }
+        }
+        if let Some(at) = place("headers").filter(|_| url.is_none()) {
+            self.warn("headers", at, "headers are ignored without a url");
+        }
+    }
+
+    /// Reports keys that are given twice in one mapping.
+    fn repeated<'a>(&mut self, keys: impl Iterator<Item = (&'a str, Position)>) {
+        let mut first = HashMap::new();
+        for (key, at) in keys {
+            if let Some(line) = first.insert(key, at.line) {
+                let message = format!("{key:?} is given twice, before on line {line}");
+                self.found.push(SpecError::error(message).about(key).at(at));
+            }
+        }
+    }
+
+    fn repeated_within(&mut self, node: &Node) {
+        match &node.value {
+            Value::List(items) => items.iter().for_each(|item| self.repeated_within(item)),
+            Value::Map(entries) => {
+                self.repeated(entries.iter().map(|entry| (entry.key.as_str(), entry.at)));
+                entries.iter().for_each(|entry| self.repeated_within(&entry.node));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+        }
+    }
+
+    fn warn(&mut self, key: &str, at: Position, message: impl Into<String>) {
+        self.found.push(SpecError::warning(message).about(key).at(at));
+    }
+}
+
+/// `workspace: {mode: …}` and `workspace.mode: …` are the same key.
+fn flatten(entries: &[Entry]) -> Vec<Keyed<'_>> {
+    let mut keys = Vec::new();
+    for entry in entries {
+        match &entry.node.value {
+            Value::Map(inner) if entry.key == "workspace" => {
+                keys.extend(inner.iter().map(|entry| (format!("workspace.{}", entry.key), entry)));
+            }
+            _ => keys.push((entry.key.clone(), entry)),
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests;

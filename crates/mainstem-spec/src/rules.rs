@@ -1,0 +1,66 @@
+//! What a value must satisfy, wherever it was written: the same for a file and for code.
+
+use std::path::{Component, Path};
+
+pub(crate) type Verdict = Result<(), String>;
+
+/// `[a-z0-9][a-z0-9_-]*`: safe as a file name, a directory name and a word in a prompt.
+pub(crate) fn id(id: &str) -> Verdict {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = id.starts_with(plain) && id.chars().all(|c| plain(c) || matches!(c, '_' | '-'));
+    require(valid, || format!("{id:?} is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit"))
+}
+
+pub(crate) fn description(description: &str) -> Verdict {
+    require(!description.trim().is_empty(), || {
+        "the description is empty: say what the agent is for, the model chooses by it".to_owned()
+    })
+}
+
+pub(crate) fn steps(steps: u32) -> Verdict {
+    require(steps > 0, || "steps must be at least 1".to_owned())
+}
+
+pub(crate) fn max_tokens_total(tokens: u64) -> Verdict {
+    require(tokens > 0, || "max_tokens_total must be at least 1".to_owned())
+}
+
+pub(crate) fn temperature(temperature: f64) -> Verdict {
+    require((0.0..=2.0).contains(&temperature), || format!("temperature must be in 0 to 2, not {temperature}"))
+}
+
+pub(crate) fn top_p(top_p: f64) -> Verdict {
+    require((0.0..=1.0).contains(&top_p), || format!("top_p must be in 0 to 1, not {top_p}"))
+}
+
+/// Doesn't repeat the url, which may hold a password.
+pub(crate) fn url(url: &str) -> Verdict {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let valid = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['));
+    require(valid && !url.contains(|c: char| c.is_whitespace() || c.is_control()), || {
+        "the url is no address of an agent: it starts with https:// or http:// and a host".to_owned()
+    })
+}
+
+/// For a path in a file, which may come from anywhere; code may name any directory.
+pub(crate) fn workspace_path(path: &str) -> Verdict {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    require(!path.is_empty() && Path::new(path).components().all(inside), || {
+        format!("the path {path:?} leaves the workspace: it is relative and has no \"..\"")
+    })
+}
+
+/// Doesn't repeat the value, which may be a secret.
+pub(crate) fn header(name: &str, value: &str) -> Verdict {
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    require(!name.is_empty() && name.chars().all(token), || format!("{name:?} is no header name"))?;
+    require(!value.contains(char::is_control), || format!("the value of header {name:?} holds a control character"))
+}
+
+pub(crate) fn output_schema(schema: &serde_json::Value) -> Verdict {
+    require(schema.is_object(), || "output_schema must be a mapping, such as `type: object`".to_owned())
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

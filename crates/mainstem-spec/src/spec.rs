@@ -1,0 +1,233 @@
+//! The declaration of one agent.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use serde_json::Value;
+
+mod build;
+mod validate;
+
+/// The [`steps`](AgentSpec::steps) of a spec that doesn't say.
+pub const DEFAULT_STEPS: u32 = 10;
+
+/// What an agent is: read from a file by [`parse`](crate::parse), or built in code.
+///
+/// Whatever is `None` is taken over from the agent's parent.
+///
+/// ```
+/// use mainstem_spec::AgentSpec;
+///
+/// let spec = AgentSpec::new("researcher", "Looks things up")
+///     .with_model("openai:gpt-4o")
+///     .with_tools(["search"])
+///     .with_steps(5)
+///     .with_prompt("You look things up and cite your sources.");
+/// assert!(spec.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AgentSpec {
+    /// What the agent is called by: `[a-z0-9][a-z0-9_-]*`.
+    pub id: String,
+    /// What a model reads to decide whether to use the agent.
+    pub description: String,
+    /// The system prompt; empty for a remote agent, or one whose workspace brings its own.
+    pub prompt: String,
+    /// `provider:model`, or a name registered with the harness.
+    pub model: Option<String>,
+    /// How many iterations one spawn may take.
+    pub steps: u32,
+    /// The sampling temperature, in 0 to 2.
+    pub temperature: Option<f64>,
+    /// The nucleus sampling threshold, in 0 to 1.
+    pub top_p: Option<f64>,
+    /// The only tools the agent has, of all that are registered; an empty list means none.
+    pub tools: Option<Vec<String>>,
+    /// Tools it doesn't have, whatever `tools` says.
+    pub disallowed_tools: Vec<String>,
+    /// The only skills the agent is offered.
+    pub skills: Option<Vec<String>>,
+    /// Whether the agent is out of reach for models, and only callable from code.
+    pub hidden: bool,
+    /// In which role the agent may run.
+    pub mode: Mode,
+    /// Where it works.
+    pub workspace: Workspace,
+    /// The address of a remote agent.
+    pub url: Option<String>,
+    /// Headers for every request to `url`.
+    pub headers: Vec<Header>,
+    /// Tool patterns and what is allowed, in the order given. They narrow the parent's rules.
+    pub permissions: Vec<(String, Permission)>,
+    /// Whether the same session, agent, label and user find the same child again.
+    pub persist_session: bool,
+    /// How long a spawn is waited for; zero means in the background.
+    pub timeout: Option<Duration>,
+    /// How many tokens one spawn may use, in and out.
+    pub max_tokens_total: Option<u64>,
+    /// The JSON schema of the answer.
+    pub output_schema: Option<Value>,
+    /// Who declared it, which decides whose declaration wins.
+    pub origin: Origin,
+}
+
+/// In which role an agent may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Only as the root; it can't be spawned.
+    Primary,
+    /// Only as a child.
+    Subagent,
+    /// As either.
+    #[default]
+    All,
+}
+
+/// Where an agent works.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Workspace {
+    /// Whether it has a directory of its own.
+    pub mode: WorkspaceMode,
+    /// A directory that brings the agent's prompt and files, relative to the main workspace.
+    pub path: Option<PathBuf>,
+}
+
+/// Whether an agent shares its parent's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum WorkspaceMode {
+    /// One directory per instance, never shared between users or conversations.
+    #[default]
+    Isolated,
+    /// The parent's directory.
+    Shared,
+}
+
+/// What a rule says about the tool calls its pattern matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "whoever decides must decide all three")]
+pub enum Permission {
+    /// The call runs.
+    Allow,
+    /// A person is asked first.
+    Ask,
+    /// The call is refused.
+    Deny,
+}
+
+/// Who declared an agent. The program wins over a file, a file over what is built in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Origin {
+    /// It comes with the harness.
+    BuiltIn,
+    /// It was read from this file.
+    File(PathBuf),
+    /// It was built in code.
+    Program,
+}
+
+/// A header for a remote agent. The value may hold `${ENV_VAR}`, and `Debug` doesn't show it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Header {
+    /// The name, as written.
+    pub name: String,
+    /// The value as written, with its variables not yet replaced.
+    pub value: String,
+}
+
+impl AgentSpec {
+    /// A spec built in code, with every default.
+    #[must_use]
+    pub fn new(id: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            description: description.into(),
+            prompt: String::new(),
+            model: None,
+            steps: DEFAULT_STEPS,
+            temperature: None,
+            top_p: None,
+            tools: None,
+            disallowed_tools: Vec::new(),
+            skills: None,
+            hidden: false,
+            mode: Mode::default(),
+            workspace: Workspace::default(),
+            url: None,
+            headers: Vec::new(),
+            permissions: Vec::new(),
+            persist_session: false,
+            timeout: None,
+            max_tokens_total: None,
+            output_schema: None,
+            origin: Origin::Program,
+        }
+    }
+
+    /// Whether a model is offered the agent and may spawn it: neither hidden nor `primary`.
+    #[must_use]
+    pub fn is_spawnable(&self) -> bool {
+        !self.hidden && self.mode != Mode::Primary
+    }
+
+    /// Whether a person choosing an agent sees it: not hidden. Primary agents are listed too.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        !self.hidden
+    }
+}
+
+impl Mode {
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("primary", Self::Primary), ("subagent", Self::Subagent), ("all", Self::All)];
+}
+
+impl WorkspaceMode {
+    pub(crate) const NAMES: [(&str, Self); 2] = [("isolated", Self::Isolated), ("shared", Self::Shared)];
+}
+
+impl Permission {
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)];
+}
+
+impl Origin {
+    pub(crate) fn precedence(&self) -> u8 {
+        match self {
+            Self::BuiltIn => 0,
+            Self::File(_) => 1,
+            Self::Program => 2,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("the built-in one"),
+            Self::File(path) => write!(f, "the one in {}", path.display()),
+            Self::Program => f.write_str("the one built in code"),
+        }
+    }
+}
+
+impl Header {
+    /// A header; the value is taken as it is, `${ENV_VAR}` included.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into() }
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Header").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

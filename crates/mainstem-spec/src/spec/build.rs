@@ -1,0 +1,137 @@
+//! Building a spec in code, one value at a time.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde_json::Value;
+
+use super::{AgentSpec, Header, Mode, Origin, Permission, WorkspaceMode};
+
+impl AgentSpec {
+    /// Sets the system prompt.
+    #[must_use]
+    pub fn with_prompt(self, prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..self }
+    }
+
+    /// Sets the model: `provider:model`, or a name registered with the harness.
+    #[must_use]
+    pub fn with_model(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
+
+    /// Sets how many iterations one spawn may take, at least 1.
+    #[must_use]
+    pub fn with_steps(self, steps: u32) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// Sets the sampling temperature, in 0 to 2.
+    #[must_use]
+    pub fn with_temperature(self, temperature: f64) -> Self {
+        Self { temperature: Some(temperature), ..self }
+    }
+
+    /// Sets the nucleus sampling threshold, in 0 to 1.
+    #[must_use]
+    pub fn with_top_p(self, top_p: f64) -> Self {
+        Self { top_p: Some(top_p), ..self }
+    }
+
+    /// Restricts the agent to these tools, replacing an earlier list.
+    #[must_use]
+    pub fn with_tools(self, tools: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { tools: Some(texts(tools)), ..self }
+    }
+
+    /// Takes these tools away, replacing an earlier list.
+    #[must_use]
+    pub fn with_disallowed_tools(self, tools: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { disallowed_tools: texts(tools), ..self }
+    }
+
+    /// Restricts the agent to these skills, replacing an earlier list.
+    #[must_use]
+    pub fn with_skills(self, skills: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { skills: Some(texts(skills)), ..self }
+    }
+
+    /// Puts the agent out of reach for models, or back into it.
+    #[must_use]
+    pub fn with_hidden(self, hidden: bool) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// Sets in which role the agent may run.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Sets whether the agent shares its parent's directory.
+    #[must_use]
+    pub fn with_workspace_mode(mut self, mode: WorkspaceMode) -> Self {
+        self.workspace.mode = mode;
+        self
+    }
+
+    /// Sets the directory that brings prompt and files. Excludes a prompt and a url.
+    #[must_use]
+    pub fn with_workspace_path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.workspace.path = Some(path.into());
+        self
+    }
+
+    /// Makes it a remote agent. Excludes a prompt and a workspace path.
+    #[must_use]
+    pub fn with_url(self, url: impl Into<String>) -> Self {
+        Self { url: Some(url.into()), ..self }
+    }
+
+    /// Adds a header for requests to the url; the value may hold `${ENV_VAR}`.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push(Header::new(name, value));
+        self
+    }
+
+    /// Adds a rule for the tool calls that match `pattern`.
+    #[must_use]
+    pub fn with_permission(mut self, pattern: impl Into<String>, permission: Permission) -> Self {
+        self.permissions.push((pattern.into(), permission));
+        self
+    }
+
+    /// Sets whether the same session, agent, label and user find the same child again.
+    #[must_use]
+    pub fn with_persist_session(self, persist_session: bool) -> Self {
+        Self { persist_session, ..self }
+    }
+
+    /// Sets how long a spawn is waited for; zero means in the background.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Sets how many tokens one spawn may use, at least 1.
+    #[must_use]
+    pub fn with_max_tokens_total(self, tokens: u64) -> Self {
+        Self { max_tokens_total: Some(tokens), ..self }
+    }
+
+    /// Sets the JSON schema of the answer.
+    #[must_use]
+    pub fn with_output_schema(self, schema: Value) -> Self {
+        Self { output_schema: Some(schema), ..self }
+    }
+
+    /// Sets who declared it, which decides whose declaration wins in a [`SpecSet`](crate::SpecSet).
+    #[must_use]
+    pub fn with_origin(self, origin: Origin) -> Self {
+        Self { origin, ..self }
+    }
+}
+
+fn texts(items: impl IntoIterator<Item: Into<String>>) -> Vec<String> {
+    items.into_iter().map(Into::into).collect()
+}

@@ -1,0 +1,149 @@
+//! The one place that knows the YAML library: text to positioned nodes, within a budget.
+
+use std::{borrow::Cow, fmt};
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+use serde_saphyr::{
+    DuplicateKeyPolicy, Error, Localizer, Location, NonFiniteFloatPolicy, Options, Spanned, UserMessageFormatter,
+};
+
+use crate::{
+    Position, SpecError,
+    node::{Entry, Node, Value},
+};
+
+/// What is more than this is no front matter, and an attack if it has aliases.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Reads one document. Every position is one in `yaml`.
+pub(crate) fn read(yaml: &str) -> Result<Node, SpecError> {
+    if yaml.len() > MAX_BYTES {
+        let message = format!("the front matter has {} bytes, at most {MAX_BYTES} are read", yaml.len());
+        return Err(SpecError::error(message).at(Position::START));
+    }
+    let root: Spanned<Value> = serde_saphyr::from_str_with_options(yaml, options())
+        .map_err(|error| explain(yaml, &error))?;
+    Ok(root.into())
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_depth: 32, max_nodes: 10_000, max_events: 40_000, max_aliases: 100 },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
+        // Our own check says where the first one stands, and goes on.
+        duplicate_keys: DuplicateKeyPolicy::PassThrough,
+        // The YAML 1.2 reading: `no`, `0755` and `1_000` are text.
+        strict_booleans: true,
+        leading_zero_numbers_as_strings: true,
+        underscored_numbers_as_strings: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        with_snippet: false,
+    }
+}
+
+fn explain(yaml: &str, error: &Error) -> SpecError {
+    let mut message = error.render_with_formatter(&UserMessageFormatter.with_localizer(&Placeless));
+    let Some(location) = error.location() else {
+        return SpecError::error(message);
+    };
+    let at = Position::from(location);
+    if let Some(key) = unquoted(yaml, at.line) {
+        message = format!("{message}: put the value of {key:?} in quotes");
+    }
+    SpecError::error(message).at(at)
+}
+
+/// The key on this line, if its value is plain text that holds what YAML gives a meaning to.
+fn unquoted(yaml: &str, line: u64) -> Option<&str> {
+    let line = yaml.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
+    let (key, value) = line.split_once(": ")?;
+    let value = value.trim();
+    let special = value.starts_with(['@', '`', '%', '*', '&']) || value.contains(": ") || value.ends_with(':');
+    (special && !value.starts_with(['"', '\'', '[', '{', '|', '>'])).then_some(key.trim())
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::Number(number.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Value, E> {
+        Number::from_f64(number).map(Value::Number).ok_or_else(|| E::custom("the number is not finite"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(item) = items.next_element::<Spanned<Value>>()? {
+            nodes.push(item.into());
+        }
+        Ok(Value::List(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = items.next_entry::<Spanned<String>, Spanned<Value>>()? {
+            entries.push(Entry { at: key.referenced.into(), key: key.value, node: value.into() });
+        }
+        Ok(Value::Map(entries))
+    }
+}
+
+impl From<Spanned<Value>> for Node {
+    fn from(spanned: Spanned<Value>) -> Self {
+        Self { at: spanned.referenced.into(), value: spanned.value }
+    }
+}
+
+impl From<Location> for Position {
+    fn from(location: Location) -> Self {
+        Self { line: location.line(), column: location.column() }
+    }
+}
+
+/// Leaves the places out of messages: they stand in front of them, and in their own field.
+struct Placeless;
+
+impl Localizer for Placeless {
+    fn attach_location<'a>(&self, base: Cow<'a, str>, _: Location) -> Cow<'a, str> {
+        base
+    }
+
+    fn alias_defined_at(&self, _: Location) -> String {
+        String::new()
+    }
+
+    fn alias_used_at(&self, _: Location) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,1 @@
+//! Agents calling agents: spawn, fan out, send, list.

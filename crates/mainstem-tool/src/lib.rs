@@ -1,0 +1,1 @@
+//! The contract with a tool, and the context it runs in.

@@ -1,0 +1,1 @@
+//! Facade: Harness, prelude, re-exports.

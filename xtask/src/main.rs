@@ -1,0 +1,64 @@
+//! Chores of the workspace, run as `cargo xtask <chore>`; `ci` is what a change has to pass.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports on the terminal")]
+
+mod bench;
+mod cargo;
+mod ci;
+mod problem;
+mod schema;
+mod snapshots;
+mod suite;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Chores of the workspace")]
+enum Chore {
+    /// Everything a change has to pass, in order, up to the first failure
+    Ci {
+        /// Run the long loops in full instead of a sample
+        #[arg(long)]
+        slow: bool,
+    },
+    /// Rules of the tree that the compiler doesn't hold
+    Tidy,
+    /// Write docs/events.md and docs/schema from the event types
+    Schema {
+        /// Compare with the tree instead of writing
+        #[arg(long)]
+        check: bool,
+    },
+    /// Run the tests; fail on snapshots that wait for review or that no test reads
+    Snapshots,
+    /// The performance rows, in release mode
+    Bench {
+        /// Passed on to mainstem-bench
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Chore::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> anyhow::Result<()> {
+    let root = &tree::root()?;
+    match chore {
+        Chore::Ci { slow } => ci::run(root, slow),
+        Chore::Tidy => tidy::run(root),
+        Chore::Schema { check } => schema::run(root, check),
+        Chore::Snapshots => snapshots::run(root, false),
+        Chore::Bench { args } => bench::run(root, &args),
+    }
+}
