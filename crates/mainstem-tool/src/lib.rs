@@ -1,1 +1,42 @@
-//! The contract with a tool, and the context it runs in.
+//! The contract with a tool: [`Tool`], the [`RunContext`] it works in, the [`ToolSet`] an agent has.
+//!
+//! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and arguments that do not fit go back to the model
+//! with a JSON pointer to what is wrong.
+//!
+//! ```
+//! use mainstem_tool::{ToolError, tool_fn};
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Search {
+//!     /// What to look for.
+//!     query: String,
+//! }
+//!
+//! let search = tool_fn("search", "Search the corpus", |cx, args: Search| async move {
+//!     cx.progress(format!("looking for {}\n", args.query)).await;
+//!     Ok::<_, ToolError>("42 hits")
+//! });
+//! # let _ = search;
+//! ```
+
+mod arguments;
+mod context;
+mod error;
+mod extensions;
+mod meter;
+mod output;
+mod set;
+mod tool;
+mod typed;
+
+pub use async_trait::async_trait;
+pub use context::{Progress, RunContext, RunContextBuilder};
+pub use error::ToolError;
+pub use mainstem_message::{ToolSpec, ToolState};
+pub use meter::Meter;
+pub use output::{Json, ToolOutput};
+pub use set::{ToolSet, ToolSetError};
+pub use tool::Tool;
+pub use typed::{TypedTool, schema_of, tool_fn};

@@ -1,0 +1,71 @@
+//! One model call: waits for deltas, and says what they mean.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use mainstem_event::EventKind;
+use mainstem_message::{Message, Role, StopReason, Usage};
+use mainstem_model::{ModelError, ModelRequest, ModelStream};
+use mainstem_tool::RunContext;
+
+use crate::{AgentError, agent::Parts, turn::Turn};
+
+/// A model's complete answer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// What it said, tool calls included. Without content if it said nothing.
+    pub message: Arc<Message>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What the service counted.
+    pub usage: Option<Usage>,
+}
+
+/// Asks the agent's model and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
+pub(crate) async fn ask(
+    agent: &Parts,
+    cx: &RunContext,
+    iteration: u32,
+    request: ModelRequest,
+) -> Result<Answer, AgentError> {
+    let started = cx.now();
+    cx.emit(EventKind::ModelCallStart { model_name: agent.model.name().into(), iteration });
+    let mut turn = Turn::new(iteration.to_string());
+    let stream = agent.model.stream(request);
+    let result = tokio::select! {
+        biased;
+        () = cx.cancelled() => Err(AgentError::Cancelled),
+        result = read(stream, &mut turn, cx) => result.map_err(AgentError::Model),
+    };
+    turn.finish(&mut |kind| _ = cx.emit(kind));
+    let stop = match &result {
+        Ok(()) => turn.stop.take().unwrap_or(StopReason::Stop),
+        Err(AgentError::Cancelled) => StopReason::Cancelled,
+        Err(_) => StopReason::Error,
+    };
+    let usage = turn.usage;
+    cx.meter().add_own(usage.unwrap_or_default());
+    let duration_ms = cx.now().millis_since(started);
+    let before = last_answer(cx);
+    cx.emit(EventKind::ModelCallEnd { usage, stop_reason: stop.clone(), duration_ms });
+    result?;
+    let message =
+        last_answer(cx).filter(|now| before.as_ref().is_none_or(|before| !Arc::ptr_eq(now, before)));
+    let message = message.unwrap_or_else(|| Arc::new(Message::new(Role::Assistant, Vec::new())));
+    Ok(Answer { message, stop, usage })
+}
+
+async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Result<(), ModelError> {
+    while let Some(delta) = stream.next().await {
+        let taken =
+            |id: &_| cx.with_transcript(|t| t.messages().iter().any(|m| m.tool_calls().any(|c| c.id == *id)));
+        turn.push(delta?, taken, &mut |kind| _ = cx.emit(kind))?;
+        cx.settle().await;
+    }
+    Ok(())
+}
+
+fn last_answer(cx: &RunContext) -> Option<Arc<Message>> {
+    cx.with_transcript(|transcript| transcript.last_answer().cloned())
+}

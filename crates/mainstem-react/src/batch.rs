@@ -1,0 +1,85 @@
+//! The tool calls of one turn: at once, each result as it finishes.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use mainstem_event::EventKind;
+use mainstem_message::{ContentBlock, ToolCall, ToolState};
+use mainstem_tool::{RunContext, ToolError, ToolOutput};
+use serde_json::Value;
+
+use crate::{
+    agent::Parts,
+    middleware::{NextTool, PendingCall},
+};
+
+/// Runs the calls, those of exclusive tools each on its own, and in order.
+///
+/// On a cancel the tools see it and have the agent's grace; what has not ended then is dropped, and closed by the invocation's ending.
+pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
+    let work = async {
+        for group in groups(agent, calls) {
+            let mut running: FuturesUnordered<_> =
+                group.iter().map(|call| run_one(agent, cx, call)).collect();
+            while running.next().await.is_some() {}
+        }
+    };
+    tokio::select! {
+        biased;
+        () = work => {}
+        () = out_of_grace(agent, cx) => {}
+    }
+}
+
+async fn out_of_grace(agent: &Parts, cx: &RunContext) {
+    cx.cancelled().await;
+    tokio::time::sleep(agent.grace).await;
+}
+
+/// Calls that may run at once, in order.
+fn groups<'a>(agent: &Parts, calls: &'a [ToolCall]) -> Vec<&'a [ToolCall]> {
+    let is_exclusive = |call: &ToolCall| agent.tools.get(&call.name).is_some_and(|tool| tool.is_exclusive());
+    calls.chunk_by(|a, b| !is_exclusive(a) && !is_exclusive(b)).collect()
+}
+
+async fn run_one(agent: &Parts, cx: &RunContext, call: &ToolCall) {
+    let cx = cx.for_call(call.id.clone());
+    let started = cx.now();
+    let result = execute(agent, &cx, call).await;
+    let (content, state) = match result {
+        Ok(output) => output.into_parts(),
+        Err(error) => {
+            let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
+            (vec![ContentBlock::text(error.to_string())], state)
+        }
+    };
+    let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
+    if !cx.with_transcript(|transcript| transcript.has_started(&id)) {
+        let input = call.parsed_arguments().unwrap_or(Value::Null);
+        cx.emit(EventKind::ToolResultStart { tool_call_id: id.clone(), tool_call_name: name.clone(), input });
+    }
+    for block in content {
+        emit_block(&cx, block);
+    }
+    let duration_ms = cx.now().millis_since(started);
+    cx.emit(EventKind::ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms });
+}
+
+async fn execute(agent: &Parts, cx: &RunContext, call: &ToolCall) -> Result<ToolOutput, ToolError> {
+    let arguments = call.parsed_arguments().map_err(|error| {
+        ToolError::new(format!("the arguments of {} are not JSON: {error}; send them again", call.name))
+    })?;
+    let pending = PendingCall { id: call.id.clone(), name: call.name.as_str().into(), arguments };
+    NextTool { agent, rest: &agent.middleware }.run(cx, pending).await
+}
+
+fn emit_block(cx: &RunContext, block: ContentBlock) {
+    let Some(tool_call_id) = cx.call_id().cloned() else { return };
+    match block {
+        ContentBlock::Text { text, .. } if text.is_empty() => {}
+        ContentBlock::Text { text: delta, opaque } if opaque.is_empty() => {
+            cx.emit(EventKind::ToolResultTextDelta { tool_call_id, delta });
+        }
+        data => _ = cx.emit(EventKind::ToolResultDataDelta { tool_call_id, data }),
+    }
+}

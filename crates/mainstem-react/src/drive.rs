@@ -1,0 +1,149 @@
+//! The driver: the only loop that waits. What to do next it asks of `step`.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use futures_util::FutureExt;
+use mainstem_event::{EventKind, Outcome, Rollup};
+use mainstem_message::Message;
+use mainstem_model::{ModelRequest, ToolChoice};
+use mainstem_tool::RunContext;
+
+use crate::{
+    Agent, AgentError, Answer, batch,
+    ending::Ending,
+    error::panic_message,
+    middleware::NextModel,
+    step::{Progress, Step, after_answer, before_call},
+};
+
+/// How an invocation ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// How.
+    pub outcome: Outcome,
+    /// The answer, if there is one.
+    pub answer: Option<Arc<Message>>,
+    /// What went wrong.
+    pub error: Option<AgentError>,
+    /// What it cost.
+    pub usage: Rollup,
+}
+
+/// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`.
+pub(crate) async fn drive(
+    agent: Agent,
+    cx: RunContext,
+    history: Vec<Arc<Message>>,
+    input: Vec<Arc<Message>>,
+) -> RunOutcome {
+    // Declared before the work, so that on a drop the work goes first and its children end before their parent.
+    let ending = Ending::start(&agent, &cx, input);
+    let work = AssertUnwindSafe(Work::new(&agent, &cx, history).run()).catch_unwind();
+    let result = work.await.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
+    ending.finish(result)
+}
+
+struct Work<'a> {
+    agent: &'a Agent,
+    cx: &'a RunContext,
+    history: Vec<Arc<Message>>,
+    system: Option<Arc<str>>,
+    calls: AtomicU32,
+    progress: Progress,
+}
+
+impl<'a> Work<'a> {
+    fn new(agent: &'a Agent, cx: &'a RunContext, history: Vec<Arc<Message>>) -> Self {
+        let system = system_prompt(agent, cx);
+        Self { agent, cx, history, system, calls: AtomicU32::new(0), progress: Progress::default() }
+    }
+
+    async fn run(mut self) -> Result<Outcome, AgentError> {
+        let mut step = Step::Ask;
+        loop {
+            step = match step {
+                Step::Ask => {
+                    let answer = self.ask().await?;
+                    after_answer(self.progress, &answer.message, &answer.stop)
+                }
+                Step::Act(calls) => {
+                    batch::run(self.agent.parts(), self.cx, &calls).await;
+                    self.go_on()?
+                }
+                Step::Remind => {
+                    self.progress.empty += 1;
+                    self.hint("empty_response", EMPTY);
+                    self.go_on()?
+                }
+                Step::SumUp => {
+                    let (max_iters, current_iter) = (self.agent.parts().max_iterations, self.progress.calls);
+                    self.cx.emit(EventKind::ExceedMaxIters { max_iters, current_iter });
+                    self.hint("max_iterations", SUM_UP);
+                    self.progress.summed_up = true;
+                    Step::Ask
+                }
+                Step::Finish(outcome) => return Ok(outcome),
+                Step::Fail(error) => return Err(error),
+            }
+        }
+    }
+
+    fn go_on(&self) -> Result<Step, AgentError> {
+        if self.cx.is_cancelled() {
+            return Err(AgentError::Cancelled);
+        }
+        Ok(before_call(self.progress, self.agent.parts().max_iterations))
+    }
+
+    async fn ask(&mut self) -> Result<Answer, AgentError> {
+        let agent = self.agent.parts();
+        let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
+        let answer = next.run(self.cx, self.request()).await?;
+        self.progress.calls = self.calls.load(Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    fn request(&self) -> ModelRequest {
+        let agent = self.agent.parts();
+        let last = self.progress.summed_up;
+        let said = self.cx.messages();
+        ModelRequest {
+            agent: agent.id.clone(),
+            system: self.system.clone(),
+            messages: self.history.iter().cloned().chain(said).collect(),
+            tools: if last { Arc::default() } else { agent.tools.specs().clone() },
+            tool_choice: ToolChoice::Auto,
+            options: agent.options.clone(),
+        }
+    }
+
+    fn hint(&self, source: &str, text: &str) {
+        let block_id = format!("hint-{}", self.progress.calls).into();
+        self.cx.emit(EventKind::HintBlock { block_id, hint_source: source.into(), hint: text.into() });
+    }
+}
+
+/// The agent's instructions and what its middleware adds to them.
+fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
+    let parts = agent.parts();
+    let sections: Vec<_> =
+        parts.middleware.iter().filter_map(|middleware| middleware.system_prompt(cx)).collect();
+    if sections.is_empty() {
+        return parts.system_prompt.clone();
+    }
+    let own = parts.system_prompt.as_deref();
+    Some(own.into_iter().chain(sections.iter().map(String::as_str)).collect::<Vec<_>>().join("\n\n").into())
+}
+
+const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your answer as the content of the \
+reply, not as thinking.\n</system-reminder>";
+
+const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
+called any more. Answer now with what you have, and say what is missing.\n</system-reminder>";

@@ -1,0 +1,82 @@
+//! Exactly one ending for each invocation, whatever happens to its future.
+
+use std::sync::Arc;
+
+use mainstem_event::{EventKind, Outcome, Timestamp};
+use mainstem_message::{Failure, Message, Role, StopReason};
+use mainstem_tool::RunContext;
+
+use crate::{Agent, AgentError, RunOutcome};
+
+/// Emits `AGENT_START` when made and `AGENT_END` when finished, or else when dropped.
+pub(crate) struct Ending {
+    cx: RunContext,
+    started: Timestamp,
+    over: bool,
+}
+
+impl Ending {
+    pub(crate) fn start(agent: &Agent, cx: &RunContext, input: Vec<Arc<Message>>) -> Self {
+        let parent_tool_call_id = cx.source().and_then(|source| source.parent_tool_call_id.clone());
+        let started = cx.now();
+        cx.emit(EventKind::AgentStart {
+            name: agent.name().clone(),
+            role: Role::Assistant,
+            input,
+            parent_tool_call_id,
+        });
+        Self { cx: cx.clone(), started, over: false }
+    }
+
+    pub(crate) fn finish(mut self, result: Result<Outcome, AgentError>) -> RunOutcome {
+        let (outcome, error) = match result {
+            Ok(outcome) => (outcome, None),
+            Err(error) => (error.outcome(), Some(error)),
+        };
+        let reason = match outcome {
+            Outcome::Error => StopReason::Error,
+            _ => StopReason::Cancelled,
+        };
+        let answer = match outcome {
+            Outcome::Success | Outcome::MaxIterations => {
+                self.cx.with_transcript(|transcript| transcript.last_answer().cloned())
+            }
+            _ => None,
+        };
+        self.end(reason, outcome, answer.clone(), error.as_ref().map(Failure::from));
+        RunOutcome { outcome, answer, error, usage: self.cx.meter().read() }
+    }
+
+    /// Closes what is open, says the answer, and ends.
+    fn end(
+        &mut self,
+        reason: StopReason,
+        outcome: Outcome,
+        answer: Option<Arc<Message>>,
+        error: Option<Failure>,
+    ) {
+        self.over = true;
+        let cx = &self.cx;
+        while let Some(kind) = cx.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
+            cx.emit(kind);
+        }
+        if let Some(result) = answer {
+            cx.emit(EventKind::AgentResult { result });
+        }
+        let usage = cx.meter().read();
+        let duration_ms = cx.now().millis_since(self.started);
+        cx.emit(EventKind::AgentEnd { outcome, error, usage, duration_ms });
+        if let Some(above) = cx.meter_above() {
+            above.add_child(usage);
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if !self.over {
+            let why = Failure::new("dropped", "the stream was dropped before the agent had ended");
+            self.end(StopReason::Cancelled, Outcome::Cancelled, None, Some(why));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Why an agent has no answer.
+
+use mainstem_event::Outcome;
+use mainstem_message::Failure;
+use mainstem_model::ModelError;
+
+/// Why an invocation did not succeed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The model gave no complete answer.
+    #[error("{0}")]
+    Model(#[source] ModelError),
+    /// Somebody stopped it.
+    #[error("cancelled")]
+    Cancelled,
+    /// The model answered with nothing, and again when asked for an answer.
+    #[error("the model gave an empty answer")]
+    EmptyReply,
+    /// The service's filter took the answer away.
+    #[error("the service filtered the answer")]
+    Filtered,
+    /// Code of a tool, a model or a middleware panicked.
+    #[error("a panic in the agent: {0}")]
+    Panicked(String),
+    /// A middleware refused to go on.
+    #[error("{0}")]
+    Refused(Failure),
+}
+
+impl AgentError {
+    /// How the invocation ends.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Cancelled => Outcome::Cancelled,
+            _ => Outcome::Error,
+        }
+    }
+
+    /// The model's error behind it, if that is what it was.
+    pub fn model_error(&self) -> Option<&ModelError> {
+        match self {
+            Self::Model(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ModelError> for AgentError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<&AgentError> for Failure {
+    fn from(error: &AgentError) -> Self {
+        let code = match error {
+            AgentError::Model(error) => return Self::from(error),
+            AgentError::Refused(failure) => return failure.clone(),
+            AgentError::Cancelled => "cancelled",
+            AgentError::EmptyReply => "empty_reply",
+            AgentError::Filtered => "content_filter",
+            AgentError::Panicked(_) => "panic",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("(no message)").to_owned()
+}

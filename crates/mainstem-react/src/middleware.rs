@@ -1,0 +1,137 @@
+//! Code around each model call and each tool call.
+
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use mainstem_event::EventKind;
+use mainstem_message::ToolCallId;
+use mainstem_model::ModelRequest;
+use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use serde_json::Value;
+
+use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
+
+/// Stands between the loop and what it does. The first registered is the outermost.
+///
+/// Events do not pass through it; it emits its own through [`RunContext::emit`].
+#[async_trait]
+pub trait Middleware: Send + Sync + 'static {
+    /// Tools that it contributes. Asked once, when the agent is built.
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    /// A section that it adds to the instructions. Asked once an invocation.
+    fn system_prompt(&self, _cx: &RunContext) -> Option<String> {
+        None
+    }
+
+    /// Around a model call: may change the request, ask more than once, or not at all.
+    ///
+    /// # Errors
+    /// An error ends the invocation.
+    async fn on_model_call(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        next.run(cx, request).await
+    }
+
+    /// Around a tool call whose arguments are JSON: may change them, wait, or answer itself.
+    ///
+    /// # Errors
+    /// An error goes to the model.
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: PendingCall,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        next.run(cx, call).await
+    }
+}
+
+/// A tool call that is about to run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PendingCall {
+    /// The call.
+    pub id: ToolCallId,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// The rest of the stack around a model call.
+#[derive(Clone, Copy)]
+pub struct NextModel<'a> {
+    pub(crate) agent: &'a Parts,
+    pub(crate) rest: &'a [Arc<dyn Middleware>],
+    pub(crate) calls: &'a AtomicU32,
+}
+
+impl NextModel<'_> {
+    /// Goes on with the request.
+    ///
+    /// # Errors
+    /// What the rest of the stack or the model says.
+    pub async fn run(self, cx: &RunContext, request: ModelRequest) -> Result<Answer, AgentError> {
+        if let Some((first, rest)) = self.rest.split_first() {
+            return first.on_model_call(cx, request, Self { rest, ..self }).await;
+        }
+        let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        ask(self.agent, cx, iteration, request).await
+    }
+}
+
+/// The rest of the stack around a tool call.
+#[derive(Clone, Copy)]
+pub struct NextTool<'a> {
+    pub(crate) agent: &'a Parts,
+    pub(crate) rest: &'a [Arc<dyn Middleware>],
+}
+
+impl NextTool<'_> {
+    /// Goes on with the call.
+    ///
+    /// # Errors
+    /// What the rest of the stack or the tool says; a panic of the tool is an error too.
+    pub async fn run(self, cx: &RunContext, call: PendingCall) -> Result<ToolOutput, ToolError> {
+        if let Some((first, rest)) = self.rest.split_first() {
+            return first.on_tool_call(cx, call, Self { rest, ..self }).await;
+        }
+        cx.emit(EventKind::ToolResultStart {
+            tool_call_id: call.id.clone(),
+            tool_call_name: call.name.clone(),
+            input: call.arguments.clone(),
+        });
+        let tool = self.agent.tools.resolve(&call.name, &call.arguments)?.clone();
+        let running = AssertUnwindSafe(tool.call(cx, call.arguments)).catch_unwind();
+        running.await.unwrap_or_else(|panic| {
+            Err(ToolError::new(format!("tool {} panicked: {}", call.name, panic_message(&*panic))))
+        })
+    }
+}
+
+impl fmt::Debug for NextModel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NextModel({} more)", self.rest.len())
+    }
+}
+
+impl fmt::Debug for NextTool<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NextTool({} more)", self.rest.len())
+    }
+}

@@ -1,0 +1,98 @@
+//! The owned stream of a run.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::{FusedStream, Stream};
+use mainstem_event::{AgentEvent, Cursor};
+use tokio::task::{coop, unconstrained};
+
+use crate::RunOutcome;
+
+/// A run: polling it drives the agent and all its children and hands out what happens, in order; it ends with the root's `AGENT_END`.
+///
+/// It owns the work. Not polling it holds the work back, down to the model's socket. Dropping it stops the agent, its tools and its
+/// children at once; what was open is closed in the session's log as cancelled.
+#[must_use = "a run does nothing unless polled"]
+pub struct RunStream {
+    // Dropped in this order: the guards of the work still write to the log that the cursor reads.
+    work: Option<Pin<Box<dyn Future<Output = RunOutcome> + Send>>>,
+    outcome: Option<RunOutcome>,
+    cursor: Cursor,
+    over: bool,
+}
+
+impl RunStream {
+    pub(crate) fn new(work: impl Future<Output = RunOutcome> + Send + 'static, cursor: Cursor) -> Self {
+        // The work spends no budget of tokio's: a thousand children in one poll would use it up on their first reads. What is handed
+        // out does, so that a stream that is always ready lets timers and other tasks have their turn.
+        Self { work: Some(Box::pin(unconstrained(work))), outcome: None, cursor, over: false }
+    }
+
+    /// How the run ended; `None` while it goes on.
+    pub fn outcome(&self) -> Option<&RunOutcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Reads to the end and gives how it ended.
+    ///
+    /// # Panics
+    /// If the stream was already read to its end and the outcome taken: it is not, for this takes the stream.
+    pub async fn finish(mut self) -> RunOutcome {
+        while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
+        #[expect(
+            clippy::expect_used,
+            reason = "the stream ends with AGENT_END, which the work emits as its last act"
+        )]
+        self.outcome.take().expect("a run that is over has an outcome")
+    }
+
+    /// The next event: what is in the log, else what the work brings now.
+    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        loop {
+            // Read without leaving a waker: what the work emits while it is polled here needs to wake nobody.
+            if let Some(event) = self.cursor.try_next() {
+                return Poll::Ready(Some(event));
+            }
+            let Some(work) = &mut self.work else { return Poll::Ready(None) };
+            match work.as_mut().poll(cx) {
+                Poll::Ready(outcome) => (self.outcome, self.work) = (Some(outcome), None),
+                Poll::Pending => return Pin::new(&mut self.cursor).poll_next(cx),
+            }
+        }
+    }
+}
+
+impl Stream for RunStream {
+    type Item = AgentEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let budget = ready!(coop::poll_proceed(cx));
+        let event = ready!(self.advance(cx));
+        budget.made_progress();
+        self.over = event.as_ref().is_none_or(|event| event.ends_run());
+        Poll::Ready(event)
+    }
+}
+
+impl FusedStream for RunStream {
+    fn is_terminated(&self) -> bool {
+        self.over
+    }
+}
+
+impl fmt::Debug for RunStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunStream")
+            .field("cursor", &self.cursor)
+            .field("over", &self.over)
+            .finish_non_exhaustive()
+    }
+}

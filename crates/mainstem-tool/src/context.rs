@@ -1,0 +1,228 @@
+//! What a tool, a middleware and the loop know about the invocation they work in.
+
+mod builder;
+mod progress;
+
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use mainstem_event::{EventKind, EventSink, EventSource, Ids, Timestamp, fold::Transcript};
+use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, ToolCallId};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+pub use self::{builder::RunContextBuilder, progress::Progress};
+use crate::{Meter, extensions::Extensions};
+
+/// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
+#[derive(Clone)]
+pub struct RunContext {
+    shared: Arc<Shared>,
+    invocation: Arc<Invocation>,
+    call: Option<ToolCallId>,
+}
+
+/// The same for all agents of a run.
+struct Shared {
+    ids: Arc<dyn Ids>,
+    streams: Arc<AtomicU64>,
+    extensions: Extensions,
+    user: Option<Arc<str>>,
+    attributes: Map<String, Value>,
+}
+
+/// One agent working on one input.
+struct Invocation {
+    agent: Arc<str>,
+    sink: EventSink,
+    transcript: Mutex<Transcript>,
+    cancel: CancellationToken,
+    meter: Meter,
+    above: Option<Meter>,
+}
+
+impl RunContext {
+    /// The context of a root's invocation, on a sink that stamps with its reply.
+    pub fn root(agent: impl Into<Arc<str>>, sink: EventSink) -> RunContextBuilder {
+        RunContextBuilder::new(agent.into(), sink)
+    }
+
+    /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
+    #[must_use]
+    pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
+        let agent = source.agent_id.clone();
+        let invocation = Invocation {
+            agent,
+            transcript: Mutex::new(Transcript::new(reply_id.clone())),
+            sink: self.invocation.sink.child(source, reply_id),
+            cancel: self.invocation.cancel.child_token(),
+            meter: Meter::default(),
+            above: Some(self.invocation.meter.clone()),
+        };
+        Self { shared: self.shared.clone(), invocation: Arc::new(invocation), call: None }
+    }
+
+    /// The same invocation, working on one tool call.
+    #[must_use]
+    pub fn for_call(&self, call: ToolCallId) -> Self {
+        Self { call: Some(call), ..self.clone() }
+    }
+
+    // What it is.
+
+    /// The agent's id.
+    pub fn agent(&self) -> &Arc<str> {
+        &self.invocation.agent
+    }
+
+    /// The tool call that is being worked on.
+    pub fn call_id(&self) -> Option<&ToolCallId> {
+        self.call.as_ref()
+    }
+
+    /// Who the agent is; `None` for the root.
+    pub fn source(&self) -> Option<&EventSource> {
+        self.invocation.sink.origin().source.as_deref()
+    }
+
+    /// The instance; `None` for the root.
+    pub fn agent_key(&self) -> Option<&AgentKey> {
+        self.source().map(|source| &source.agent_key)
+    }
+
+    /// 0 for the root.
+    pub fn depth(&self) -> u16 {
+        self.source().map_or(0, |source| source.depth)
+    }
+
+    /// The agent's own session: the root's, or `sub-…`.
+    pub fn session_id(&self) -> &SessionId {
+        let origin = self.invocation.sink.origin();
+        origin.source.as_ref().map_or(&origin.session_id, |source| &source.session_id)
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> Option<&RunId> {
+        self.invocation.sink.origin().run_id.as_ref()
+    }
+
+    /// `<root session>[/<agent_id>…]`.
+    pub fn path(&self) -> &str {
+        let origin = self.invocation.sink.origin();
+        origin.source.as_ref().map_or(origin.session_id.as_str(), |source| &source.path)
+    }
+
+    /// On whose behalf it works.
+    pub fn user(&self) -> Option<&str> {
+        self.shared.user.as_deref()
+    }
+
+    /// What the caller of the run attached to it.
+    pub fn attributes(&self) -> &Map<String, Value> {
+        &self.shared.attributes
+    }
+
+    /// A value that the embedding application or the harness attached, by its type.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.shared.extensions.get()
+    }
+
+    // What it can do.
+
+    /// Sends a part of the running call's result, live; the model sees it as part of the result too. To be awaited, for it waits when
+    /// the caller is behind. Outside a tool call it does nothing.
+    ///
+    /// # Cancel safety
+    /// The text is sent before the first wait.
+    pub fn progress(&self, text: impl Into<String>) -> Progress<'_> {
+        if let Some(tool_call_id) = self.call.clone() {
+            self.emit(EventKind::ToolResultTextDelta { tool_call_id, delta: text.into() });
+        }
+        Progress::new(self.invocation.sink.settle())
+    }
+
+    /// Records an event of this invocation, in the session and in its conversation; returns its number. Never waits.
+    ///
+    /// For the loop and for middleware; a tool speaks through [`progress`](Self::progress). A producer of many events awaits
+    /// [`settle`](Self::settle) in between.
+    pub fn emit(&self, kind: EventKind) -> u64 {
+        self.with_transcript(|transcript| transcript.apply(&kind));
+        self.invocation.sink.emit(kind)
+    }
+
+    /// Waits for the caller: see [`EventSink::settle`].
+    pub fn settle(&self) -> impl Future<Output = ()> + Send {
+        self.invocation.sink.settle()
+    }
+
+    /// Resolves when somebody asks the invocation to stop.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
+        self.invocation.cancel.cancelled()
+    }
+
+    /// Whether somebody asked the invocation to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.invocation.cancel.is_cancelled()
+    }
+
+    /// The token behind [`cancelled`](Self::cancelled), for code that takes one.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.invocation.cancel
+    }
+
+    /// The time now, on the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.invocation.sink.log().clock().now()
+    }
+
+    /// A new id.
+    pub fn new_id(&self, prefix: &str) -> String {
+        self.shared.ids.next(prefix)
+    }
+
+    /// The number of the next invocation, in the order of their start.
+    pub fn next_stream_id(&self) -> u64 {
+        self.shared.streams.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    // What the loop keeps in it.
+
+    /// The sink of this invocation.
+    pub fn sink(&self) -> &EventSink {
+        &self.invocation.sink
+    }
+
+    /// What it has cost.
+    pub fn meter(&self) -> &Meter {
+        &self.invocation.meter
+    }
+
+    /// What the parent's invocation has cost; `None` for the root.
+    pub fn meter_above(&self) -> Option<&Meter> {
+        self.invocation.above.as_ref()
+    }
+
+    /// What was said in this invocation so far.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        self.with_transcript(|transcript| transcript.messages().to_vec())
+    }
+
+    /// Looks into the conversation; the closure must not emit.
+    pub fn with_transcript<R>(&self, f: impl FnOnce(&mut Transcript) -> R) -> R {
+        f(&mut self.invocation.transcript.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path();
+        f.debug_struct("RunContext").field("path", &path).field("call", &self.call).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! Building the context of a root.
+
+use std::{
+    any::Any,
+    fmt,
+    sync::{Arc, Mutex, atomic::AtomicU64},
+};
+
+use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
+use mainstem_message::ReplyId;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{Invocation, RunContext, Shared};
+use crate::{Meter, extensions::Extensions};
+
+/// Makes the [`RunContext`] of a root's invocation.
+#[must_use]
+pub struct RunContextBuilder {
+    agent: Arc<str>,
+    sink: EventSink,
+    cancel: CancellationToken,
+    shared: Shared,
+}
+
+impl RunContextBuilder {
+    pub(super) fn new(agent: Arc<str>, sink: EventSink) -> Self {
+        let shared = Shared {
+            ids: Arc::new(RandomIds),
+            streams: Arc::default(),
+            extensions: Extensions::default(),
+            user: None,
+            attributes: Map::new(),
+        };
+        Self { agent, sink, cancel: CancellationToken::new(), shared }
+    }
+
+    /// Where ids come from; random ones by default.
+    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+        self.shared.ids = ids;
+        self
+    }
+
+    /// The session's counter of invocations, so that numbers go on from run to run.
+    pub fn streams(mut self, streams: Arc<AtomicU64>) -> Self {
+        self.shared.streams = streams;
+        self
+    }
+
+    /// The token that stops the run.
+    pub fn cancel(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// On whose behalf it works.
+    pub fn user(mut self, user: Option<Arc<str>>) -> Self {
+        self.shared.user = user;
+        self
+    }
+
+    /// Anything else that tools should know about the run.
+    pub fn attributes(mut self, attributes: Map<String, Value>) -> Self {
+        self.shared.attributes = attributes;
+        self
+    }
+
+    /// A value for [`RunContext::get`]; one of each type.
+    pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.shared.extensions.insert(value);
+        self
+    }
+
+    /// The context.
+    pub fn build(self) -> RunContext {
+        let reply_id = self.sink.origin().reply_id.clone();
+        let reply_id = reply_id.unwrap_or_else(|| ReplyId::new(self.shared.ids.next("reply")));
+        let invocation = Invocation {
+            agent: self.agent,
+            transcript: Mutex::new(Transcript::new(reply_id)),
+            sink: self.sink,
+            cancel: self.cancel,
+            meter: Meter::default(),
+            above: None,
+        };
+        RunContext { shared: Arc::new(self.shared), invocation: Arc::new(invocation), call: None }
+    }
+}
+
+impl fmt::Debug for RunContextBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContextBuilder").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,120 @@
+//! A function as a tool.
+
+use std::{fmt, future::Future, marker::PhantomData};
+
+use async_trait::async_trait;
+use mainstem_message::ToolSpec;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{RunContext, Tool, ToolError, ToolOutput};
+
+/// A function as a tool; the schema is that of its argument type, whose doc comments the model reads.
+///
+/// The function gets the context and the arguments, and answers with anything that is a [`ToolOutput`] (text, [`Json`](crate::Json), blocks)
+/// or fails with any error. See the [crate] for an example.
+pub fn tool_fn<A, F, Fut, O, E>(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    f: F,
+) -> TypedTool<A, F>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send,
+    O: Into<ToolOutput>,
+    E: Into<ToolError>,
+{
+    let spec = ToolSpec::new(name, description, schema_of::<A>());
+    TypedTool { spec, read_only: false, exclusive: false, f, arguments: PhantomData }
+}
+
+/// The schema of an argument type as models are given it: in one piece, without references.
+pub fn schema_of<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.into()
+}
+
+/// What [`tool_fn`] makes.
+pub struct TypedTool<A, F> {
+    spec: ToolSpec,
+    read_only: bool,
+    exclusive: bool,
+    f: F,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A, F> TypedTool<A, F> {
+    /// Says that it changes nothing.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Says that it must not run beside other calls.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+}
+
+#[async_trait]
+impl<A, F, Fut, O, E> Tool for TypedTool<A, F>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, E>> + Send,
+    O: Into<ToolOutput>,
+    E: Into<ToolError>,
+{
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments = serde_path_to_error::deserialize(arguments).map_err(|error| {
+            let pointer = pointer(error.path());
+            ToolError::new(format!(
+                "the arguments of {} can't be read: at {pointer}: {}",
+                self.spec.name,
+                error.inner()
+            ))
+        })?;
+        (self.f)(cx.clone(), arguments).await.map(Into::into).map_err(Into::into)
+    }
+}
+
+/// A path as a JSON pointer (RFC 6901).
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    path.iter()
+        .map(|segment| match segment {
+            Segment::Seq { index } => format!("/{index}"),
+            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Enum { variant } => format!("/{variant}"),
+            Segment::Unknown => "/?".to_owned(),
+        })
+        .collect()
+}
+
+impl<A, F> fmt::Debug for TypedTool<A, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TypedTool").field(&self.spec.name).finish()
+    }
+}
