@@ -21,7 +21,7 @@ pub trait Clock: Send + Sync + 'static {
 
 /// Makes ids that nobody else makes.
 pub trait Ids: Send + Sync + 'static {
-    /// A new id that begins with `prefix` and a hyphen.
+    /// A new id that begins with `prefix`: `run-`, `agent:reviewer:`.
     fn next(&self, prefix: &str) -> String;
 }
 
@@ -43,7 +43,7 @@ impl Clock for SystemClock {
 
 impl Ids for RandomIds {
     fn next(&self, prefix: &str) -> String {
-        format!("{prefix}-{}", uuid::Uuid::now_v7())
+        format!("{prefix}{}", uuid::Uuid::now_v7())
     }
 }
 

@@ -71,12 +71,12 @@ impl Agent {
     /// Runs it in a session of its own, and hands out what happens, live. Nothing happens before the first poll.
     pub fn stream_events(&self, input: impl Into<Message>) -> RunStream {
         let ids = RandomIds;
-        let session = mainstem_message::SessionId::new(ids.next("session"));
+        let session = mainstem_message::SessionId::new(ids.next("session-"));
         let log = SessionLog::with(session.clone(), Arc::new(SystemClock), LogOptions::default());
         let origin = Origin {
             session_id: session,
-            run_id: Some(ids.next("run").into()),
-            reply_id: Some(ids.next("reply").into()),
+            run_id: Some(ids.next("run-").into()),
+            reply_id: Some(ids.next("reply-").into()),
             source: None,
         };
         let cx = RunContext::root(self.id().clone(), EventSink::root(log, origin)).build();
@@ -142,8 +142,13 @@ impl AgentBuilder {
     }
 
     /// Adds a tool.
-    pub fn tool(mut self, tool: impl Tool) -> Self {
-        self.tools.push(Arc::new(tool));
+    pub fn tool(self, tool: impl Tool) -> Self {
+        self.shared_tool(Arc::new(tool))
+    }
+
+    /// Adds a tool that others have too.
+    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
         self
     }
 
@@ -154,8 +159,13 @@ impl AgentBuilder {
     }
 
     /// Adds a middleware; the first is the outermost.
-    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
-        self.parts.middleware.push(Arc::new(middleware));
+    pub fn middleware(self, middleware: impl Middleware) -> Self {
+        self.shared_middleware(Arc::new(middleware))
+    }
+
+    /// Adds a middleware that others have too.
+    pub fn shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+        self.parts.middleware.push(middleware);
         self
     }
 

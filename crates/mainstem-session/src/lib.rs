@@ -1,1 +1,16 @@
 //! The living parts: session, run, and the handle to steer it.
+//!
+//! A [`Session`] is a conversation with an agent and its fleet; it has one log, and one run at a time. A [`Run`] is the owned stream of
+//! one turn: poll it to make it go, drop it to stop it. A [`RunHandle`] looks on and stops it from elsewhere.
+
+mod error;
+mod handle;
+mod options;
+mod run;
+mod session;
+
+pub use error::RunError;
+pub use handle::RunHandle;
+pub use options::RunOptions;
+pub use run::Run;
+pub use session::{Session, SessionBuilder};

@@ -1,1 +1,25 @@
 //! Agents calling agents: spawn, fan out, send, list.
+//!
+//! A session has a [`Fleet`]: a [`Catalog`] of the agents that can be spawned, and a roster of the children that were. [`Subagents`] is the
+//! middleware that gives an agent the tools for it; the tools find the fleet in their context. A child runs inside its parent's tool
+//! call, with a context of its own; nothing is spawned, nothing is forwarded.
+
+mod agent_tool;
+mod catalog;
+mod error;
+mod factory;
+mod fleet;
+mod launch;
+mod middleware;
+mod prompt;
+mod report;
+mod roster;
+mod tools;
+
+pub use agent_tool::{AgentTool, IntoTool};
+pub use catalog::{Catalog, CatalogEntry};
+pub use error::{CatalogError, SpawnError};
+pub use factory::AgentFactory;
+pub use fleet::{Fleet, Limits};
+pub use middleware::Subagents;
+pub use roster::{ChildStatus, ChildSummary};

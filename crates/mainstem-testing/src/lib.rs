@@ -1,1 +1,26 @@
-//! Test kit: fake clock, counted ids, the laws, a timeline printer. Dev-dependency only.
+//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, and [`timeline`], which prints a run.
+//!
+//! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! use futures_util::stream;
+//! use mainstem_testing::{FakeClock, CountedIds, timeline};
+//!
+//! // let harness = Harness::builder("main", model).clock(FakeClock::default()).ids(CountedIds::default()).build()?;
+//! // insta::assert_snapshot!(timeline(harness.stream_events("Hi")).await);
+//! # let _ = (FakeClock::default(), CountedIds::default());
+//! assert_eq!(timeline(stream::iter([])).await, "");
+//! # }
+//! ```
+
+mod clock;
+mod ids;
+mod laws;
+mod timeline;
+
+pub use clock::FakeClock;
+pub use ids::CountedIds;
+pub use laws::{Violation, laws};
+pub use timeline::{render, timeline};

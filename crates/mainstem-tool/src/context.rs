@@ -182,7 +182,7 @@ impl RunContext {
         self.invocation.sink.log().clock().now()
     }
 
-    /// A new id.
+    /// A new id that begins with `prefix`.
     pub fn new_id(&self, prefix: &str) -> String {
         self.shared.ids.next(prefix)
     }

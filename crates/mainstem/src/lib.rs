@@ -1,1 +1,70 @@
-//! Facade: Harness, prelude, re-exports.
+//! An agent harness in which every subagent's stream flows into one.
+//!
+//! A parent agent reasons and acts; with tools it spawns children, in parallel and nested. Everything any of them does arrives live, in one
+//! ordered stream, each event tagged with who produced it.
+//!
+//! ```
+//! use mainstem::{model::scripted::Turn, prelude::*};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), mainstem::Error> {
+//! let model = ScriptedModel::new()
+//!     .agent("coordinator", [Turn::new().call("agent_spawn", serde_json::json!({ "agent_id": "researcher", "task": "Rome" })),
+//!                            Turn::new().text("Rome it is.")])
+//!     .agent("researcher", [Turn::new().text("2.8 million people.")]);
+//!
+//! let harness = Harness::builder("coordinator", model)
+//!     .subagent(AgentSpec::new("researcher", "Looks things up"))
+//!     .build()?;
+//! let mut run = harness.stream_events("Compare Paris and Rome"); // owned stream; dropping it cancels the run
+//! let mut said = Vec::new();
+//! while let Some(event) = run.next().await {
+//!     if let EventKind::TextBlockDelta { delta, .. } = &event.kind {
+//!         said.push(format!("[{}] {delta}", event.agent_label()));
+//!     }
+//! }
+//! assert_eq!(said, ["[researcher] 2.8 million people.", "[main] Rome it is."]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate has no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
+//! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
+//! [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle.
+
+mod env;
+mod error;
+mod harness;
+
+pub use env::{model_from_env, registry_from_env};
+pub use error::{BuildError, Error};
+pub use harness::{Harness, HarnessBuilder};
+pub use mainstem_event as event;
+pub use mainstem_message as message;
+pub use mainstem_model as model;
+#[cfg(feature = "openai")]
+pub use mainstem_openai as openai;
+pub use mainstem_react as react;
+pub use mainstem_session as session;
+pub use mainstem_spec as spec;
+pub use mainstem_subagent as subagent;
+pub use mainstem_tool as tool;
+
+/// What most programs use.
+pub mod prelude {
+    pub use futures_util::StreamExt as _;
+    pub use mainstem_event::{
+        AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, StreamOptions,
+    };
+    pub use mainstem_message::{Message, Role};
+    pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
+    #[cfg(feature = "openai")]
+    pub use mainstem_openai::OpenAi;
+    pub use mainstem_react::{Agent, Middleware};
+    pub use mainstem_session::{Run, RunError, RunHandle, RunOptions, Session};
+    pub use mainstem_spec::AgentSpec;
+    pub use mainstem_subagent::IntoTool as _;
+    pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
+
+    pub use crate::{Harness, HarnessBuilder};
+}

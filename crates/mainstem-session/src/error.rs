@@ -1,0 +1,35 @@
+//! Why a run has no reply.
+
+use mainstem_event::Outcome;
+use mainstem_message::Message;
+use mainstem_react::{AgentError, RunOutcome};
+
+/// A run that gave no full reply.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Somebody stopped it.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The limit of iterations was reached.
+    #[error("the run reached its limit of iterations")]
+    Limit {
+        /// What the agent made of what it had.
+        answer: Option<Box<Message>>,
+    },
+    /// The agent failed.
+    #[error("{0}")]
+    Agent(#[source] AgentError),
+}
+
+/// The reply of a run, or why there is none.
+pub(crate) fn reply(outcome: RunOutcome) -> Result<Message, RunError> {
+    let answer = outcome.answer.map(std::sync::Arc::unwrap_or_clone);
+    match (outcome.outcome, answer, outcome.error) {
+        (Outcome::Success, Some(answer), _) => Ok(answer),
+        (Outcome::MaxIterations, answer, _) => Err(RunError::Limit { answer: answer.map(Box::new) }),
+        (_, _, Some(AgentError::Cancelled)) | (Outcome::Cancelled, ..) => Err(RunError::Cancelled),
+        (_, _, Some(error)) => Err(RunError::Agent(error)),
+        (_, _, None) => Err(RunError::Agent(AgentError::EmptyReply)),
+    }
+}

@@ -1,0 +1,105 @@
+//! Looking on, and stopping, from elsewhere.
+
+use std::{
+    fmt,
+    future::{Future, pending, ready},
+    pin::pin,
+};
+
+use futures_util::{
+    StreamExt,
+    future::{Either, select},
+};
+use mainstem_event::{AgentEvent, Cursor, EventStreamExt, FleetState, view::ReplyError};
+use mainstem_message::{Message, RunId};
+use mainstem_react::RunOutcome;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::Session;
+
+/// A handle on a run. Cheap to clone; it does not keep the run alive and never holds it up.
+#[derive(Clone)]
+pub struct RunHandle {
+    session: Session,
+    id: RunId,
+    cancel: CancellationToken,
+    outcome: watch::Receiver<Option<RunOutcome>>,
+    first: u64,
+}
+
+impl RunHandle {
+    pub(crate) fn new(
+        session: Session,
+        id: RunId,
+        cancel: CancellationToken,
+        outcome: watch::Receiver<Option<RunOutcome>>,
+    ) -> Self {
+        let first = session.log().last_seq() + 1;
+        Self { session, id, cancel, outcome, first }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The session's events from now on. An observer that is slow gets a `GAP`; it never slows the run.
+    pub fn subscribe(&self) -> Cursor {
+        self.session.log().subscribe()
+    }
+
+    /// The session's events from `seq` on: what there is, then live.
+    pub fn subscribe_from(&self, seq: u64) -> Cursor {
+        self.session.log().subscribe_from(seq)
+    }
+
+    /// What the fleet is doing now.
+    pub fn fleet(&self) -> FleetState {
+        self.session.fleet()
+    }
+
+    /// Asks every agent of the run to stop: model calls are dropped, tools get a grace, what was said is kept. Returns at once; the run
+    /// acknowledges by its end, and must be polled to get there.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Waits for the run's end and says how it was; `None` if the run was dropped before.
+    pub fn outcome(&self) -> impl Future<Output = Option<RunOutcome>> + Send + 'static {
+        let mut outcome = self.outcome.clone();
+        async move { outcome.wait_for(Option::is_some).await.ok()?.clone() }
+    }
+
+    /// Waits for the final reply of the first instance of a child (by agent id or by key) that ends, while others read the run.
+    ///
+    /// # Errors
+    /// The child failed, or the run ended without it.
+    pub async fn final_reply_of(&self, agent: impl Into<String>) -> Result<Message, ReplyError> {
+        let run = self.id.clone();
+        let goes_on = move |event: &AgentEvent| ready(!(event.ends_run() && event.run_id() == Some(&run)));
+        let reply = pin!(self.subscribe_from(self.first).take_while(goes_on).final_reply_of(agent));
+        // A run that is dropped before it began says nothing at all; what it did say is read first.
+        let outcome = self.outcome();
+        let dropped = pin!(async {
+            if outcome.await.is_some() {
+                pending().await
+            }
+        });
+        match select(reply, dropped).await {
+            Either::Left((reply, _)) => reply,
+            Either::Right(((), _)) => Err(ReplyError::Unfinished),
+        }
+    }
+}
+
+impl fmt::Debug for RunHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunHandle").field("id", &self.id).finish_non_exhaustive()
+    }
+}

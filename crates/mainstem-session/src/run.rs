@@ -1,0 +1,145 @@
+//! One turn of a session, as an owned stream.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::{FusedStream, Stream};
+use mainstem_event::AgentEvent;
+use mainstem_message::{Message, RunId};
+use mainstem_react::{RunOutcome, RunStream};
+use mainstem_tool::RunContext;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::{RunError, RunHandle, RunOptions, Session, error::reply};
+
+/// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`.
+///
+/// Dropping it stops everything at once; what was said until then stays in the session's history. A [`RunHandle`] stops it gently.
+#[must_use = "a run does nothing unless polled"]
+pub struct Run {
+    state: State,
+    handle: RunHandle,
+    ended: watch::Sender<Option<RunOutcome>>,
+}
+
+enum State {
+    /// Another run of the session is active.
+    Waiting(Pin<Box<dyn Future<Output = Active> + Send>>),
+    Running(Active),
+    Over(Option<RunOutcome>),
+}
+
+struct Active {
+    // Dropped in this order: first the work, then what was said is kept, then the next run may begin.
+    stream: RunStream,
+    _said: Said,
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+/// Keeps what was said, however the run ends.
+struct Said {
+    session: Session,
+    cx: RunContext,
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        self.session.remember(self.cx.messages());
+    }
+}
+
+impl Run {
+    pub(crate) fn new(session: Session, run_id: RunId, input: Arc<Message>, options: RunOptions) -> Self {
+        let cancel = CancellationToken::new();
+        let (ended, outcome) = watch::channel(None);
+        let handle = RunHandle::new(session.clone(), run_id.clone(), cancel.clone(), outcome);
+        let state = State::Waiting(Box::pin(start(session, run_id, input, options, cancel)));
+        Self { state, handle, ended }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        self.handle.id()
+    }
+
+    /// A handle to look on and to stop the run. It does not keep the run alive.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// How the run ended; `None` while it goes on.
+    pub fn outcome(&self) -> Option<&RunOutcome> {
+        match &self.state {
+            State::Over(outcome) => outcome.as_ref(),
+            State::Waiting(_) | State::Running(_) => None,
+        }
+    }
+
+    /// Reads to the end and gives the reply.
+    ///
+    /// # Errors
+    /// Why there is none. Dropping the future stops the run.
+    pub async fn reply(mut self) -> Result<Message, RunError> {
+        while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
+        match self.state {
+            State::Over(Some(outcome)) => reply(outcome),
+            _ => Err(RunError::Cancelled),
+        }
+    }
+}
+
+/// Waits for its turn, then starts.
+async fn start(
+    session: Session,
+    run_id: RunId,
+    input: Arc<Message>,
+    options: RunOptions,
+    cancel: CancellationToken,
+) -> Active {
+    // The semaphore is never closed; without a permit a run would merely not wait for another.
+    let turn = session.turn().clone().acquire_owned().await.ok();
+    let cx = session.context(run_id, &options, cancel);
+    let stream = session.agent().stream_in(cx.clone(), session.history(), vec![input]);
+    Active { stream, _said: Said { session, cx }, _turn: turn }
+}
+
+impl Stream for Run {
+    type Item = AgentEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let me = &mut *self;
+        loop {
+            match &mut me.state {
+                State::Waiting(start) => me.state = State::Running(ready!(start.as_mut().poll(cx))),
+                State::Running(active) => {
+                    let event = ready!(Pin::new(&mut active.stream).poll_next(cx));
+                    if event.as_ref().is_none_or(AgentEvent::ends_run) {
+                        let outcome = active.stream.outcome().cloned();
+                        me.ended.send_replace(outcome.clone());
+                        me.state = State::Over(outcome);
+                    }
+                    return Poll::Ready(event);
+                }
+                State::Over(_) => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl FusedStream for Run {
+    fn is_terminated(&self) -> bool {
+        matches!(self.state, State::Over(_))
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("id", self.id()).field("outcome", &self.outcome()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! A conversation: one log, one history, one run at a time.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+};
+
+use mainstem_event::{
+    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SessionLog, SystemClock,
+};
+use mainstem_message::{Message, ReplyId, RunId, SessionId};
+use mainstem_react::Agent;
+use mainstem_subagent::{Catalog, Fleet, Limits};
+use mainstem_tool::RunContext;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Run, RunOptions};
+
+/// A conversation with an agent. Cheap to clone; clones are the same session.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    agent: Agent,
+    log: Arc<SessionLog>,
+    fleet: Arc<Fleet>,
+    ids: Arc<dyn Ids>,
+    streams: Arc<AtomicU64>,
+    history: Mutex<Vec<Arc<Message>>>,
+    /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
+    turn: Arc<Semaphore>,
+    watch: Mutex<Option<(Cursor, FleetState)>>,
+}
+
+impl Session {
+    /// A session with this agent.
+    pub fn builder(agent: Agent) -> SessionBuilder {
+        SessionBuilder {
+            agent,
+            id: None,
+            catalog: Arc::default(),
+            limits: Limits::default(),
+            ids: Arc::new(RandomIds),
+            clock: Arc::new(SystemClock),
+            log: LogOptions::default(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        self.0.log.session_id()
+    }
+
+    /// Its events: to observe it, or to read back.
+    pub fn log(&self) -> &Arc<SessionLog> {
+        &self.0.log
+    }
+
+    /// What was said so far between the caller and the agent.
+    pub fn history(&self) -> Vec<Arc<Message>> {
+        lock(&self.0.history).clone()
+    }
+
+    /// A turn: the agent works on the input, knowing what was said before.
+    ///
+    /// Nothing happens before the run is polled. While another run of the session is active it waits.
+    pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
+        let run_id = RunId::new(self.0.ids.next("run-"));
+        Run::new(self.clone(), run_id, Arc::new(input.into()), options)
+    }
+
+    /// What the fleet is doing now.
+    ///
+    /// Reads on from where the last call stopped; what the log's ring has dropped meanwhile is counted in
+    /// [`FleetState::missed`].
+    pub fn fleet(&self) -> FleetState {
+        let mut watch = lock(&self.0.watch);
+        let (cursor, state) =
+            watch.get_or_insert_with(|| (self.0.log.subscribe_from(1), FleetState::default()));
+        while let Some(event) = cursor.try_next() {
+            state.apply(&event);
+        }
+        state.clone()
+    }
+
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.0.agent
+    }
+
+    pub(crate) fn turn(&self) -> &Arc<Semaphore> {
+        &self.0.turn
+    }
+
+    pub(crate) fn remember(&self, said: Vec<Arc<Message>>) {
+        lock(&self.0.history).extend(said);
+    }
+
+    pub(crate) fn context(
+        &self,
+        run_id: RunId,
+        options: &RunOptions,
+        cancel: CancellationToken,
+    ) -> RunContext {
+        let inner = &*self.0;
+        let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
+        let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
+        RunContext::root(inner.agent.id().clone(), EventSink::root(inner.log.clone(), origin))
+            .ids(inner.ids.clone())
+            .streams(inner.streams.clone())
+            .cancel(cancel)
+            .user(options.user.clone())
+            .attributes(options.attributes.clone())
+            .extension(inner.fleet.clone())
+            .build()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("log", &self.0.log).finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Session`].
+#[must_use]
+pub struct SessionBuilder {
+    agent: Agent,
+    id: Option<SessionId>,
+    catalog: Arc<Catalog>,
+    limits: Limits,
+    ids: Arc<dyn Ids>,
+    clock: Arc<dyn Clock>,
+    log: LogOptions,
+}
+
+impl SessionBuilder {
+    /// Its id; a random one by default.
+    pub fn id(mut self, id: SessionId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The agents that can be spawned; none by default.
+    pub fn catalog(mut self, catalog: Arc<Catalog>) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
+    /// How far agents may go.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where ids come from.
+    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// What time it is.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How much the log keeps and lets through.
+    pub fn log(mut self, options: LogOptions) -> Self {
+        self.log = options;
+        self
+    }
+
+    /// The session.
+    pub fn build(self) -> Session {
+        let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        Session(Arc::new(Inner {
+            agent: self.agent,
+            log: SessionLog::with(id, self.clock, self.log),
+            fleet: Arc::new(Fleet::new(self.catalog, self.limits)),
+            ids: self.ids,
+            streams: Arc::default(),
+            history: Mutex::default(),
+            turn: Arc::new(Semaphore::new(1)),
+            watch: Mutex::default(),
+        }))
+    }
+}
+
+impl fmt::Debug for SessionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionBuilder")
+            .field("agent", &self.agent)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

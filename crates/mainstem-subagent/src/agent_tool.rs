@@ -1,0 +1,62 @@
+//! Any agent as a tool of another.
+
+use async_trait::async_trait;
+use mainstem_message::ToolSpec;
+use mainstem_react::Agent;
+use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    Fleet, Limits, SpawnError,
+    launch::{child_context, new_source, run},
+    report::Report,
+};
+
+/// Turns an [`Agent`] into a tool.
+pub trait IntoTool {
+    /// A tool named like the agent, with one parameter `task`; the description is what the calling model decides by.
+    ///
+    /// Each call is a child with a conversation of its own, live in the caller's stream like any other.
+    fn into_tool(self, description: impl Into<String>) -> AgentTool;
+}
+
+impl IntoTool for Agent {
+    fn into_tool(self, description: impl Into<String>) -> AgentTool {
+        AgentTool { agent: self, description: description.into() }
+    }
+}
+
+/// What [`IntoTool`] makes.
+#[derive(Clone, Debug)]
+pub struct AgentTool {
+    agent: Agent,
+    description: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Task {
+    /// What it shall do, with everything it needs to know.
+    task: String,
+}
+
+#[async_trait]
+impl Tool for AgentTool {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(&**self.agent.id(), self.description.clone(), schema_of::<Task>())
+    }
+
+    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let Task { task } = serde_json::from_value(arguments)?;
+        let limits = cx.get::<Fleet>().map_or_else(Limits::default, |fleet| fleet.limits());
+        let (depth, max_depth) = (cx.depth(), limits.max_depth);
+        if depth >= max_depth {
+            return Err(SpawnError::TooDeep { depth, max_depth }.into());
+        }
+        let source = new_source(cx, self.agent.id());
+        let outcome = run(&self.agent, &child_context(cx, source.clone()), Vec::new(), task).await;
+        Ok(Report::new(&source, outcome).into())
+    }
+}

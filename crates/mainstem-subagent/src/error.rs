@@ -1,0 +1,107 @@
+//! What can go wrong between agents, in words that a model or a person can act on.
+
+use mainstem_model::ResolveError;
+
+/// Why an agent was not spawned or sent to. The model reads it as the result of its call.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The session has no fleet.
+    #[error("this session has no subagents")]
+    NoFleet,
+    /// It would be deeper than agents may be.
+    #[error(
+        "an agent at depth {depth} can't spawn: agents exist down to depth {max_depth}; do the task yourself"
+    )]
+    TooDeep {
+        /// Where the caller is.
+        depth: u16,
+        /// The cap.
+        max_depth: u16,
+    },
+    /// No such agent.
+    #[error("unknown agent_id {id:?}; known: {}", known.join(", "))]
+    UnknownAgent {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// It cannot be a child.
+    #[error("agent {id:?} can't be spawned: its mode is primary")]
+    NotSpawnable {
+        /// Which.
+        id: String,
+    },
+    /// Labels are unique in a session.
+    #[error("the label {label:?} is taken by {key}; choose another, or use agent_send to talk to it")]
+    LabelTaken {
+        /// The label.
+        label: String,
+        /// Who has it.
+        key: String,
+    },
+    /// Exactly one way to name a child.
+    #[error("give exactly one of agent_key and label")]
+    NotOne,
+    /// No such child.
+    #[error("there is no child {name:?}; known: {}", known.join(", "))]
+    UnknownChild {
+        /// What was asked for.
+        name: String,
+        /// Keys and labels.
+        known: Vec<String>,
+    },
+    /// It works on something else.
+    #[error("{key} is still at work; wait for its result before you send more")]
+    Busy {
+        /// Who.
+        key: String,
+    },
+}
+
+/// Why an agent can't be in the catalog.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// Its model is not known.
+    #[error("agent {id:?}: {source}")]
+    Model {
+        /// Which agent.
+        id: String,
+        /// Why.
+        source: ResolveError,
+    },
+    /// Its tools clash.
+    #[error("agent {id:?}: {source}")]
+    Tools {
+        /// Which agent.
+        id: String,
+        /// Why.
+        source: mainstem_tool::ToolSetError,
+    },
+    /// It names a tool that does not exist. The agent is there all the same, without that tool.
+    #[error("agent {id:?} lists tool {tool:?}, which does not exist; known: {}", known.join(", "))]
+    UnknownTool {
+        /// Which agent.
+        id: String,
+        /// What it lists.
+        tool: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+impl CatalogError {
+    /// Which agent.
+    pub fn agent_id(&self) -> &str {
+        match self {
+            Self::Model { id, .. } | Self::Tools { id, .. } | Self::UnknownTool { id, .. } => id,
+        }
+    }
+
+    /// Whether the agent is in the catalog in spite of it.
+    pub fn is_warning(&self) -> bool {
+        matches!(self, Self::UnknownTool { .. })
+    }
+}

@@ -1,0 +1,130 @@
+//! From a spec to an agent: what it inherits, and what its spec says otherwise.
+
+use std::sync::Arc;
+
+use mainstem_model::{Model, ModelOptions, ModelRegistry};
+use mainstem_react::{Agent, Middleware};
+use mainstem_spec::{AgentSpec, Origin, SpecSet};
+use mainstem_tool::ToolSet;
+
+use crate::{Catalog, CatalogError, prompt::child_prompt, tools};
+
+/// The id of the agent that always exists.
+pub(crate) const GENERAL_PURPOSE: &str = "general-purpose";
+
+/// What children have unless their spec says otherwise: the parent's model, tools, options and middleware.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AgentFactory {
+    /// The model of a spec that names none.
+    pub model: Arc<dyn Model>,
+    /// Where the others are found.
+    pub registry: ModelRegistry,
+    /// The tools that can be inherited.
+    pub tools: ToolSet,
+    /// How a model shall answer, unless the spec says otherwise.
+    pub options: ModelOptions,
+    /// What stands around each call of a child too.
+    pub middleware: Vec<Arc<dyn Middleware>>,
+}
+
+impl AgentFactory {
+    /// Children inherit this model, and nothing else yet.
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            model,
+            registry: ModelRegistry::new(),
+            tools: ToolSet::new(),
+            options: ModelOptions::default(),
+            middleware: Vec::new(),
+        }
+    }
+
+    /// Builds all agents of a set, and `general-purpose` unless the set declares it.
+    ///
+    /// Never fails as a whole: what can't be built is left out and said.
+    pub fn catalog(&self, specs: &SpecSet) -> (Catalog, Vec<CatalogError>) {
+        let (mut catalog, mut problems) = (Catalog::default(), Vec::new());
+        let general = general_purpose();
+        for spec in std::iter::once(&general).chain(specs.iter()) {
+            problems.extend(self.unknown_tools(spec));
+            match self.build(spec) {
+                Ok(agent) => catalog.insert(spec.clone(), agent),
+                Err(error) => problems.push(error),
+            }
+        }
+        (catalog, problems)
+    }
+
+    /// Builds one agent.
+    ///
+    /// # Errors
+    /// A model that is not known: never a silent fallback to another.
+    pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
+        let model = match &spec.model {
+            None => self.model.clone(),
+            Some(name) => {
+                let id = spec.id.clone();
+                self.registry.resolve(name).map_err(|source| CatalogError::Model { id, source })?
+            }
+        };
+        let mut over = ModelOptions::default();
+        (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
+        let mut agent = Agent::builder(&*spec.id, model)
+            .system_prompt(child_prompt(spec))
+            .tools(self.tools.filtered(|name| inherits(spec, name)))
+            .max_iterations(spec.steps)
+            .options(self.options.overlaid(&over));
+        for middleware in &self.middleware {
+            agent = agent.shared_middleware(middleware.clone());
+        }
+        let fleet_tools = tools::all().into_iter().filter(|tool| lists(spec, &tool.spec().name));
+        for tool in fleet_tools {
+            agent = agent.shared_tool(tool);
+        }
+        agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
+    }
+
+    fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
+        let fleet_tools = tools::all();
+        let known: Vec<_> = self
+            .tools
+            .names()
+            .map(str::to_owned)
+            .chain(fleet_tools.iter().map(|tool| tool.spec().name))
+            .collect();
+        let listed = spec.tools.iter().flatten();
+        listed
+            .filter(|tool| !known.contains(tool))
+            .map(|tool| CatalogError::UnknownTool {
+                id: spec.id.clone(),
+                tool: tool.clone(),
+                known: known.clone(),
+            })
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for AgentFactory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentFactory").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+/// Whether a spec lets its agent have a tool that it would inherit.
+fn inherits(spec: &AgentSpec, tool: &str) -> bool {
+    let allowed = spec.tools.as_ref().is_none_or(|tools| tools.iter().any(|listed| listed == tool));
+    allowed && !spec.disallowed_tools.iter().any(|listed| listed == tool)
+}
+
+/// Whether a spec names a tool itself; what lets a child spawn is never inherited.
+fn lists(spec: &AgentSpec, tool: &str) -> bool {
+    spec.tools.is_some() && inherits(spec, tool)
+}
+
+/// Same model and tools as the parent, no spawning.
+fn general_purpose() -> AgentSpec {
+    let description =
+        "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";
+    AgentSpec::new(GENERAL_PURPOSE, description).with_origin(Origin::BuiltIn)
+}

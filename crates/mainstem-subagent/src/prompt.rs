@@ -1,0 +1,38 @@
+//! What agents are told about one another.
+
+use std::fmt::Write as _;
+
+use mainstem_spec::AgentSpec;
+
+use crate::Catalog;
+
+/// A child's instructions: its own, and what being a child means.
+pub(crate) fn child_prompt(spec: &AgentSpec) -> String {
+    let own = spec.prompt.trim();
+    if own.is_empty() { CHILD.to_owned() } else { format!("{own}\n\n{CHILD}") }
+}
+
+const CHILD: &str = "# You are a subagent
+Another agent gave you the task in the first message; no person reads along.
+- Do that task and nothing else, then stop.
+- Your last reply is all that the other agent gets of your work: write the result itself into it, complete and short.
+- If something is missing or fails, say what, and what you did instead; do not ask back.";
+
+/// What an agent that can spawn is told: whom, and how.
+pub(crate) fn fleet_section(catalog: &Catalog) -> String {
+    let mut text = FLEET.to_owned();
+    for entry in catalog.offered() {
+        let _ = write!(text, "\n- `{}`: {}", entry.spec.id, entry.spec.description);
+    }
+    text
+}
+
+const FLEET: &str = "# Subagents
+You can hand tasks to other agents. Each starts without your conversation, so put everything it needs into `task`.
+- `agent_spawn` starts one and returns its reply. Several calls in one turn run at once; so do the tasks of one `agent_fanout`.
+- `agent_send` asks a child that has answered something further; it still knows its conversation. Name it by `agent_key` or `label`.
+- `agent_list` shows your children.
+Hand over what is self-contained or can run in parallel; do small things yourself. If a child fails, read why, then try \
+differently or go on without it.
+
+Agents:";

@@ -1,0 +1,23 @@
+//! `agent_list`: who is there.
+
+use std::sync::Arc;
+
+use mainstem_tool::{Json, Tool, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Fleet, SpawnError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "List your subagents: agent_key, agent_id, label, depth, status, turns, last activity.";
+    Arc::new(
+        tool_fn("agent_list", description, |cx, List {}| async move {
+            Ok::<_, SpawnError>(Json(Fleet::of(&cx)?.roster.list(Some(cx.session_id()))))
+        })
+        .read_only(),
+    )
+}

@@ -1,0 +1,63 @@
+//! The laws of event streams that can be read off a recorded timeline.
+//!
+//! 1 sequence · 2 bracket · 3 cause · 4 blocks · 5 place · 6 condensation · 8 no silent loss · 12 roll-up. The others (7 live, 9 independence,
+//! 10 drop, 11 containment, 13 determinism, 14 no repeat) are about time and about two runs; the property tests check them.
+
+mod blocks;
+mod cause;
+mod invocation;
+mod place;
+mod sequence;
+mod sums;
+
+use std::fmt;
+
+use mainstem_event::AgentEvent;
+
+use self::invocation::{Invocation, invocations};
+
+/// A law that does not hold, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The law's number in `events.md`.
+    pub law: u8,
+    /// The event at which it shows.
+    pub seq: u64,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Violation {
+    fn new(law: u8, seq: u64, message: impl Into<String>) -> Self {
+        Self { law, seq, message: message.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "law {} is broken at event {}: {}", self.law, self.seq, self.message)
+    }
+}
+
+/// Checks the events of whole runs of one session: everything that began must have ended.
+///
+/// Where a `GAP` is, what was missed may have been anything; only the sequence is checked then.
+///
+/// # Errors
+/// The first law that is broken.
+pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
+    let has_gap = sequence::check(events)?;
+    if has_gap {
+        return Ok(());
+    }
+    let all = invocations(events)?;
+    blocks::check(&all)?;
+    cause::check(&all)?;
+    place::check(&all)?;
+    sums::condensation(&all)?;
+    sums::roll_up(&all)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! What can go wrong before a run begins.
+
+use std::path::PathBuf;
+
+use mainstem_model::{ModelError, ResolveError};
+use mainstem_session::RunError;
+use mainstem_spec::SpecError;
+use mainstem_subagent::CatalogError;
+use mainstem_tool::ToolSetError;
+
+/// Any error of this crate, for a `main` that returns one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A harness can't be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A run gave no reply.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A model can't be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A model is not known.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// No model is configured.
+    #[error(
+        "no model is configured: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local OpenAI-compatible server, and \
+         MAINSTEM_MODEL=openai:<model> to choose one"
+    )]
+    NoModel,
+}
+
+/// Why a harness can't be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Two tools clash, or one has no valid schema.
+    #[error(transparent)]
+    Tools(#[from] ToolSetError),
+    /// A spec built in code contradicts itself.
+    #[error("agent {id:?}: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Spec {
+        /// Which.
+        id: String,
+        /// How.
+        errors: Vec<SpecError>,
+    },
+    /// An agent declared in code can't be built.
+    #[error(transparent)]
+    Agent(CatalogError),
+    /// The workspace is not a directory.
+    #[error("workspace {path:?} is not a directory")]
+    Workspace {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The agent to run is not declared.
+    #[error("unknown agent {id:?}; known: {}", known.join(", "))]
+    UnknownAgent {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+}

@@ -1,0 +1,109 @@
+//! The harness: a model, tools, a workspace and agents, put together once and run many times.
+
+mod builder;
+
+use std::{fmt, future::Future, sync::Arc};
+
+use dashmap::DashMap;
+use futures_util::FutureExt;
+use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view::Events};
+use mainstem_message::{Message, SessionId};
+use mainstem_react::Agent;
+use mainstem_session::{Run, RunError, RunOptions, Session};
+use mainstem_spec::SpecError;
+use mainstem_subagent::{Catalog, CatalogError, Limits};
+
+pub use self::builder::HarnessBuilder;
+
+/// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
+#[derive(Clone)]
+pub struct Harness(Arc<Parts>);
+
+struct Parts {
+    agent: Agent,
+    catalog: Arc<Catalog>,
+    limits: Limits,
+    ids: Arc<dyn Ids>,
+    clock: Arc<dyn Clock>,
+    log: LogOptions,
+    warnings: Warnings,
+    sessions: DashMap<SessionId, Session>,
+}
+
+/// What was wrong with agents that came from files; those built in code fail the build instead.
+#[derive(Debug, Default)]
+struct Warnings {
+    specs: Vec<SpecError>,
+    agents: Vec<CatalogError>,
+}
+
+impl Harness {
+    /// The live stream of a run in a session of its own. Nothing happens before it is polled; dropping it cancels the run.
+    pub fn stream_events(&self, input: impl Into<Message>) -> Run {
+        self.stream_events_with(input, RunOptions::new())
+    }
+
+    /// The same with options, such as the session to go on with.
+    pub fn stream_events_with(&self, input: impl Into<Message>, options: RunOptions) -> Run {
+        let session = match &options.session {
+            Some(id) => self.session(id.clone()),
+            None => self.new_session(None),
+        };
+        session.run(input, options)
+    }
+
+    /// The live stream in the coarser v1 form.
+    pub fn stream(&self, input: impl Into<Message>, options: StreamOptions) -> Events<Run> {
+        self.stream_events(input).into_events(options)
+    }
+
+    /// Only the reply. The same path as [`stream_events`](Self::stream_events), read to its end.
+    ///
+    /// # Errors
+    /// Why there is no reply. Dropping the future cancels the run.
+    pub fn call(&self, input: impl Into<Message>) -> impl Future<Output = Result<Message, RunError>> + Send {
+        self.stream_events(input).reply().boxed()
+    }
+
+    /// The session of that id; a new one if there is none yet. It is kept as long as the harness.
+    pub fn session(&self, id: impl Into<SessionId>) -> Session {
+        let id = id.into();
+        self.0.sessions.entry(id.clone()).or_insert_with(|| self.new_session(Some(id))).clone()
+    }
+
+    fn new_session(&self, id: Option<SessionId>) -> Session {
+        let parts = &*self.0;
+        let session = Session::builder(parts.agent.clone())
+            .catalog(parts.catalog.clone())
+            .limits(parts.limits)
+            .ids(parts.ids.clone())
+            .clock(parts.clock.clone())
+            .log(parts.log.clone());
+        match id {
+            Some(id) => session.id(id).build(),
+            None => session.build(),
+        }
+    }
+
+    /// The agent that runs.
+    pub fn agent(&self) -> &Agent {
+        &self.0.agent
+    }
+
+    /// The agents that it can spawn.
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    /// What is wrong with the agents of the workspace, in words: errors left an agent out, warnings did not.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let Warnings { specs, agents } = &self.0.warnings;
+        specs.iter().map(ToString::to_string).chain(agents.iter().map(ToString::to_string))
+    }
+}
+
+impl fmt::Debug for Harness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness").field("agent", &self.0.agent).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,213 @@
+//! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
+use mainstem_model::{Model, ModelOptions, ModelRegistry};
+use mainstem_react::{Agent, Middleware};
+use mainstem_spec::{AgentSpec, Origin, SpecSet, load_dir};
+use mainstem_subagent::{AgentFactory, CatalogError, Limits, Subagents};
+use mainstem_tool::{Tool, ToolSet};
+
+use super::{Harness, Parts, Warnings};
+use crate::BuildError;
+
+/// Builds a [`Harness`].
+#[must_use]
+pub struct HarnessBuilder {
+    name: Arc<str>,
+    model: Arc<dyn Model>,
+    system_prompt: Option<Arc<str>>,
+    tools: Vec<Arc<dyn Tool>>,
+    middleware: Vec<Arc<dyn Middleware>>,
+    workspace: Option<PathBuf>,
+    specs: Vec<AgentSpec>,
+    registry: ModelRegistry,
+    options: ModelOptions,
+    max_iterations: Option<u32>,
+    limits: Limits,
+    ids: Arc<dyn Ids>,
+    clock: Arc<dyn Clock>,
+    log: LogOptions,
+}
+
+impl Harness {
+    /// A harness whose root agent has this id and thinks with this model.
+    pub fn builder(name: impl Into<Arc<str>>, model: impl Model) -> HarnessBuilder {
+        HarnessBuilder {
+            name: name.into(),
+            model: Arc::new(model),
+            system_prompt: None,
+            tools: Vec::new(),
+            middleware: Vec::new(),
+            workspace: None,
+            specs: Vec::new(),
+            registry: ModelRegistry::new(),
+            options: ModelOptions::default(),
+            max_iterations: None,
+            limits: Limits::default(),
+            ids: Arc::new(RandomIds),
+            clock: Arc::new(SystemClock),
+            log: LogOptions::default(),
+        }
+    }
+}
+
+impl HarnessBuilder {
+    /// The root's instructions. Without them, those of the workspace's agent of the same id, if there is one.
+    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.system_prompt = Some(prompt.into());
+        self
+    }
+
+    /// A tool for the root, inherited by children whose spec does not say otherwise.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Code around each model call and tool call, of the root and of its children.
+    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
+        self.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// A directory whose `subagents/*.md` declare agents.
+    pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(path.into());
+        self
+    }
+
+    /// An agent that can be spawned; wins over a file of the same id.
+    pub fn subagent(mut self, spec: AgentSpec) -> Self {
+        self.specs.push(spec);
+        self
+    }
+
+    /// Where the models that specs name are found.
+    pub fn registry(mut self, registry: ModelRegistry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// How models shall answer.
+    pub fn options(mut self, options: ModelOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Most model calls of the root in one run; 10 by default.
+    pub fn max_iterations(mut self, most: u32) -> Self {
+        self.max_iterations = Some(most);
+        self
+    }
+
+    /// How deep agents may nest; 3 by default, 0 forbids children.
+    pub fn max_depth(mut self, depth: u16) -> Self {
+        self.limits.max_depth = depth;
+        self
+    }
+
+    /// Where ids come from; for tests.
+    pub fn ids(mut self, ids: impl Ids) -> Self {
+        self.ids = Arc::new(ids);
+        self
+    }
+
+    /// What time it is; for tests.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// How much a session's log keeps and lets through.
+    pub fn log(mut self, options: LogOptions) -> Self {
+        self.log = options;
+        self
+    }
+
+    /// The harness. Reads the workspace's agent files.
+    ///
+    /// # Errors
+    /// A workspace that is none, tools that clash, an agent declared in code that can't be built. Files that can't be read are
+    /// left out and said in [`Harness::warnings`].
+    pub fn build(self) -> Result<Harness, BuildError> {
+        let mut tools = ToolSet::new();
+        for tool in &self.tools {
+            tools.insert(tool.clone())?;
+        }
+        let (specs, mut warnings) = self.specs()?;
+        let mut factory = AgentFactory::new(self.model.clone());
+        factory.registry = self.registry.clone();
+        factory.tools = tools;
+        factory.options = self.options.clone();
+        factory.middleware.clone_from(&self.middleware);
+        let (catalog, problems) = factory.catalog(&specs);
+        for problem in problems {
+            if self.is_in_code(&problem) {
+                return Err(BuildError::Agent(problem));
+            }
+            warnings.agents.push(problem);
+        }
+        let agent = self.root(&factory, &specs)?;
+        Ok(Harness(Arc::new(Parts {
+            agent,
+            catalog: Arc::new(catalog),
+            limits: self.limits,
+            ids: self.ids,
+            clock: self.clock,
+            log: self.log,
+            warnings,
+            sessions: dashmap::DashMap::new(),
+        })))
+    }
+
+    fn specs(&self) -> Result<(SpecSet, Warnings), BuildError> {
+        let (mut set, mut specs) = (SpecSet::new(), Vec::new());
+        if let Some(path) = &self.workspace {
+            if !path.is_dir() {
+                return Err(BuildError::Workspace { path: path.clone() });
+            }
+            (set, specs) = load_dir(&path.join("subagents"));
+        }
+        for spec in &self.specs {
+            spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;
+            specs.extend(set.insert(spec.clone()));
+        }
+        Ok((set, Warnings { specs, agents: Vec::new() }))
+    }
+
+    fn is_in_code(&self, problem: &CatalogError) -> bool {
+        self.specs.iter().any(|spec| spec.id == problem.agent_id())
+    }
+
+    fn root(&self, factory: &AgentFactory, specs: &SpecSet) -> Result<Agent, BuildError> {
+        let declared = specs.get(&self.name).filter(|spec| spec.origin != Origin::BuiltIn);
+        let prompt = self.system_prompt.clone();
+        let prompt = prompt.or_else(|| {
+            declared.map(|spec| spec.prompt.as_str().into()).filter(|p: &Arc<str>| !p.is_empty())
+        });
+        let mut agent = Agent::builder(self.name.clone(), self.model.clone())
+            .tools(factory.tools.clone())
+            .options(self.options.clone());
+        if let Some(prompt) = prompt {
+            agent = agent.system_prompt(prompt);
+        }
+        if let Some(most) = self.max_iterations.or_else(|| declared.map(|spec| spec.steps)) {
+            agent = agent.max_iterations(most);
+        }
+        for middleware in &self.middleware {
+            agent = agent.shared_middleware(middleware.clone());
+        }
+        if self.limits.max_depth > 0 {
+            agent = agent.middleware(Subagents::new());
+        }
+        Ok(agent.build()?)
+    }
+}
+
+impl fmt::Debug for HarnessBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HarnessBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

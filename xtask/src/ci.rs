@@ -1,0 +1,52 @@
+//! `cargo xtask ci`: the steps a change has to pass, up to the first failure.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cargo::{cargo, has, run as exec};
+use crate::{schema, snapshots, suite, tidy};
+
+pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
+    let start = Instant::now();
+    let plain = |args: &[&str]| exec(&mut cargo(root, args));
+    step("fmt", || plain(&["fmt", "--all", "--check"]))?;
+    step("clippy", || {
+        plain(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    })?;
+    step("tests", || snapshots::run(root, slow))?;
+    step("doctests", || plain(&["test", "--doc", "--workspace", "--locked"]))?;
+    step("timelines", || suite::timelines(root))?;
+    step("doc", || {
+        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+        exec(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    step("deny", || deny(root))?;
+    step("tidy", || tidy::run(root))?;
+    step("schema", || schema::run(root, true))?;
+    println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    println!("\n== {name}");
+    let start = Instant::now();
+    let result = work();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("== {name}: {} in {seconds:.1} s", if result.is_ok() { "ok" } else { "FAILED" });
+    result.with_context(|| format!("ci stopped at step `{name}`"))
+}
+
+/// Licences, bans and sources. Only a person's own machine may lack the tool; `.ci/run` installs it.
+fn deny(root: &Path) -> Result<()> {
+    const INSTALL: &str = "cargo-deny is not installed; `cargo install cargo-deny --locked`";
+    if has(root, "deny") {
+        return exec(&mut cargo(root, &["deny", "--locked", "check", "bans", "licenses", "sources"]));
+    }
+    if std::env::var_os("CI").is_some() {
+        bail!(INSTALL);
+    }
+    println!("skipped: {INSTALL}");
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! `cargo xtask schema`: docs/events.md and docs/schema/*.json, written by the types themselves.
+//! The binary `schema` of mainstem-tests writes them below a folder; this compares or copies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo::{cargo, run as exec};
+use crate::problem::{Problem, report};
+use crate::tree;
+
+/// Folder in which every file is generated, so that one left over is noticed.
+const OWNED: &str = "docs/schema/";
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
+    let fresh = generate(root)?;
+    let kept = read(root, fresh.keys().cloned().chain(owned(root)?))?;
+    if check {
+        report(&compare(&fresh, &kept), "run `cargo xtask schema`")
+    } else {
+        write(root, &fresh, &kept)
+    }
+}
+
+/// What the tree should hold.
+fn generate(root: &Path) -> Result<Files> {
+    let folder = tempfile::tempdir()?;
+    let bin = ["run", "--quiet", "--locked", "--package", "mainstem-tests", "--bin", "schema", "--"];
+    exec(cargo(root, &bin).arg(folder.path()))?;
+    let files = read(folder.path(), tree::files(folder.path())?)?;
+    ensure!(!files.is_empty(), "the schema binary wrote no file");
+    Ok(files)
+}
+
+/// The generated files that the tree has.
+fn owned(root: &Path) -> Result<Vec<String>> {
+    let mut files = tree::files(root)?;
+    files.retain(|path| path.starts_with(OWNED));
+    Ok(files)
+}
+
+fn read(root: &Path, paths: impl IntoIterator<Item = String>) -> Result<Files> {
+    let present = paths.into_iter().filter(|path| root.join(path).is_file());
+    present.map(|path| Ok((path.clone(), fs::read(root.join(&path)).context(path)?))).collect()
+}
+
+/// Files that are missing, left over or different in `kept`.
+fn compare(fresh: &Files, kept: &Files) -> Vec<Problem> {
+    let paths: BTreeSet<_> = fresh.keys().chain(kept.keys()).collect();
+    let differing = paths.into_iter().filter_map(|path| {
+        let message = match (fresh.get(path), kept.get(path)) {
+            (Some(_), None) => "is missing",
+            (None, _) => "is generated no more",
+            (Some(fresh), Some(kept)) if fresh != kept => "differs from what the types say",
+            (Some(_), Some(_)) => return None,
+        };
+        Some(Problem::file(path, message))
+    });
+    differing.collect()
+}
+
+/// Makes the tree hold `fresh` and nothing left over.
+fn write(root: &Path, fresh: &Files, kept: &Files) -> Result<()> {
+    for path in kept.keys().filter(|path| !fresh.contains_key(*path)) {
+        fs::remove_file(root.join(path))?;
+        println!("removed {path}");
+    }
+    for (path, bytes) in fresh.iter().filter(|(path, bytes)| kept.get(*path) != Some(bytes)) {
+        let target = root.join(path);
+        fs::create_dir_all(target.parent().unwrap_or(root))?;
+        fs::write(&target, bytes).with_context(|| path.clone())?;
+        println!("wrote {path}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

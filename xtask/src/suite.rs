@@ -1,0 +1,80 @@
+//! The test suite: once with everything, and the timelines again and again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::cargo::{cargo, has, output, program, run as exec};
+
+/// How often the timelines run: enough that an order decided by chance shows.
+const TIMELINE_RUNS: usize = 20;
+
+/// Set for the tests whose loops are a sample without it.
+const SLOW: &str = "RUN_SLOW_TESTS";
+
+/// Runs every test and returns the snapshot files that they read.
+pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
+    let tests: &[&str] = if has(root, "nextest") { &["nextest", "run"] } else { &["test"] };
+    let read = tempfile::NamedTempFile::new()?;
+    let mut command = cargo(root, tests);
+    command.args(["--workspace", "--locked"]);
+    command.env("INSTA_UPDATE", "no").env("INSTA_SNAPSHOT_REFERENCES_FILE", read.path());
+    if slow {
+        command.env(SLOW, "1");
+    }
+    exec(&mut command)?;
+    let read = fs::read_to_string(read.path())?;
+    read.lines().map(|path| fs::canonicalize(path).with_context(|| path.to_owned())).collect()
+}
+
+/// Runs the timelines [`TIMELINE_RUNS`] times and prints the closing line of the last.
+pub(crate) fn timelines(root: &Path) -> Result<()> {
+    let binary = timeline_binary(root)?;
+    let folder = root.join("tests");
+    let mut closing = None;
+    for run in 1..=TIMELINE_RUNS {
+        let mut command = program(&folder, &binary);
+        let output = command.env("INSTA_UPDATE", "no").env("CARGO_MANIFEST_DIR", &folder).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+            bail!("run {run} of {TIMELINE_RUNS} failed");
+        }
+        closing = text.lines().rev().find(|line| line.starts_with("test result:")).map(String::from);
+    }
+    println!("{TIMELINE_RUNS} runs passed, the last with\n{}", closing.context("no test ran")?);
+    Ok(())
+}
+
+/// The binary `tests/it`, as the whole workspace's tests have built it: `-p mainstem-tests` would choose other
+/// features and build the dependencies again.
+fn timeline_binary(root: &Path) -> Result<PathBuf> {
+    let build = ["test", "--workspace", "--locked", "--test", "it", "--no-run", "--message-format", "json"];
+    let messages = output(&mut cargo(root, &build))?;
+    find_binary(&messages, &root.join("tests/Cargo.toml"))
+        .context("cargo built no test binary `it` in tests/")
+}
+
+/// A line of cargo's JSON messages, as far as it matters here.
+#[derive(Deserialize)]
+struct Built {
+    manifest_path: PathBuf,
+    target: Target,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+fn find_binary(messages: &str, manifest: &Path) -> Option<PathBuf> {
+    let built = messages.lines().filter_map(|line| serde_json::from_str::<Built>(line).ok());
+    built.filter(|it| it.manifest_path == manifest && it.target.name == "it").find_map(|it| it.executable)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! `cargo xtask tidy`: rules of the tree that the compiler doesn't hold. Each check is a pure function from paths
+//! and text to problems; all problems are listed.
+
+mod code_map;
+mod decisions;
+mod edges;
+mod packages;
+mod rust_file;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::problem::{Problem, report};
+use crate::{snapshots, tree};
+
+pub(crate) fn run(root: &Path) -> Result<()> {
+    report(&check(root)?, "the rules are in xtask/src/tidy and CONTRIBUTING.md")
+}
+
+fn check(root: &Path) -> Result<Vec<Problem>> {
+    let files = tree::files(root)?;
+    let packages = packages::read(root)?;
+    // A missing file lacks every crate, which the check says.
+    let architecture = fs::read_to_string(root.join(code_map::FILE)).unwrap_or_default();
+
+    let mut problems = edges::check(&packages);
+    problems.extend(code_map::check(&architecture, &packages, &files));
+    problems.extend(snapshots::pending(&files));
+    problems.extend(decisions::check(&files));
+    for path in files.iter().filter(|path| path.ends_with(".rs")) {
+        let text = fs::read_to_string(root.join(path)).with_context(|| path.clone())?;
+        problems.extend(rust_file::check(path, &text));
+    }
+    Ok(problems)
+}

@@ -1,0 +1,75 @@
+//! Who may know whom among the crates of this workspace. A new edge needs a file in docs/decisions.
+
+use std::collections::BTreeSet;
+
+use super::packages::{Dependency, Package};
+use crate::problem::Problem;
+
+/// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
+const ALLOWED: [(&str, &str); 26] = [
+    ("message", ""),
+    ("sse", ""),
+    ("spec", ""),
+    ("policy", "message"),
+    ("event", "message"),
+    ("model", "message"),
+    ("tool", "message event policy"),
+    ("task", "message event"),
+    ("journal", "message event"),
+    ("openai", "message model sse"),
+    ("anthropic", "message model sse"),
+    ("gemini", "message model sse"),
+    ("ollama", "message model sse"),
+    ("react", "message event model tool"),
+    ("subagent", "message event model policy spec task tool react"),
+    ("workspace", "message tool"),
+    ("mcp", "message tool"),
+    ("remote", "message event sse task tool subagent"),
+    ("session", "message event model policy spec task tool journal react subagent"),
+    (
+        "mainstem",
+        "message event sse model policy spec task tool journal react subagent workspace mcp \
+         openai anthropic gemini ollama remote session",
+    ),
+    ("server", "mainstem"),
+    ("cli", "mainstem event server"),
+    ("testing", "message event model task tool journal"),
+    ("tests", "mainstem"),
+    ("bench", "mainstem message event model sse openai"),
+    ("xtask", ""),
+];
+
+/// May be a dev-dependency of every crate, and nothing else of any.
+const TESTING: &str = "mainstem-testing";
+
+pub(super) fn check(packages: &[Package]) -> Vec<Problem> {
+    let ours: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
+    packages.iter().flat_map(|package| of_package(package, &ours)).collect()
+}
+
+fn of_package(from: &Package, ours: &BTreeSet<&str>) -> Vec<Problem> {
+    let problem =
+        |name: &str, message: String| Problem::at(from.manifest_path(), from.line_of(name), message);
+    let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == short(&from.name)) else {
+        return vec![problem(&from.name, format!("{} is not in the table of edges", from.name))];
+    };
+    let edges = from.dependencies.iter().filter(|to| ours.contains(to.name.as_str()));
+    edges.filter_map(|to| Some(problem(&to.name, objection(&from.name, to, allowed)?))).collect()
+}
+
+fn objection(from: &str, to: &Dependency, allowed: &str) -> Option<String> {
+    let is_dev = to.kind.as_deref() == Some("dev");
+    match to.name.as_str() {
+        TESTING if is_dev => None,
+        TESTING => Some(format!("{TESTING} is a dev-dependency only")),
+        to if allowed.split_whitespace().any(|name| name == short(to)) => None,
+        to => Some(format!("{from} may not know {to}; a new edge needs a decision and a line in the table")),
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("mainstem-").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests;
