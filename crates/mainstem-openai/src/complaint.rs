@@ -39,9 +39,10 @@ impl Complaint {
     /// The complaint in a piece of JSON, if it is one.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
-        let error = match value.get("error") {
-            Some(Value::Null) | None => Some(value).filter(|v| v.get("message").or(v.get("detail")).is_some())?,
+        let error = match value.get("error").filter(|error| !error.is_null()) {
             Some(error) => error,
+            None if value.get("message").is_some() || value.get("detail").is_some() => value,
+            None => return None,
         };
         let text = |name| error.get(name).and_then(Value::as_str).unwrap_or_default();
         let words = ["code", "type", "status"].map(text).into_iter().filter(|word| !word.is_empty());
@@ -57,12 +58,14 @@ impl Complaint {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
-        let by_status = self.status.filter(|status| *status >= 400).map(|s| ModelError::from_status(s, "").kind());
+        let by_status =
+            self.status.filter(|status| *status >= 400).map(|s| ModelError::from_status(s, "").kind());
         by_status.or_else(|| self.words.iter().find_map(|word| kind_of(word))).unwrap_or(ErrorKind::Server)
     }
 
     fn is_overflow(&self) -> bool {
-        let by_word = |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
+        let by_word =
+            |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
         self.words.iter().any(by_word)
             || self.status == Some(400) && ["maximum context length", "context size"].iter().any(by_text)
@@ -77,7 +80,9 @@ impl Complaint {
         what.push_str(match self.kind() {
             ErrorKind::Auth => " (check the API key and its rights)",
             ErrorKind::NotFound => " (check the model's name and the base URL)",
-            _ if status.is_redirection() => " (set the base URL to where it points; redirects are not followed)",
+            _ if status.is_redirection() => {
+                " (set the base URL to where it points; redirects are not followed)"
+            }
             _ => "",
         });
         self.failure(server, &what)
@@ -113,7 +118,9 @@ fn message(error: &Value) -> String {
 /// The words that servers use for codes and types, where no HTTP status tells.
 fn kind_of(word: &str) -> Option<ErrorKind> {
     Some(match word {
-        "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" => ErrorKind::Auth,
+        "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" => {
+            ErrorKind::Auth
+        }
         "insufficient_quota" | "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => {
             ErrorKind::RateLimited
         }

@@ -52,8 +52,10 @@ impl Server {
     }
 
     pub(crate) fn set_header(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
-        let wrong = |problem: &str| ConfigError::Header { name: name.to_owned(), problem: problem.to_owned() };
-        let header = HeaderName::try_from(name).map_err(|_| wrong("its name has characters that none may have"))?;
+        let wrong =
+            |problem: &str| ConfigError::Header { name: name.to_owned(), problem: problem.to_owned() };
+        let header =
+            HeaderName::try_from(name).map_err(|_| wrong("its name has characters that none may have"))?;
         let mut value = HeaderValue::try_from(value)
             .map_err(|_| wrong("its value has characters that no header may have, such as a line break"))?;
         value.set_sensitive(true);
@@ -72,7 +74,8 @@ impl Server {
 
     /// Whether this is OpenAI itself, not one of the many that speak its language.
     pub(crate) fn is_openai(&self) -> bool {
-        &*self.host == "api.openai.com"
+        // Some regions have a host of their own.
+        &*self.host == "api.openai.com" || self.host.ends_with(".api.openai.com")
     }
 
     /// All headers of a request. One set by hand wins over the key.
@@ -93,7 +96,10 @@ impl Server {
             HeaderValue::try_from(key)
         };
         let mut value = value.map_err(|_| {
-            self.error(ErrorKind::Auth, "can't be asked: the API key has characters that no header may have, such as a line break")
+            self.error(
+                ErrorKind::Auth,
+                "can't be asked: the API key has characters that no header may have, such as a line break",
+            )
         })?;
         value.set_sensitive(true);
         Ok(value)
@@ -104,9 +110,17 @@ impl Server {
         ModelError::new(kind, self.sentence(what))
     }
 
-    /// The server's name and what happened, without any secret that the server may have echoed.
+    pub(crate) fn unsupported(&self, what: &str) -> ModelError {
+        self.error(ErrorKind::Unsupported, what)
+    }
+
+    /// The server's name and what happened.
     pub(crate) fn sentence(&self, what: &str) -> String {
-        let mut text = format!("{} {what}", self.host);
+        format!("{} {what}", self.host)
+    }
+
+    /// What the server said, without any secret that it may have echoed.
+    pub(crate) fn redact(&self, mut text: String) -> String {
         let key = self.key.as_ref().map(ExposeSecret::expose_secret);
         let headers = self.headers.values().filter_map(|value| value.to_str().ok());
         for secret in key.into_iter().chain(headers).filter(|secret| secret.len() >= SHORTEST_SECRET) {
@@ -121,7 +135,7 @@ impl Server {
 impl fmt::Debug for Server {
     /// The URL without user, password and query, and the names of the headers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = format_args!("{}://{}{}", self.url.scheme(), self.host, self.url.path()).to_string();
+        let url = format!("{}://{}{}", self.url.scheme(), self.host, self.url.path());
         f.debug_struct("Server")
             .field("url", &url)
             .field("key", &self.key)

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use mainstem_event::EventKind;
-use mainstem_message::{Message, Role, StopReason, Usage};
+use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{ModelError, ModelRequest, ModelStream};
 use mainstem_tool::RunContext;
 
-use crate::{AgentError, agent::Parts, turn::Turn};
+use crate::{
+    AgentError,
+    agent::Parts,
+    turn::{Scope, Turn},
+};
 
 /// A model's complete answer.
 #[derive(Clone, Debug)]
@@ -38,7 +42,7 @@ pub(crate) async fn ask(
         () = cx.cancelled() => Err(AgentError::Cancelled),
         result = read(stream, &mut turn, cx) => result.map_err(AgentError::Model),
     };
-    turn.finish(&mut |kind| _ = cx.emit(kind));
+    turn.finish(&mut Within(cx));
     let stop = match &result {
         Ok(()) => turn.stop.take().unwrap_or(StopReason::Stop),
         Err(AgentError::Cancelled) => StopReason::Cancelled,
@@ -58,12 +62,28 @@ pub(crate) async fn ask(
 
 async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Result<(), ModelError> {
     while let Some(delta) = stream.next().await {
-        let taken =
-            |id: &_| cx.with_transcript(|t| t.messages().iter().any(|m| m.tool_calls().any(|c| c.id == *id)));
-        turn.push(delta?, taken, &mut |kind| _ = cx.emit(kind))?;
+        turn.push(delta?, &mut Within(cx))?;
         cx.settle().await;
     }
     Ok(())
+}
+
+/// An invocation, as a turn sees it.
+struct Within<'a>(&'a RunContext);
+
+impl Scope for Within<'_> {
+    fn emit(&mut self, kind: EventKind) {
+        self.0.emit(kind);
+    }
+
+    fn is_taken(&self, id: &ToolCallId) -> bool {
+        let has = |message: &Arc<Message>| message.tool_calls().any(|call| call.id == *id);
+        self.0.with_transcript(|transcript| transcript.messages().iter().any(has))
+    }
+
+    fn new_call_id(&mut self) -> ToolCallId {
+        ToolCallId::new(self.0.new_id("call-"))
+    }
 }
 
 fn last_answer(cx: &RunContext) -> Option<Arc<Message>> {

@@ -12,7 +12,7 @@ pub enum AgentError {
     #[error("{0}")]
     Model(#[source] ModelError),
     /// Somebody stopped it.
-    #[error("cancelled")]
+    #[error("somebody stopped the run")]
     Cancelled,
     /// The model answered with nothing, and again when asked for an answer.
     #[error("the model gave an empty answer")]

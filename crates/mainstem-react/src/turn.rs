@@ -4,6 +4,15 @@ use mainstem_event::{EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
+/// What a turn knows of the invocation around it.
+pub(crate) trait Scope {
+    fn emit(&mut self, kind: EventKind);
+    /// Whether an earlier turn of the reply has a call of that id.
+    fn is_taken(&self, id: &ToolCallId) -> bool;
+    /// An id for a call that came without one.
+    fn new_call_id(&mut self) -> ToolCallId;
+}
+
 /// One model call. At most one block is open at a time; it ends where other content begins. Calls stay open until they say they
 /// end, or the answer does.
 #[derive(Debug)]
@@ -25,75 +34,70 @@ struct Call {
 }
 
 impl Turn {
-    /// Ids that the turn makes begin with `prefix`, which is unique within the reply.
+    /// Blocks are named after `prefix`, which is unique within the reply.
     pub(crate) fn new(prefix: String) -> Self {
         Self { prefix, blocks: 0, open: None, calls: Vec::new(), usage: None, stop: None }
     }
 
-    /// The events that a delta brings, in order. `taken` says whether an earlier turn has a call of that id.
+    /// Emits the events that a delta brings, in order.
     ///
     /// # Errors
     /// A fragment of a call that never began.
-    pub(crate) fn push(
-        &mut self,
-        delta: ModelDelta,
-        taken: impl Fn(&ToolCallId) -> bool,
-        emit: &mut impl FnMut(EventKind),
-    ) -> Result<(), ModelError> {
+    pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), ModelError> {
         match delta {
             ModelDelta::Text(delta) if delta.is_empty() => {}
             ModelDelta::Thinking(delta) if delta.is_empty() => {}
             ModelDelta::Text(delta) => {
-                let block_id = self.block(BlockKind::Text, emit);
-                emit(EventKind::TextBlockDelta { block_id, delta });
+                let block_id = self.block(BlockKind::Text, scope);
+                scope.emit(EventKind::TextBlockDelta { block_id, delta });
             }
             ModelDelta::Thinking(delta) => {
-                let block_id = self.block(BlockKind::Thinking, emit);
-                emit(EventKind::ThinkingBlockDelta { block_id, delta });
+                let block_id = self.block(BlockKind::Thinking, scope);
+                scope.emit(EventKind::ThinkingBlockDelta { block_id, delta });
             }
             ModelDelta::DataStart { media_type } => {
-                self.close(Opaque::new(), emit);
+                self.close(Opaque::new(), scope);
                 let block_id = self.new_block(BlockKind::Data);
-                emit(EventKind::DataBlockStart { block_id, media_type });
+                scope.emit(EventKind::DataBlockStart { block_id, media_type });
             }
-            ModelDelta::Data(delta) => self.data(delta, emit)?,
+            ModelDelta::Data(delta) => self.data(delta, scope)?,
             ModelDelta::BlockEnd { opaque } => {
                 if self.open.is_none() && !opaque.is_empty() {
-                    self.block(BlockKind::Thinking, emit);
+                    self.block(BlockKind::Thinking, scope);
                 }
-                self.close(opaque, emit);
+                self.close(opaque, scope);
             }
-            ModelDelta::CallStart { slot, id, name } => self.start_call(slot, id, name, taken, emit),
+            ModelDelta::CallStart { slot, id, name } => self.start_call(slot, id, name, scope),
             ModelDelta::CallArguments { slot, delta } => {
                 let tool_call_id = self.call(slot)?.id.clone();
-                emit(EventKind::ToolCallDelta { tool_call_id, delta });
+                scope.emit(EventKind::ToolCallDelta { tool_call_id, delta });
             }
-            ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, emit),
+            ModelDelta::CallEnd { slot, opaque } => self.call(slot)?.end(opaque, scope),
             ModelDelta::Usage(usage) => self.usage = Some(usage),
             ModelDelta::Stop(reason) => self.stop = Some(reason),
-            other => emit_report(other, emit),
+            other => report(other, scope),
         }
         Ok(())
     }
 
     /// Ends what is open.
-    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(EventKind)) {
-        self.close(Opaque::new(), emit);
+    pub(crate) fn finish(&mut self, scope: &mut impl Scope) {
+        self.close(Opaque::new(), scope);
         for call in self.calls.iter_mut().filter(|call| !call.ended) {
-            call.end(Opaque::new(), emit);
+            call.end(Opaque::new(), scope);
         }
     }
 
     /// The open block of that kind; a new one if there is none.
-    fn block(&mut self, kind: BlockKind, emit: &mut impl FnMut(EventKind)) -> BlockId {
+    fn block(&mut self, kind: BlockKind, scope: &mut impl Scope) -> BlockId {
         if let Some((open, id)) = &self.open
             && *open == kind
         {
             return id.clone();
         }
-        self.close(Opaque::new(), emit);
+        self.close(Opaque::new(), scope);
         let block_id = self.new_block(kind);
-        emit(match kind {
+        scope.emit(match kind {
             BlockKind::Thinking => EventKind::ThinkingBlockStart { block_id: block_id.clone() },
             BlockKind::Text | BlockKind::Data => EventKind::TextBlockStart { block_id: block_id.clone() },
         });
@@ -107,39 +111,30 @@ impl Turn {
         id
     }
 
-    fn data(&self, delta: String, emit: &mut impl FnMut(EventKind)) -> Result<(), ModelError> {
+    fn data(&self, delta: String, scope: &mut impl Scope) -> Result<(), ModelError> {
         let Some((BlockKind::Data, id)) = &self.open else {
             return Err(ModelError::new(ErrorKind::Protocol, "bytes of a data block that never began"));
         };
-        emit(EventKind::DataBlockDelta { block_id: id.clone(), delta });
+        scope.emit(EventKind::DataBlockDelta { block_id: id.clone(), delta });
         Ok(())
     }
 
-    fn close(&mut self, opaque: Opaque, emit: &mut impl FnMut(EventKind)) {
+    fn close(&mut self, opaque: Opaque, scope: &mut impl Scope) {
         if let Some((kind, id)) = self.open.take() {
-            emit(kind.end(id, opaque));
+            scope.emit(kind.end(id, opaque));
         }
     }
 
     /// Begins a call. Vendors leave ids out, and give one id twice; ours are unique within the reply.
-    fn start_call(
-        &mut self,
-        slot: usize,
-        id: Option<ToolCallId>,
-        name: String,
-        taken: impl Fn(&ToolCallId) -> bool,
-        emit: &mut impl FnMut(EventKind),
-    ) {
-        self.close(Opaque::new(), emit);
-        let wanted = id.filter(|id| !id.as_str().is_empty());
-        let wanted = wanted
-            .unwrap_or_else(|| ToolCallId::new(format!("call-{}.{}", self.prefix, self.calls.len() + 1)));
-        let is_free = |id: &ToolCallId| !taken(id) && self.calls.iter().all(|call| call.id != *id);
+    fn start_call(&mut self, slot: usize, id: Option<ToolCallId>, name: String, scope: &mut impl Scope) {
+        self.close(Opaque::new(), scope);
+        let wanted = id.filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| scope.new_call_id());
+        let is_free = |id: &ToolCallId| !scope.is_taken(id) && self.calls.iter().all(|call| call.id != *id);
         let numbered = (2..).map(|n| ToolCallId::new(format!("{wanted}~{n}")));
         let id = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or(wanted);
         let name: std::sync::Arc<str> = name.into();
         self.calls.push(Call { slot, id: id.clone(), name: name.clone(), ended: false });
-        emit(EventKind::ToolCallStart { tool_call_id: id, tool_call_name: name });
+        scope.emit(EventKind::ToolCallStart { tool_call_id: id, tool_call_name: name });
     }
 
     fn call(&mut self, slot: usize) -> Result<&mut Call, ModelError> {
@@ -151,16 +146,16 @@ impl Turn {
 }
 
 impl Call {
-    fn end(&mut self, opaque: Opaque, emit: &mut impl FnMut(EventKind)) {
+    fn end(&mut self, opaque: Opaque, scope: &mut impl Scope) {
         self.ended = true;
         let (tool_call_id, tool_call_name) = (self.id.clone(), self.name.clone());
-        emit(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque });
+        scope.emit(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque });
     }
 }
 
 /// What a decorator around the model says of itself.
-fn emit_report(delta: ModelDelta, emit: &mut impl FnMut(EventKind)) {
-    emit(match delta {
+fn report(delta: ModelDelta, scope: &mut impl Scope) {
+    scope.emit(match delta {
         ModelDelta::Retry { attempt, wait, error } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             EventKind::ModelRetry { attempt, wait_ms, error }

@@ -52,9 +52,9 @@ pub enum Severity {
 #[non_exhaustive]
 pub struct Position {
     /// The line, counted from the start of the file.
-    pub line: u64,
+    pub line: u32,
     /// The column in that line.
-    pub column: u64,
+    pub column: u32,
 }
 
 impl SpecError {
@@ -64,7 +64,10 @@ impl SpecError {
         self.severity == Severity::Error
     }
 
-    pub(crate) fn error(message: impl Into<String>) -> Self {
+    /// A finding that makes a spec unusable, not yet tied to a place. Whoever checks a spec
+    /// further, such as for a model that exists, reports it in the same form.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             path: None,
@@ -75,29 +78,53 @@ impl SpecError {
         }
     }
 
-    pub(crate) fn warning(message: impl Into<String>) -> Self {
+    /// A finding about a spec that is usable all the same.
+    #[must_use]
+    pub fn warning(message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message) }
     }
 
-    pub(crate) fn in_file(self, path: &Path) -> Self {
+    /// The same about this file.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
+    }
+
+    /// The same about this key.
+    #[must_use]
+    pub fn about(self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self }
+    }
+
+    /// Adds what was probably meant.
+    #[must_use]
+    pub fn with_suggestion(self, suggestion: Option<&str>) -> Self {
+        Self { suggestion: suggestion.map(str::to_owned), ..self }
     }
 
     pub(crate) fn at(self, position: Position) -> Self {
         Self { position: Some(position), ..self }
     }
 
-    pub(crate) fn about(self, key: &str) -> Self {
-        Self { key: Some(key.to_owned()), ..self }
-    }
-
-    pub(crate) fn with_suggestion(self, suggestion: Option<&str>) -> Self {
-        Self { suggestion: suggestion.map(str::to_owned), ..self }
+    /// Two keys that both say what the agent does.
+    pub(crate) fn conflict(one: &str, other: &str) -> Self {
+        Self::error(format!("{one} and {other} exclude one another: keep one of them")).about(one)
     }
 }
 
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// Where `text` ends.
+    pub(crate) fn after(text: &str) -> Self {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        Self::new(text.matches('\n').count() as u64 + 1, last.chars().count() as u64 + 1)
+    }
+
+    pub(crate) fn new(line: u64, column: u64) -> Self {
+        let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { line: bounded(line), column: bounded(column) }
+    }
 }
 
 impl fmt::Display for Severity {

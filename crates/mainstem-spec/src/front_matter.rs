@@ -20,7 +20,8 @@ pub(crate) fn split(text: &str) -> Result<FrontMatter<'_>, SpecError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = lines(text).skip_while(|(_, line)| line.trim().is_empty());
     if !lines.next().is_some_and(|(_, line)| is_delimiter(line)) {
-        let message = "the front matter is missing: the file starts with a \"---\" line, keys, and a \"---\" line";
+        let message =
+            "the front matter is missing: the file starts with a \"---\" line, keys, and a \"---\" line";
         return Err(SpecError::error(message).at(Position::START));
     }
     let Some((end, line)) = lines.find(|(_, line)| is_delimiter(line)) else {

@@ -45,8 +45,8 @@
 //! | `timeout_seconds`, `max_tokens_total` | whole number from 0, from 1 | |
 //! | `output_schema` | a JSON schema, written in YAML | |
 //!
-//! Any other key is a warning, so that a file written for a newer version still loads; a value
-//! that can't be read is an error, so that no agent runs with less than its file says.
+//! Any other key is a warning, so that a file written for a newer version still loads. A value that
+//! can't be read is an error, so that no agent runs under other rules than its file says.
 
 mod error;
 mod front_matter;

@@ -35,10 +35,8 @@ impl Node {
     pub(crate) fn text(&self) -> Read<&str> {
         match &self.value {
             Value::Text(text) => Ok(text),
-            Value::Bool(_) | Value::Number(_) => {
-                Err(self.unlike("text").with_suggestion(Some(&format!("'{}'", self.json()))))
-            }
-            _ => Err(self.unlike("text")),
+            Value::Bool(_) | Value::Number(_) => Err(self.unlike("text", ": put it in quotes")),
+            Value::Null | Value::List(_) | Value::Map(_) => Err(self.unlike("text", "")),
         }
     }
 
@@ -51,43 +49,45 @@ impl Node {
                     "no" | "n" | "off" | "false" => Some("false"),
                     _ => None,
                 };
-                Err(self.unlike("true or false").with_suggestion(meant))
+                Err(self.unlike("true or false", "").with_suggestion(meant))
             }
-            _ => Err(self.unlike("true or false")),
+            _ => Err(self.unlike("true or false", "")),
         }
     }
 
     pub(crate) fn number(&self) -> Read<f64> {
-        self.numeric("a number", Number::as_f64)
+        self.numeric("a number")?.as_f64().ok_or_else(|| self.unlike("a number", ""))
     }
 
     pub(crate) fn whole<T: TryFrom<u64>>(&self) -> Read<T> {
-        self.numeric("a whole number", |number| T::try_from(number.as_u64()?).ok())
+        let expected = "a whole number";
+        let number = self.numeric(expected)?;
+        match number.as_u64().and_then(|number| T::try_from(number).ok()) {
+            Some(whole) => Ok(whole),
+            None if number.is_f64() => Err(self.unlike(expected, "")),
+            None => Err(self.error(format!("the number {number} is out of range"))),
+        }
     }
 
-    fn numeric<T>(&self, expected: &str, read: impl Fn(&Number) -> Option<T>) -> Read<T> {
-        let number = match &self.value {
-            Value::Number(number) => read(number),
-            _ => None,
-        };
-        number.ok_or_else(|| {
-            let quoted = match &self.value {
-                Value::Text(text) => text.parse().ok().filter(|number| read(number).is_some()),
-                _ => None,
-            };
-            self.unlike(expected).with_suggestion(quoted.map(|number| number.to_string()).as_deref())
-        })
+    fn numeric(&self, expected: &str) -> Read<&Number> {
+        match &self.value {
+            Value::Number(number) => Ok(number),
+            Value::Text(text) if text.parse::<Number>().is_ok() => {
+                Err(self.unlike(expected, ": remove the quotes"))
+            }
+            _ => Err(self.unlike(expected, "")),
+        }
     }
 
     /// One of a few words.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Read<T> {
         let words = || choices.iter().map(|(word, _)| *word);
         let expected = || words().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
-        let text = self.text().map_err(|_| self.unlike(&expected()))?;
+        let text = self.text().map_err(|_| self.unlike(&expected(), ""))?;
         let choice = choices.iter().find(|(word, _)| *word == text);
         choice
             .map(|(_, choice)| *choice)
-            .ok_or_else(|| self.unlike(&expected()).with_suggestion(closest(text, words())))
+            .ok_or_else(|| self.unlike(&expected(), "").with_suggestion(closest(text, words())))
     }
 
     /// A list of texts, or one text with commas.
@@ -95,7 +95,7 @@ impl Node {
         let names = match &self.value {
             Value::List(items) => items.iter().map(Self::text).collect::<Read<Vec<_>>>()?,
             Value::Text(text) => text.split(',').collect(),
-            _ => return Err(self.unlike("a list, or names with commas in between")),
+            _ => return Err(self.unlike("a list, or names with commas in between", "")),
         };
         let names = names.into_iter().map(str::trim).filter(|name| !name.is_empty());
         Ok(names.map(str::to_owned).collect())
@@ -104,7 +104,7 @@ impl Node {
     pub(crate) fn entries(&self) -> Read<&[Entry]> {
         match &self.value {
             Value::Map(entries) => Ok(entries),
-            _ => Err(self.unlike("a mapping of `key: value` lines")),
+            _ => Err(self.unlike("a mapping of `key: value` lines", "")),
         }
     }
 
@@ -115,9 +115,9 @@ impl Node {
             Value::Number(number) => Json::Number(number.clone()),
             Value::Text(text) => Json::String(text.clone()),
             Value::List(items) => items.iter().map(Self::json).collect(),
-            Value::Map(entries) => {
-                Json::Object(entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect::<Map<_, _>>())
-            }
+            Value::Map(entries) => Json::Object(
+                entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect::<Map<_, _>>(),
+            ),
         }
     }
 
@@ -126,13 +126,13 @@ impl Node {
         SpecError::error(message).at(self.at)
     }
 
-    fn unlike(&self, expected: &str) -> SpecError {
-        self.error(format!("expected {expected}, got {}", self.kind()))
+    fn unlike(&self, expected: &str, remedy: &str) -> SpecError {
+        self.error(format!("expected {expected}, got {}{remedy}", self.kind()))
     }
 
     fn kind(&self) -> String {
         match &self.value {
-            Value::Null => "nothing: remove the key or give it a value".to_owned(),
+            Value::Null => "nothing: give it a value or remove the key".to_owned(),
             Value::Bool(flag) => flag.to_string(),
             Value::Number(number) => format!("the number {number}"),
             Value::Text(text) if text.chars().count() > 40 => {

@@ -62,7 +62,7 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, text: &str) -> Result<(), SpecError> {
-        rules::id(&self.spec.id).map_err(SpecError::error)?;
+        self.id()?;
         let FrontMatter { yaml, body } = front_matter::split(text)?;
         self.spec.prompt = body.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
         let root = yaml::read(yaml)?;
@@ -76,6 +76,12 @@ impl Reader {
         Ok(())
     }
 
+    fn id(&self) -> Result<(), SpecError> {
+        let id = &self.spec.id;
+        rules::id(id)
+            .map_err(|message| SpecError::error(message).with_suggestion(rules::nearest_id(id).as_deref()))
+    }
+
     /// What only the keys together tell.
     fn together(&mut self, keys: &[Keyed<'_>]) {
         let place = |key: &str| keys.iter().find(|(name, _)| name == key).map(|(_, entry)| entry.at);
@@ -83,7 +89,8 @@ impl Reader {
             let message = "the description is missing: say what the agent is for, the model chooses by it";
             self.found.push(SpecError::error(message).about("description").at(Position::START));
         }
-        let (url, path) = (place("url"), place("workspace.path"));
+        let url = place("url").filter(|_| self.spec.url.is_some());
+        let path = place("workspace.path").filter(|_| self.spec.workspace.path.is_some());
         if let (Some(at), Some(_)) = (url, path) {
             self.found.push(SpecError::conflict("url", "workspace.path").at(at));
         }
@@ -93,7 +100,7 @@ impl Reader {
                 self.warn(key, at, format!("the prompt below is ignored, because {key} brings its own"));
             }
         }
-        if let Some(at) = place("headers").filter(|_| url.is_none()) {
+        if let Some(at) = place("headers").filter(|_| place("url").is_none()) {
             self.warn("headers", at, "headers are ignored without a url");
         }
     }

@@ -8,7 +8,17 @@ pub(crate) type Verdict = Result<(), String>;
 pub(crate) fn id(id: &str) -> Verdict {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let valid = id.starts_with(plain) && id.chars().all(|c| plain(c) || matches!(c, '_' | '-'));
-    require(valid, || format!("{id:?} is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit"))
+    require(valid, || {
+        format!("{id:?} is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit")
+    })
+}
+
+/// The id that a name was probably meant to be.
+pub(crate) fn nearest_id(name: &str) -> Option<String> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+    let near = name.trim().chars().map(plain).collect::<String>();
+    let near = near.trim_matches(['-', '_']);
+    id(near).is_ok().then(|| near.to_owned())
 }
 
 pub(crate) fn description(description: &str) -> Verdict {
@@ -26,7 +36,9 @@ pub(crate) fn max_tokens_total(tokens: u64) -> Verdict {
 }
 
 pub(crate) fn temperature(temperature: f64) -> Verdict {
-    require((0.0..=2.0).contains(&temperature), || format!("temperature must be in 0 to 2, not {temperature}"))
+    require((0.0..=2.0).contains(&temperature), || {
+        format!("temperature must be in 0 to 2, not {temperature}")
+    })
 }
 
 pub(crate) fn top_p(top_p: f64) -> Verdict {
@@ -54,7 +66,9 @@ pub(crate) fn workspace_path(path: &str) -> Verdict {
 pub(crate) fn header(name: &str, value: &str) -> Verdict {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     require(!name.is_empty() && name.chars().all(token), || format!("{name:?} is no header name"))?;
-    require(!value.contains(char::is_control), || format!("the value of header {name:?} holds a control character"))
+    require(!value.contains(char::is_control), || {
+        format!("the value of header {name:?} holds a control character")
+    })
 }
 
 pub(crate) fn output_schema(schema: &serde_json::Value) -> Verdict {

@@ -3,10 +3,12 @@
 /// The candidate a typo away from `word`; case, `_` and `-` don't count.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    let allowed = (word.chars().count() / 3).clamp(1, 2);
     let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &plain(candidate));
     let near = candidates.into_iter().map(|candidate| (distance(candidate), candidate));
-    near.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, near)| near)
+    near.filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, near)| near)
 }
 
 fn plain(word: &str) -> String {
@@ -20,7 +22,16 @@ mod tests {
     #[test]
     fn typos_find_their_word() {
         let check = |word: &str, expected: Option<&str>| {
-            let known = ["description", "model", "mode", "tools", "top_p", "disallowed_tools", "ask"];
+            let known = [
+                "description",
+                "model",
+                "mode",
+                "tools",
+                "top_p",
+                "disallowed_tools",
+                "ask",
+                "workspace.mode",
+            ];
             assert_eq!(closest(word, known), expected, "{word}");
         };
         check("desciption", Some("description"));
@@ -31,6 +42,7 @@ mod tests {
         check("tool", Some("tools"));
         check("aks", Some("ask"));
         check("colour", None);
+        check("workspace.root", None);
         check("x", None);
         check("", None);
         check(&"x".repeat(100_000), None);

@@ -2,10 +2,11 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{
-    DuplicateKeyPolicy, Error, Localizer, Location, NonFiniteFloatPolicy, Options, Spanned, UserMessageFormatter,
+    DuplicateKeyPolicy, Error, Localizer, Location, NonFiniteFloatPolicy, Options, Spanned,
+    UserMessageFormatter,
 };
 
 use crate::{
@@ -22,14 +23,16 @@ pub(crate) fn read(yaml: &str) -> Result<Node, SpecError> {
         let message = format!("the front matter has {} bytes, at most {MAX_BYTES} are read", yaml.len());
         return Err(SpecError::error(message).at(Position::START));
     }
-    let root: Spanned<Value> = serde_saphyr::from_str_with_options(yaml, options())
-        .map_err(|error| explain(yaml, &error))?;
+    let root: Spanned<Value> =
+        serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| explain(yaml, &error))?;
     Ok(root.into())
 }
 
 fn options() -> Options {
     serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_depth: 32, max_nodes: 10_000, max_events: 40_000, max_aliases: 100 },
+        budget: serde_saphyr::budget! {
+            max_depth: 32, flow_nesting_limit: 32, max_nodes: 10_000, max_events: 40_000, max_aliases: 100,
+        },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
         // Our own check says where the first one stands, and goes on.
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
@@ -43,7 +46,12 @@ fn options() -> Options {
 }
 
 fn explain(yaml: &str, error: &Error) -> SpecError {
-    let mut message = error.render_with_formatter(&UserMessageFormatter.with_localizer(&Placeless));
+    let mut message = match error.without_snippet() {
+        error if is_over_budget(error) => {
+            "the front matter is too deep or too large, or its aliases multiply".to_owned()
+        }
+        error => error.render_with_formatter(&UserMessageFormatter.with_localizer(&Placeless)),
+    };
     let Some(location) = error.location() else {
         return SpecError::error(message);
     };
@@ -54,13 +62,24 @@ fn explain(yaml: &str, error: &Error) -> SpecError {
     SpecError::error(message).at(at)
 }
 
+fn is_over_budget(error: &Error) -> bool {
+    match error {
+        Error::AliasError { error, .. } => is_over_budget(error),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => true,
+        _ => false,
+    }
+}
+
 /// The key on this line, if its value is plain text that holds what YAML gives a meaning to.
-fn unquoted(yaml: &str, line: u64) -> Option<&str> {
+fn unquoted(yaml: &str, line: u32) -> Option<&str> {
     let line = yaml.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
     let (key, value) = line.split_once(": ")?;
-    let value = value.trim();
-    let special = value.starts_with(['@', '`', '%', '*', '&']) || value.contains(": ") || value.ends_with(':');
-    (special && !value.starts_with(['"', '\'', '[', '{', '|', '>'])).then_some(key.trim())
+    let (key, value) = (key.trim(), value.trim());
+    let word = key.len() <= 64 && key.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let special = value.starts_with(['@', '`', '%', '*']) || value.contains(": ") || value.ends_with(':');
+    (word && special && !value.starts_with(['"', '\'', '[', '{', '|', '>'])).then_some(key)
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -127,7 +146,7 @@ impl From<Spanned<Value>> for Node {
 
 impl From<Location> for Position {
     fn from(location: Location) -> Self {
-        Self { line: location.line(), column: location.column() }
+        Self::new(location.line(), location.column())
     }
 }
 

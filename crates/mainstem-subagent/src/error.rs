@@ -20,7 +20,7 @@ pub enum SpawnError {
         max_depth: u16,
     },
     /// No such agent.
-    #[error("unknown agent_id {id:?}; known: {}", known.join(", "))]
+    #[error("unknown agent_id {id:?}; known: {}", or_none(known))]
     UnknownAgent {
         /// What was asked for.
         id: String,
@@ -45,7 +45,7 @@ pub enum SpawnError {
     #[error("give exactly one of agent_key and label")]
     NotOne,
     /// No such child.
-    #[error("there is no child {name:?}; known: {}", known.join(", "))]
+    #[error("there is no child {name:?}; known: {}", or_none(known))]
     UnknownChild {
         /// What was asked for.
         name: String,
@@ -104,4 +104,8 @@ impl CatalogError {
     pub fn is_warning(&self) -> bool {
         matches!(self, Self::UnknownTool { .. })
     }
+}
+
+fn or_none(known: &[String]) -> String {
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
 }

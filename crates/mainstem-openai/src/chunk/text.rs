@@ -19,10 +19,10 @@ pub(crate) enum Content {
     Parts(Vec<Part>),
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Part {
     pub(crate) text: Option<String>,
+    #[serde(default)]
     pub(crate) thinking: Content,
 }
 

@@ -19,7 +19,10 @@ fn the_endpoint_lies_below_the_base_url() {
     check(" http://[::1]:1 ", "http://[::1]:1/chat/completions at [::1]:1");
     check("https://h/v1/chat/completions", "https://h/v1/chat/completions at h");
     check("https://h/v1/chat/completions/", "https://h/v1/chat/completions/ at h");
-    check("https://h/openai/v1?api-version=preview", "https://h/openai/v1/chat/completions?api-version=preview at h");
+    check(
+        "https://h/openai/v1?api-version=preview",
+        "https://h/openai/v1/chat/completions?api-version=preview at h",
+    );
     let wants = "it must begin with http:// or https://, such as";
     check(
         "localhost:8080/v1",
@@ -29,6 +32,17 @@ fn the_endpoint_lies_below_the_base_url() {
     check("", &format!("the base URL \"\" can't be used: {wants} \"http://\""));
     check("http://", "the base URL \"http://\" can't be used: empty host");
     check("http://h:99999", "the base URL \"http://h:99999\" can't be used: invalid port number");
+}
+
+#[test]
+fn openai_itself_is_known_by_its_host() {
+    let check =
+        |base: &str, expected: bool| assert_eq!(server(base).unwrap().is_openai(), expected, "{base}");
+    check("https://api.openai.com/v1", true);
+    check("https://eu.api.openai.com/v1", true);
+    check("https://fakeapi.openai.com.evil.org/v1", false);
+    check("https://notapi.openai.com/v1", false);
+    check("http://localhost:8080/v1", false);
 }
 
 #[test]
@@ -64,14 +78,17 @@ fn secrets_are_not_shown() {
         assert!(!shown.contains(secret), "{shown}");
     }
     assert!(shown.contains("http://h:1/v1/chat/completions") && shown.contains("x-token"), "{shown}");
-    assert_eq!(server.sentence("knows sk-123456789 and token-abcdef"), "h:1 knows [secret] and [secret]");
+    assert_eq!(server.redact("knows sk-123456789, token-abcdef".into()), "knows [secret], [secret]");
 }
 
 #[test]
 fn what_no_header_can_carry_is_said() {
     let mut server = Server::openai();
     let error = server.set_header("x-a", "line\nbreak-of-a-secret").unwrap_err().to_string();
-    assert!(error.starts_with("the header \"x-a\" can't be sent: its value") && !error.contains("secret"), "{error}");
+    assert!(
+        error.starts_with("the header \"x-a\" can't be sent: its value") && !error.contains("secret"),
+        "{error}"
+    );
     assert!(server.set_header("a b", "x").unwrap_err().to_string().contains("its name"));
     server.set_key("sk-1\n".into());
     let error = server.headers().unwrap_err();

@@ -10,7 +10,11 @@ fn the_delimiter_is_a_line() {
     check("---\na: 1\n---\nbody\n", "---\na: 1\n", "body\n");
     check("---\na: 1\n---", "---\na: 1\n", "");
     check("---\n---\n", "---\n", "");
-    check("---\na: x --- y\nb: |\n  ---\n--- c\n----\n---\n", "---\na: x --- y\nb: |\n  ---\n--- c\n----\n", "");
+    check(
+        "---\na: x --- y\nb: |\n  ---\n--- c\n----\n---\n",
+        "---\na: x --- y\nb: |\n  ---\n--- c\n----\n",
+        "",
+    );
     check("---\n---\na\n---\nb", "---\n", "a\n---\nb");
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Every key there is, for "did you mean".
-const KEYS: [&str; 23] = [
+pub(super) const KEYS: [&str; 23] = [
     "name",
     "description",
     "model",
@@ -72,7 +72,9 @@ impl Reader {
         let spec = &mut self.spec;
         match key {
             "name" => self.name(node)?,
-            "description" => spec.description = obey(node, node.text()?, rules::description)?.trim().to_owned(),
+            "description" => {
+                spec.description = obey(node, node.text()?, rules::description)?.trim().to_owned()
+            }
             "model" => spec.model = Some(word(node)?),
             "steps" | "max_iters" | "maxTurns" => spec.steps = obey(node, node.whole()?, rules::steps)?,
             "temperature" => spec.temperature = Some(obey(node, node.number()?, rules::temperature)?),
@@ -95,7 +97,9 @@ impl Reader {
             "max_tokens_total" => {
                 spec.max_tokens_total = Some(obey(node, node.whole()?, rules::max_tokens_total)?);
             }
-            "output_schema" => spec.output_schema = Some(obey(node, node.json(), rules::output_schema)?),
+            "output_schema" => {
+                spec.output_schema = Some(obey(node, &node.json(), rules::output_schema)?.clone())
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -104,7 +108,7 @@ impl Reader {
     fn name(&mut self, node: &Node) -> Read<()> {
         let name = node.text()?;
         if name != self.spec.id {
-            let message = format!("the name {name:?} is ignored, the file name makes it {:?}", self.spec.id);
+            let message = format!("the agent is called {:?} after its file, not {name:?}", self.spec.id);
             self.warn("name", node.at, message);
         }
         Ok(())
@@ -113,11 +117,14 @@ impl Reader {
     /// Says nothing of what it found: it may be a secret.
     fn headers(&mut self, node: &Node) -> Read<()> {
         let entries = node.entries().map_err(|_| node.error("expected header names, each with its value"))?;
-        for Entry { key, node, .. } in entries {
-            let value = node.text().map_err(|_| node.error(format!("the value of header {key:?} must be text: quote it")));
-            match value.and_then(|value| obey(node, value, |value| rules::header(key, value))) {
-                Ok(value) => self.spec.headers.push(Header::new(key, value)),
-                Err(error) => self.found.push(error.about("headers")),
+        for entry in entries {
+            let (name, node) = (entry.key.as_str(), &entry.node);
+            let text = node.text().map_err(|_| {
+                node.error(format!("the value of header {name:?} is no text: put it in quotes"))
+            });
+            match text.and_then(|text| obey(node, text, |text| rules::header(name, text))) {
+                Ok(value) => self.spec.headers.push(Header::new(name, value)),
+                Err(error) => self.fail("headers", entry, error),
             }
         }
         Ok(())
@@ -132,7 +139,9 @@ impl Reader {
                     Ok(entry.node.names()?.into_iter().map(|pattern| (pattern, permission)).collect())
                 })
             }
-            _ => entry.node.choice(&Permission::NAMES).map(|permission| vec![(entry.key.clone(), permission)]),
+            _ => {
+                entry.node.choice(&Permission::NAMES).map(|permission| vec![(entry.key.clone(), permission)])
+            }
         };
         match rules {
             Ok(rules) => self.spec.permissions.extend(rules),
@@ -153,7 +162,7 @@ fn word(node: &Node) -> Read<String> {
 }
 
 /// The value, if it satisfies the rule.
-fn obey<T: Borrow<B>, B: ?Sized>(node: &Node, value: T, rule: impl Fn(&B) -> Verdict) -> Read<T> {
-    rule(value.borrow()).map_err(|message| node.error(message))?;
+fn obey<T: Copy>(node: &Node, value: T, rule: impl Fn(T) -> Verdict) -> Read<T> {
+    rule(value).map_err(|message| node.error(message))?;
     Ok(value)
 }

@@ -39,14 +39,10 @@ impl AgentSpec {
         let path = self.workspace.path.is_some().then_some("workspace.path");
         let prompt = (!self.prompt.is_empty()).then_some("prompt");
         let pairs = [(url, path), (url, prompt), (path, prompt)];
-        pairs.into_iter().filter_map(|(one, other)| Some(conflict(one?, other?)))
+        pairs.into_iter().filter_map(|(one, other)| Some(SpecError::conflict(one?, other?)))
     }
 
     fn named(&self, error: SpecError) -> SpecError {
         SpecError { message: format!("agent {:?}: {}", self.id, error.message), ..error }
     }
-}
-
-pub(crate) fn conflict(one: &str, other: &str) -> SpecError {
-    SpecError::error(format!("{one} and {other} exclude one another: keep one of them")).about(one)
 }

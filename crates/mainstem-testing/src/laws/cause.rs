@@ -1,8 +1,8 @@
 //! Law 3: a child comes after the call that caused it and ends before that call's result; children start in call order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use mainstem_event::EventKind;
+use mainstem_event::{AgentEvent, EventKind};
 use mainstem_message::{ReplyId, ToolCallId, ToolState};
 
 use super::{Invocation, Violation};
@@ -16,13 +16,13 @@ struct Call {
 }
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    for (index, child) in all.iter().enumerate() {
+    for child in all {
         let Some(source) = child.source else { continue };
         let Some(id) = &source.parent_tool_call_id else { continue };
-        let parent = parent(&all[..index], child, id);
-        let broken = |message: String| Err(Violation::new(3, child.start(), message));
-        let Some(call) = parent else {
-            return broken(format!("{} was caused by {id}, which nobody called before", source.agent_key));
+        let call = caller(all, child, id).and_then(|one| calls(one).remove(id));
+        let Some(call) = call else {
+            let message = format!("{} was caused by {id}, which nobody called before", source.agent_key);
+            return Err(Violation::new(3, child.start(), message));
         };
         match call.result {
             Some((_, ToolState::Running)) | None => {}
@@ -39,14 +39,20 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
     order(all)
 }
 
-/// The cause of a child, among the invocations that run while it starts.
-fn parent(before: &[Invocation<'_>], child: &Invocation<'_>, id: &ToolCallId) -> Option<Call> {
-    let runs = |one: &&Invocation<'_>| one.start() < child.start();
-    before
-        .iter()
-        .filter(runs)
-        .rev()
-        .find_map(|one| calls(one).remove(id).filter(|call| call.called < child.start()))
+/// The invocation that made the call, among those at work when the child starts: the parent's own, or that of whoever sent the child
+/// a further message. Ids of calls are unique within a reply only.
+fn caller<'a, 'e>(
+    all: &'a [Invocation<'e>],
+    child: &Invocation<'_>,
+    id: &ToolCallId,
+) -> Option<&'a Invocation<'e>> {
+    let parent = child.source.map(|source| source.parent_session_id.as_str());
+    let made = |one: &&Invocation<'_>| {
+        one.start() < child.start()
+            && one.end() > child.start()
+            && calls(one).get(id).is_some_and(|call| call.called < child.start())
+    };
+    all.iter().filter(made).max_by_key(|one| Some(one.session()) == parent)
 }
 
 fn calls(one: &Invocation<'_>) -> HashMap<ToolCallId, Call> {
@@ -70,22 +76,20 @@ fn calls(one: &Invocation<'_>) -> HashMap<ToolCallId, Call> {
 
 /// The first children of the calls of one turn start in the order of the calls.
 fn order(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    let mut last: HashMap<(&ReplyId, u64), usize> = HashMap::new();
-    let mut seen: Vec<&ToolCallId> = Vec::new();
+    let mut last: HashMap<(&ReplyId, usize), usize> = HashMap::new();
+    let mut seen: HashSet<(&ReplyId, &ToolCallId)> = HashSet::new();
     for child in all {
         let Some(id) = child.source.and_then(|source| source.parent_tool_call_id.as_ref()) else { continue };
-        if seen.contains(&id) {
+        let Some(caller) = caller(all, child, id) else { continue };
+        let Some(reply_id) = caller.events[0].reply_id() else { continue };
+        if !seen.insert((reply_id, id)) {
             continue;
         }
-        seen.push(id);
-        let parent = all.iter().find(|one| one.start() < child.start() && calls(one).contains_key(id));
-        let Some(parent) = parent else { continue };
-        let Some(reply_id) = parent.events[0].reply_id() else { continue };
-        let turn = parent.kinds().filter(|(event, kind)| {
+        let is_turn = |(event, kind): &(&AgentEvent, &EventKind)| {
             event.seq < child.start() && matches!(kind, EventKind::ModelCallStart { .. })
-        });
-        let order = calls(parent)[id].order;
-        let before = last.insert((reply_id, turn.count() as u64), order);
+        };
+        let order = calls(caller)[id].order;
+        let before = last.insert((reply_id, caller.kinds().filter(is_turn).count()), order);
         if before.is_some_and(|before| before > order) {
             return Err(Violation::new(3, child.start(), format!("the child of {id} starts out of order")));
         }

@@ -26,6 +26,12 @@ impl<'a> Invocation<'a> {
         self.events.iter().map(|event| (*event, &event.kind))
     }
 
+    /// The agent's own session.
+    pub(super) fn session(&self) -> &str {
+        let root = self.events[0].session_id();
+        self.source.map_or(root, |source| &source.session_id).as_str()
+    }
+
     fn key(&self) -> &str {
         self.source.map_or("root", |source| source.agent_key.as_str())
     }
@@ -87,7 +93,8 @@ fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
     let mut last: HashMap<&str, (u32, u64)> = HashMap::new();
     for one in all {
         let turn = one.source.map(|source| source.turn);
-        let (before, ended) = last.get(one.key()).copied().unwrap_or((turn.map_or(0, |turn| turn - 1), 0));
+        let first = (turn.map_or(0, |turn| turn - 1), 0);
+        let (before, ended) = last.get(one.key()).copied().unwrap_or(first);
         if one.start() < ended {
             return Err(Violation::new(
                 2,

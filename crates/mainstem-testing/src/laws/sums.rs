@@ -1,6 +1,6 @@
 //! Laws 6 and 12: the fold gives the answer, and usage adds up.
 
-use mainstem_event::{AgentEvent, EventKind, Rollup, fold::fold};
+use mainstem_event::{EventKind, Rollup, fold::fold};
 use mainstem_message::{Message, Role, Usage};
 
 use super::{Invocation, Violation};
@@ -50,7 +50,7 @@ pub(super) fn roll_up(all: &[Invocation<'_>]) -> Result<(), Violation> {
         if own != counted {
             return Err(Violation::new(12, one.end(), "own usage is not that of its model calls"));
         }
-        let session = session_of(one.events[0]);
+        let session = one.session();
         let children = all.iter().filter(|child| {
             let parent = child.source.map(|source| source.parent_session_id.as_str());
             parent == Some(session) && child.start() > one.start() && child.end() < one.end()
@@ -68,8 +68,4 @@ fn rollup(one: &Invocation<'_>) -> Option<Rollup> {
         EventKind::AgentEnd { usage, .. } => Some(*usage),
         _ => None,
     })
-}
-
-fn session_of(event: &AgentEvent) -> &str {
-    event.source().map_or(event.session_id().as_str(), |source| source.session_id.as_str())
 }

@@ -1,0 +1,126 @@
+//! The shapes, and what becomes of them.
+
+use super::*;
+
+/// Kind, retryable or not, and the sentence.
+fn check(status: u16, body: &str, expected: &str) {
+    let error = Complaint::of(status, body).refusal(&Server::openai(), StatusCode::from_u16(status).unwrap());
+    let retry = if error.is_retryable() { ", retry" } else { "" };
+    let (code, status) = (error.kind().code(), error.status().unwrap_or(0));
+    let sentence = error.to_string();
+    let sentence = sentence.strip_prefix("api.openai.com answered ").expect(&sentence);
+    assert_eq!(format!("{code} {status}{retry}: {sentence}"), expected);
+}
+
+#[test]
+fn openai_and_those_who_follow_it() {
+    check(
+        401,
+        r#"{"error":{"message":"Incorrect API key provided: sk-12***89.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}"#,
+        "auth 401: 401 Unauthorized: Incorrect API key provided: sk-12***89. (check the API key and its rights)",
+    );
+    check(
+        404,
+        r#"{"error":{"message":"The model `gpt-9` does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}"#,
+        "not_found 404: 404 Not Found: The model `gpt-9` does not exist (check the model's name and the base URL)",
+    );
+    check(
+        429,
+        r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#,
+        "rate_limited 429, retry: 429 Too Many Requests: You exceeded your current quota",
+    );
+    check(
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 128000 tokens.","param":"messages","code":"context_length_exceeded"}}"#,
+        "context_overflow 0: 400 Bad Request: This model's maximum context length is 128000 tokens.",
+    );
+    check(
+        500,
+        include_str!("../../tests/fixtures/chat_named_function.body"),
+        "server_error 500, retry: 500 Internal Server Error: The model produced output that does not match the expected peg-native format",
+    );
+    check(
+        400,
+        r#"{"error":{"code":400,"message":"request (13392 tokens) exceeds the available context size (8192 tokens)","type":"exceed_context_size_error","n_ctx":8192}}"#,
+        "context_overflow 0: 400 Bad Request: request (13392 tokens) exceeds the available context size (8192 tokens)",
+    );
+    check(
+        400,
+        r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}"#,
+        "context_overflow 0: 400 Bad Request: This model's maximum context length is 4096 tokens.",
+    );
+}
+
+#[test]
+fn other_shapes() {
+    check(
+        422,
+        r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","user"]}]},"type":"invalid_request_error"}"#,
+        r#"invalid_request 422: 422 Unprocessable Entity: {"detail":[{"type":"extra_forbidden","loc":["body","user"]}]}"#,
+    );
+    check(
+        400,
+        r#"[{"error":{"code":400,"message":"Request contains an invalid argument.","status":"INVALID_ARGUMENT"}}]"#,
+        "invalid_request 400: 400 Bad Request: Request contains an invalid argument.",
+    );
+    check(
+        502,
+        r#"{"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"upstream is down"}}}"#,
+        "server_error 502, retry: 502 Bad Gateway: Provider returned error: upstream is down",
+    );
+    check(
+        503,
+        r#"{"error":"model is loading"}"#,
+        "overloaded 503, retry: 503 Service Unavailable: model is loading",
+    );
+    check(403, r#"{"detail":"no"}"#, "auth 403: 403 Forbidden: no (check the API key and its rights)");
+    check(504, "upstream\r\n timed   out", "timeout 504, retry: 504 Gateway Timeout: upstream timed out");
+    check(
+        502,
+        "<html>\n<head><title>502 Bad Gateway</title></head>",
+        "server_error 502, retry: 502 Bad Gateway: <html> <head><title>502 Bad Gateway</title></head>",
+    );
+    check(500, "", "server_error 500, retry: 500 Internal Server Error");
+    check(
+        308,
+        "",
+        "invalid_request 0: 308 Permanent Redirect (set the base URL to where it points; redirects are not followed)",
+    );
+}
+
+#[test]
+fn what_is_said_in_mid_answer_has_a_kind_too() {
+    let check = |json: &str, expected: ErrorKind| {
+        let complaint = Complaint::read(&serde_json::from_str(json).unwrap()).expect(json);
+        assert_eq!(complaint.interruption(&Server::openai()).kind(), expected, "{json}");
+    };
+    check(r#"{"error":{"code":500,"message":"m","type":"server_error"}}"#, ErrorKind::Server);
+    check(r#"{"error":{"code":429,"message":"m"},"choices":[]}"#, ErrorKind::RateLimited);
+    check(r#"{"error":{"code":"rate_limit_exceeded","message":"m"}}"#, ErrorKind::RateLimited);
+    check(r#"{"error":{"message":"m","type":"overloaded_error"}}"#, ErrorKind::Overloaded);
+    check(r#"{"error":{"message":"m","type":"invalid_request_error"}}"#, ErrorKind::InvalidRequest);
+    check(
+        r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
+        ErrorKind::InvalidRequest,
+    );
+    check(r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#, ErrorKind::ContextOverflow);
+    check(r#"{"error":"m"}"#, ErrorKind::Server);
+    check(r#"{"error":{"code":99999999999999}}"#, ErrorKind::Server);
+    check(r#"{"error":[]}"#, ErrorKind::Server);
+}
+
+#[test]
+fn what_is_no_complaint_is_none() {
+    for json in
+        ["{}", "[]", "null", "1", r#"{"error":null}"#, r#"{"choices":[{"message":{}}]}"#, r#"{"object":""}"#]
+    {
+        assert_eq!(Complaint::read(&serde_json::from_str(json).unwrap()), None, "{json}");
+    }
+}
+
+#[test]
+fn a_long_text_is_cut_between_characters() {
+    assert_eq!(excerpt(&"ä".repeat(QUOTED)), "ä".repeat(QUOTED));
+    assert_eq!(excerpt(&"ä".repeat(QUOTED + 1)), format!("{}…", "ä".repeat(QUOTED)));
+    assert_eq!(excerpt(" a \n b "), "a b");
+}

@@ -1,0 +1,163 @@
+//! What a chunk means: one payload in, deltas out. No I/O.
+
+mod calls;
+
+use std::{collections::VecDeque, fmt::Display, mem, sync::Arc};
+
+use mainstem_message::{StopReason, Usage};
+use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+
+use self::calls::Calls;
+use crate::{
+    chunk::{Choice, Chunk, Content, Delta, ToolCall},
+    complaint::{Complaint, excerpt},
+    server::Server,
+};
+
+/// Decoded deltas that wait to be polled.
+pub(crate) type Deltas = VecDeque<ModelDelta>;
+
+/// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when they say them.
+pub(crate) struct Decoder {
+    server: Arc<Server>,
+    calls: Calls,
+    usage: Option<Usage>,
+    finish_reason: Option<String>,
+    refused: bool,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        let calls = Calls::default();
+        Self { server, calls, usage: None, finish_reason: None, refused: false, done: false }
+    }
+
+    /// Whether `[DONE]` was read.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Reads the data of one event.
+    pub(crate) fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match data.trim() {
+            "[DONE]" => self.done = true,
+            "" => {}
+            chunk => self.decode_chunk(chunk, deltas)?,
+        }
+        Ok(())
+    }
+
+    /// Reads an answer of one piece, and ends it.
+    pub(crate) fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let before = deltas.len();
+        self.decode_chunk(body, deltas)?;
+        if self.finish_reason.is_none() && deltas.len() == before {
+            return Err(self.malformed(body, &"it has no choices"));
+        }
+        self.done = true;
+        self.finish(deltas)
+    }
+
+    fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let chunk: Chunk = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
+        let choices = chunk.choices.unwrap_or_default();
+        if chunk.error.is_some() || choices.is_empty() && chunk.usage.is_none() {
+            self.look_for_complaint(data)?;
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = Some((*usage).into());
+        }
+        // With `n` greater than one, the first choice is the answer.
+        for choice in choices.into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            self.choice(choice, deltas);
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: Choice, deltas: &mut Deltas) {
+        if let Some(delta) = choice.delta.or_else(|| choice.message.map(|message| *message)) {
+            self.delta(delta, deltas);
+        }
+        let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
+        self.finish_reason = reason.or_else(|| self.finish_reason.take());
+    }
+
+    fn delta(&mut self, delta: Delta, deltas: &mut Deltas) {
+        // Some servers send their reasoning under both names.
+        let thought = delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning);
+        push(thought.unwrap_or_default(), ModelDelta::Thinking, deltas);
+        match delta.content {
+            Content::Nothing => {}
+            Content::Text(text) => push(text, ModelDelta::Text, deltas),
+            Content::Parts(parts) => {
+                for part in parts {
+                    push(part.thinking.into_text(), ModelDelta::Thinking, deltas);
+                    push(part.text.unwrap_or_default(), ModelDelta::Text, deltas);
+                }
+            }
+        }
+        if let Some(text) = delta.refusal {
+            self.refused |= !text.is_empty();
+            push(text, ModelDelta::Text, deltas);
+        }
+        let legacy =
+            delta.function_call.map(|function| ToolCall { function: Some(*function), ..ToolCall::default() });
+        for call in delta.tool_calls.unwrap_or_default().into_iter().chain(legacy) {
+            self.calls.push(call, deltas);
+        }
+    }
+
+    /// Ends the answer: what it cost and why it stopped.
+    ///
+    /// An answer that broke off, with neither a reason to stop nor `[DONE]`, is an error.
+    pub(crate) fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if self.finish_reason.is_none() && !self.done {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        }
+        self.calls.end(deltas);
+        deltas.extend(self.usage.take().map(ModelDelta::Usage));
+        deltas.push_back(ModelDelta::Stop(self.stop_reason()));
+        Ok(())
+    }
+
+    /// `stop` stands for many things: Gemini ends tool calls with it, and OpenAI those that were forced.
+    fn stop_reason(&mut self) -> StopReason {
+        let reason = mem::take(&mut self.finish_reason).unwrap_or_else(|| "stop".into());
+        match &*reason {
+            "stop" if self.calls.any() => StopReason::ToolCalls,
+            "stop" if self.refused => StopReason::Refusal,
+            "stop" => StopReason::Stop,
+            // The second is Mistral's.
+            "length" | "model_length" => StopReason::Length,
+            "tool_calls" | "function_call" => StopReason::ToolCalls,
+            "content_filter" => StopReason::ContentFilter,
+            "error" => StopReason::Error,
+            _ => StopReason::Other(reason),
+        }
+    }
+
+    #[cold]
+    fn look_for_complaint(&self, data: &str) -> Result<(), ModelError> {
+        let said = self.server.redact(data.to_owned());
+        let complaint = serde_json::from_str(&said).ok().and_then(|value| Complaint::read(&value));
+        complaint.map_or(Ok(()), |complaint| Err(complaint.interruption(&self.server)))
+    }
+
+    #[cold]
+    fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
+        let said = excerpt(&self.server.redact(data.to_owned()));
+        let what = format!("sent what is no chat completion: {error}: {said}");
+        self.server.error(ErrorKind::Protocol, &what)
+    }
+}
+
+fn push(text: String, delta: fn(String) -> ModelDelta, deltas: &mut Deltas) {
+    if !text.is_empty() {
+        deltas.push_back(delta(text));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Complaints of real servers, and what follows from each.
+
+use super::*;
+
+fn check(status: u16, body: &str, expected: Option<Dialect>) {
+    let complaint = Complaint::of(status, body);
+    let heeding = Dialect::default().heeding(&complaint);
+    assert_eq!(heeding, expected, "{body}");
+    if let Some(dialect) = heeding {
+        assert_eq!(dialect.heeding(&complaint), None, "heeded once: {body}");
+    }
+}
+
+#[test]
+fn real_complaints_are_heeded_once() {
+    let no_usage = Some(Dialect { no_usage: true, ..Dialect::default() });
+    check(
+        400,
+        r#"{"error":{"message":"Unrecognized request argument supplied: stream_options","param":null}}"#,
+        no_usage.clone(),
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Unknown parameter: 'stream_options'.","param":"stream_options","code":"unknown_parameter"}}"#,
+        no_usage.clone(),
+    );
+    check(
+        422,
+        r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]},"param":null}"#,
+        no_usage,
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#,
+        Some(Dialect { completion_tokens: true, ..Dialect::default() }),
+    );
+    check(
+        400,
+        r#"{"message":"The `reasoning_content` in the thinking mode must be passed back to the API.","type":"invalid_request_error"}"#,
+        Some(Dialect { reasoning: true, ..Dialect::default() }),
+    );
+    let unverified = "Your organization must be verified to stream this model.";
+    check(
+        400,
+        &format!(r#"{{"error":{{"message":"{unverified}","param":"stream","code":"unsupported_value"}}}}"#),
+        Some(Dialect { whole: Some(unverified.into()), ..Dialect::default() }),
+    );
+    let unsupported = "Unsupported value: 'stream' does not support true with this model.";
+    check(
+        400,
+        &format!(r#"{{"error":{{"message":"{unsupported}","type":"invalid_request_error"}}}}"#),
+        Some(Dialect { whole: Some(unsupported.into()), ..Dialect::default() }),
+    );
+}
+
+#[test]
+fn other_complaints_are_answers() {
+    check(400, r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#, None);
+    check(400, r#"{"error":{"message":"max_tokens must be at most 4096","param":"max_tokens"}}"#, None);
+    check(
+        400,
+        r#"{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9","code":400}}"#,
+        None,
+    );
+    check(429, r#"{"error":{"message":"stream_options: too many requests"}}"#, None);
+    check(500, "stream_options", None);
+    check(400, "", None);
+}

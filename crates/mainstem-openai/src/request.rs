@@ -1,0 +1,134 @@
+//! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
+
+mod message;
+mod part;
+
+use mainstem_model::{Model, ModelError, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeSeq},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{OpenAi, dialect::Dialect};
+
+/// The body of a request.
+///
+/// # Errors
+/// `Unsupported` where the conversation holds data that the API has no form for.
+pub(crate) fn body(model: &OpenAi, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, ModelError> {
+    let messages = message::messages(request, dialect).map_err(|what| model.server.unsupported(what))?;
+    let body = Body { model: model.name(), request, messages, dialect };
+    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+}
+
+struct Body<'a> {
+    model: &'a str,
+    request: &'a ModelRequest,
+    messages: Vec<message::Turn<'a>>,
+    dialect: &'a Dialect,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ModelRequest { tools, tool_choice, options, .. } = self.request;
+        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
+        body.field("model", Some(self.model))?;
+        body.field("messages", Some(&self.messages))?;
+        if !tools.is_empty() {
+            body.field("tools", Some(Tools(tools)))?;
+            body.field("tool_choice", choice(tool_choice))?;
+            body.field("parallel_tool_calls", options.parallel_tool_calls)?;
+        }
+        body.field("temperature", options.temperature)?;
+        body.field("top_p", options.top_p)?;
+        let limit = if self.dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+        body.field(limit, options.max_tokens)?;
+        body.field("stop", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
+        body.field("seed", options.seed)?;
+        body.field("reasoning_effort", options.reasoning_effort.as_deref())?;
+        body.field("response_format", options.response_format.as_ref().map(format))?;
+        body.field("stream", Some(self.dialect.whole.is_none()))?;
+        let counted = self.dialect.whole.is_none() && !self.dialect.no_usage;
+        body.field("stream_options", counted.then_some(StreamOptions { include_usage: true }))?;
+        body.end()
+    }
+}
+
+/// A map in which the caller's own fields win.
+struct Fields<'a, M> {
+    map: M,
+    extra: &'a Map<String, Value>,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
+        match value {
+            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(mut self) -> Result<M::Ok, M::Error> {
+        for (name, value) in self.extra {
+            self.map.serialize_entry(name, value)?;
+        }
+        self.map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+struct Tools<'a>(&'a [ToolSpec]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tools = serializer.serialize_seq(Some(self.0.len()))?;
+        for ToolSpec { name, description, parameters, .. } in self.0 {
+            tools.serialize_element(&Tool {
+                kind: "function",
+                function: Function { name, description, parameters },
+            })?;
+        }
+        tools.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+/// Nothing where the default is meant.
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Tool(name) => Some(json!({ "type": "function", "function": { "name": name } })),
+        _ => None,
+    }
+}
+
+fn format(format: &ResponseFormat) -> Value {
+    match format {
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            json!({ "type": "json_schema", "json_schema": { "name": name, "schema": schema, "strict": strict } })
+        }
+        _ => json!({ "type": "json_object" }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

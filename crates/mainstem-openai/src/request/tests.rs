@@ -1,0 +1,255 @@
+//! What is sent, feature by feature.
+
+use std::sync::Arc;
+
+use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role, ToolCall, ToolResult, ToolState};
+use mainstem_model::{ErrorKind, ModelOptions};
+
+use super::*;
+
+fn ask(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest { messages: messages.into_iter().map(Arc::new).collect(), ..ModelRequest::default() }
+}
+
+fn sent(request: &ModelRequest, dialect: &Dialect) -> Value {
+    let model = OpenAi::new("gpt-4o-mini").with_base_url("http://h").unwrap();
+    serde_json::from_slice(&body(&model, request, dialect).unwrap()).unwrap()
+}
+
+/// Only the messages.
+fn check(messages: Vec<Message>, expected: Value) {
+    assert_eq!(sent(&ask(messages), &Dialect::default())["messages"], expected);
+}
+
+fn options(set: impl FnOnce(&mut ModelOptions)) -> Arc<ModelOptions> {
+    let mut options = ModelOptions::default();
+    set(&mut options);
+    Arc::new(options)
+}
+
+fn data(media_type: &str, source: DataSource) -> ContentBlock {
+    ContentBlock::Data { media_type: media_type.into(), source, opaque: Opaque::new() }
+}
+
+fn base64(media_type: &str) -> ContentBlock {
+    data(media_type, DataSource::Base64("QUI=".into()))
+}
+
+fn result(id: &str, content: Vec<ContentBlock>, state: ToolState) -> Message {
+    let result = ToolResult { tool_call_id: id.into(), name: "f".into(), content, state };
+    Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)])
+}
+
+fn calls(calls: Vec<ToolCall>) -> Message {
+    Message::new(Role::Assistant, calls.into_iter().map(ContentBlock::ToolCall).collect())
+}
+
+#[test]
+fn a_plain_question_is_a_small_request() {
+    let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
+    let body = body(&OpenAi::new("gpt-4o-mini"), &request, &Dialect::default()).unwrap();
+    insta::assert_snapshot!(
+        String::from_utf8(body).unwrap(),
+        @r#"{"model":"gpt-4o-mini","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
+    );
+}
+
+#[test]
+fn options_have_the_vendors_names() {
+    let options = options(|options| {
+        options.temperature = Some(0.5);
+        options.top_p = Some(0.9);
+        options.max_tokens = Some(100);
+        options.stop = vec!["END".into()];
+        options.seed = Some(7);
+        options.reasoning_effort = Some("low".into());
+        options.response_format = Some(ResponseFormat::JsonObject);
+        options.parallel_tool_calls = Some(false);
+        options.extra.insert("top_k".into(), 40.into());
+        options.extra.insert("temperature".into(), 0.1.into());
+        options.extra.insert("stream_options".into(), Value::Null);
+    });
+    let request = ModelRequest { options, ..ask(vec![Message::user("Hi")]) };
+    let expected = json!({
+        "model": "gpt-4o-mini",
+        "messages": [{ "role": "user", "content": "Hi" }],
+        "top_p": 0.9,
+        "max_tokens": 100,
+        "stop": ["END"],
+        "seed": 7,
+        "reasoning_effort": "low",
+        "response_format": { "type": "json_object" },
+        "stream": true,
+        "top_k": 40,
+        "temperature": 0.1,
+        "stream_options": null,
+    });
+    assert_eq!(
+        sent(&request, &Dialect::default()),
+        expected,
+        "extra wins; nothing about tools without tools"
+    );
+    let text = String::from_utf8(body(&OpenAi::new("m"), &request, &Dialect::default()).unwrap()).unwrap();
+    assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
+}
+
+#[test]
+fn a_schema_can_be_asked_for() {
+    let schema = Arc::new(json!({ "type": "object" }));
+    let format = ResponseFormat::JsonSchema { name: "colour".into(), schema, strict: true };
+    let options = options(|options| options.response_format = Some(format));
+    let request = ModelRequest { options, ..ask(vec![]) };
+    assert_eq!(
+        sent(&request, &Dialect::default())["response_format"],
+        json!({
+            "type": "json_schema",
+            "json_schema": { "name": "colour", "schema": { "type": "object" }, "strict": true },
+        })
+    );
+}
+
+#[test]
+fn tools_and_the_choice_among_them() {
+    let tools: Arc<[ToolSpec]> = [ToolSpec::new("search", "Searches.", json!({ "type": "object" }))].into();
+    let options = options(|options| options.parallel_tool_calls = Some(true));
+    let check = |tool_choice, expected: Value| {
+        let (tools, options) = (tools.clone(), options.clone());
+        let body = sent(&ModelRequest { tools, tool_choice, options, ..ask(vec![]) }, &Dialect::default());
+        let function =
+            json!({ "name": "search", "description": "Searches.", "parameters": { "type": "object" } });
+        assert_eq!(body["tools"], json!([{ "type": "function", "function": function }]));
+        assert_eq!(body["parallel_tool_calls"], true);
+        assert_eq!(body["tool_choice"], expected);
+    };
+    check(ToolChoice::Auto, Value::Null);
+    check(ToolChoice::None, json!("none"));
+    check(ToolChoice::Required, json!("required"));
+    check(ToolChoice::Tool("search".into()), json!({ "type": "function", "function": { "name": "search" } }));
+}
+
+#[test]
+fn text_is_a_string_and_data_makes_parts() {
+    let blocks = |blocks| vec![Message::new(Role::User, blocks)];
+    let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
+    check(
+        blocks(vec![ContentBlock::text("a"), ContentBlock::text("b")]),
+        json!([{ "role": "user", "content": "ab" }]),
+    );
+    check(
+        blocks(vec![ContentBlock::text("What?"), base64("image/png")]),
+        json!([{ "role": "user", "content": [{ "type": "text", "text": "What?" }, image("data:image/png;base64,QUI=")] }]),
+    );
+    check(
+        blocks(vec![data("image/jpeg", DataSource::Url("https://h/a.jpg".into()))]),
+        json!([{ "role": "user", "content": [image("https://h/a.jpg")] }]),
+    );
+    check(
+        blocks(vec![base64("audio/mpeg"), base64("application/pdf")]),
+        json!([{ "role": "user", "content": [
+            { "type": "input_audio", "input_audio": { "data": "QUI=", "format": "mp3" } },
+            { "type": "file", "file": { "filename": "file.pdf", "file_data": "data:application/pdf;base64,QUI=" } },
+        ] }]),
+    );
+    check(
+        vec![Message::new(Role::System, vec![ContentBlock::text("s")])],
+        json!([{ "role": "system", "content": "s" }]),
+    );
+    check(blocks(vec![]), json!([]));
+}
+
+#[test]
+fn data_without_a_form_is_refused() {
+    for block in [base64("video/mp4"), data("audio/wav", DataSource::Url("https://h/a.wav".into()))] {
+        let request = ask(vec![Message::new(Role::User, vec![block])]);
+        let error = body(&OpenAi::new("m"), &request, &Dialect::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().starts_with("api.openai.com takes images"), "{error}");
+    }
+}
+
+#[test]
+fn calls_go_back_with_their_results() {
+    let mut signed = ToolCall::new("c2", "f", r#"{"b": 2}"#);
+    signed.opaque.insert("extra_content".into(), json!({ "google": { "thought_signature": "s" } }));
+    let mut first = calls(vec![ToolCall::new("c1", "f", ""), signed]);
+    first.content.insert(0, ContentBlock::thinking("hm"));
+    check(
+        vec![
+            first,
+            result("c1", vec![ContentBlock::text("one")], ToolState::Success),
+            result("c2", vec![], ToolState::Denied),
+            Message::assistant("Done."),
+        ],
+        json!([
+            { "role": "assistant", "content": null, "tool_calls": [
+                { "id": "c1", "type": "function", "function": { "name": "f", "arguments": "{}" } },
+                { "id": "c2", "type": "function", "function": { "name": "f", "arguments": "{\"b\": 2}" },
+                  "extra_content": { "google": { "thought_signature": "s" } } },
+            ] },
+            { "role": "tool", "tool_call_id": "c1", "content": "one" },
+            { "role": "tool", "tool_call_id": "c2", "content": "denied" },
+            { "role": "assistant", "content": "Done." },
+        ]),
+    );
+}
+
+#[test]
+fn a_slip_in_the_arguments_does_not_break_the_next_request() {
+    for (written, sent) in [
+        ("", "{}"),
+        (" \n", "{}"),
+        ("{\"a\": [1, {}]}", "{\"a\": [1, {}]}"),
+        ("{\"a\": ", "{\"invalid_arguments\":\"{\\\"a\\\": \"}"),
+        ("[1]", "{\"invalid_arguments\":\"[1]\"}"),
+        ("{} {}", "{\"invalid_arguments\":\"{} {}\"}"),
+    ] {
+        let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": sent } });
+        check(
+            vec![calls(vec![ToolCall::new("c", "f", written)])],
+            json!([{ "role": "assistant", "content": null, "tool_calls": [call] }]),
+        );
+    }
+}
+
+#[test]
+fn data_of_results_follows_them() {
+    let shot = vec![ContentBlock::text("a page"), base64("image/png")];
+    check(
+        vec![
+            result("c1", shot, ToolState::Success),
+            result("c2", vec![base64("video/mp4")], ToolState::Success),
+            Message::user("And?"),
+        ],
+        json!([
+            { "role": "tool", "tool_call_id": "c1", "content": "a page\n(data: see the next message)" },
+            { "role": "tool", "tool_call_id": "c2", "content": "(data that you cannot be shown)" },
+            { "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "data:image/png;base64,QUI=" } }] },
+            { "role": "user", "content": "And?" },
+        ]),
+    );
+}
+
+#[test]
+fn thinking_is_kept_back_and_an_empty_turn_left_out() {
+    let thought = || Message::new(Role::Assistant, vec![ContentBlock::thinking("hm")]);
+    check(
+        vec![Message::user("Hi"), thought(), Message::assistant("")],
+        json!([{ "role": "user", "content": "Hi" }]),
+    );
+}
+
+#[test]
+fn a_dialect_changes_the_request() {
+    let options = options(|options| options.max_tokens = Some(5));
+    let mut message = calls(vec![ToolCall::new("c", "f", "{}")]);
+    message.content.insert(0, ContentBlock::thinking("hm"));
+    let request = ModelRequest { options, ..ask(vec![message]) };
+    let dialect = Dialect { no_usage: true, completion_tokens: true, reasoning: true, whole: None };
+    let body = sent(&request, &dialect);
+    assert_eq!(body["messages"][0]["reasoning_content"], "hm");
+    assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(5), None));
+    assert_eq!((&body["stream"], body.get("stream_options")), (&json!(true), None));
+
+    let body = sent(&request, &Dialect { whole: Some("no".into()), ..Dialect::default() });
+    assert_eq!((&body["stream"], body.get("stream_options")), (&json!(false), None));
+}

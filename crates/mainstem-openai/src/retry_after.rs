@@ -1,0 +1,26 @@
+//! How long a server asks to wait.
+
+use std::time::Duration;
+
+use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
+
+/// Azure's and OpenAI's finer form.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+
+/// `retry-after-ms`, else `Retry-After` ([RFC 9110, 10.2.3]) in seconds or as a date.
+///
+/// A date is taken relative to the server's own `Date`, so that no clock here matters; without that it says nothing.
+///
+/// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name, unit: f64| {
+        let number: f64 = headers.get(name)?.to_str().ok()?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(number * unit).ok()
+    };
+    let date = |name| httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok();
+    let until = || date(RETRY_AFTER)?.duration_since(date(DATE)?).ok();
+    number(RETRY_AFTER_MS, 0.001).or_else(|| number(RETRY_AFTER, 1.0)).or_else(until)
+}
+
+#[cfg(test)]
+mod tests;

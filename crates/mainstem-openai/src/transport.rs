@@ -1,0 +1,89 @@
+//! The seam to the HTTP stack: a client, one request, and what can go wrong on the way.
+
+use std::{error::Error, pin::Pin, sync::OnceLock, time::Duration};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use mainstem_model::{ErrorKind, ModelError};
+use reqwest::{
+    Client, Response,
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
+    redirect::Policy,
+};
+
+use crate::server::Server;
+
+/// How long connecting may take; the answer itself has no limit here.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The bytes of a response as they arrive.
+pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// A client that is made when first used, in which case a failure has someone to be told to.
+#[derive(Debug, Default)]
+pub(crate) struct Http(OnceLock<Client>);
+
+impl Http {
+    pub(crate) fn with(client: Client) -> Self {
+        Self(client.into())
+    }
+
+    fn client(&self) -> reqwest::Result<&Client> {
+        match self.0.get() {
+            Some(client) => Ok(client),
+            None => client().map(|client| self.0.get_or_init(|| client)),
+        }
+    }
+
+    /// Sends a request and waits for the head of its response.
+    pub(crate) async fn post(&self, server: &Server, body: Vec<u8>) -> Result<Response, ModelError> {
+        let client = self.client().map_err(|error| failure(server, error))?;
+        let request = client
+            .post(server.url().clone())
+            .header(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"))
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .headers(server.headers()?)
+            .body(body);
+        request.send().await.map_err(|error| failure(server, error))
+    }
+}
+
+/// The one place that installs a crypto provider and builds a client.
+fn client() -> reqwest::Result<Client> {
+    // Refused if one is installed already, which then serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        // A compressed stream arrives in lumps.
+        .no_gzip()
+        // A redirected POST becomes a GET, and `api-key` would go to a stranger.
+        .redirect(Policy::none())
+        .build()
+}
+
+/// What happened to the connection, and what to look at.
+pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
+    let (kind, cause) =
+        (if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Transport }, root(&error));
+    let what = if error.is_builder() {
+        format!("can't be asked: {cause}")
+    } else if error.is_connect() {
+        format!("can't be reached: {cause}; is the server running, and is the base URL right?")
+    } else if error.is_body() || error.is_decode() {
+        format!("was cut off before its answer was complete: {cause}")
+    } else {
+        format!("did not answer: {cause}")
+    };
+    server.error(kind, &what).with_source(error.without_url())
+}
+
+/// The innermost cause: the others only say that something failed.
+fn root(error: &dyn Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

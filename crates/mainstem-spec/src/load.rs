@@ -1,0 +1,104 @@
+//! A directory of agent files to a set of specs; the only I/O of this crate.
+
+use std::{
+    fs::{self, File},
+    io::{self, ErrorKind, Read},
+    path::Path,
+};
+
+use crate::{Parsed, Position, SpecError, SpecSet, parse};
+
+/// The largest file in bytes that is read: 1 MiB.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Reads every `*.md` file of a directory, in the order of their names.
+///
+/// It never fails as a whole and never drops an error: what can be read is in the set, and
+/// everything else has said why. A directory that doesn't exist is an empty set. Directories in
+/// it aren't entered, other files and those whose name starts with a dot are passed over. A
+/// symbolic link may only lead to a file inside the directory.
+///
+/// Blocks on the file system.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let dir = dir.path();
+/// std::fs::write(dir.join("reviewer.md"), "---\ndescription: Reviews code\n---\nBe brief.\n")?;
+/// std::fs::write(dir.join("tester.md"), "---\ndescription: Tests code\nsteps: many\n---\n")?;
+///
+/// let (specs, errors) = mainstem_spec::load_dir(dir);
+/// assert_eq!(specs.get("reviewer").unwrap().prompt, "Be brief.");
+/// assert_eq!(errors[0].message, "expected a whole number, got \"many\"");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
+    let (mut specs, mut errors) = (SpecSet::new(), Vec::new());
+    let (root, entries) = match dir.canonicalize().and_then(|root| Ok((root, fs::read_dir(dir)?))) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return (specs, errors),
+        Err(error) => return (specs, vec![unreadable(&error).in_file(dir)]),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => files.push(entry.path()),
+            Err(error) => errors.push(unreadable(&error).in_file(dir)),
+        }
+    }
+    files.retain(|path| is_agent(path));
+    files.sort();
+    for path in files {
+        match load(&path, &root) {
+            Ok(parsed) => {
+                errors.extend(parsed.warnings);
+                errors.extend(specs.insert(parsed.spec));
+            }
+            Err(found) => errors.extend(found),
+        }
+    }
+    (specs, errors)
+}
+
+fn is_agent(path: &Path) -> bool {
+    let dotted = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    path.extension().is_some_and(|extension| extension == "md") && !dotted && !path.is_dir()
+}
+
+fn load(path: &Path, root: &Path) -> Result<Parsed, Vec<SpecError>> {
+    let text = read(path, root).map_err(|error| vec![error.in_file(path)])?;
+    let id = path.file_stem().unwrap_or_default().to_string_lossy();
+    parse(&id, &text, path)
+}
+
+/// The text of a regular file below `root`; what may block or be endless isn't opened.
+fn read(path: &Path, root: &Path) -> Result<String, SpecError> {
+    let real = path.canonicalize().map_err(|error| unreadable(&error))?;
+    if !real.starts_with(root) {
+        return Err(SpecError::error(
+            "the link leads out of the directory and isn't followed: copy the file",
+        ));
+    }
+    if !real.is_file() {
+        return Err(SpecError::error("this is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(&real).map_err(|error| unreadable(&error))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(SpecError::error(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error().valid_up_to()))
+}
+
+fn unreadable(error: &io::Error) -> SpecError {
+    SpecError::error(format!("can't be read: {error}"))
+}
+
+fn not_text(bytes: &[u8], valid: usize) -> SpecError {
+    let text = String::from_utf8_lossy(&bytes[..valid]);
+    SpecError::error("the file isn't UTF-8 text").at(Position::after(&text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use tempfile::TempDir;
+
+use super::*;
+use crate::Origin;
+
+/// A directory `subagents` beside which other files may lie.
+struct Workspace(TempDir);
+
+impl Workspace {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("subagents")).unwrap();
+        Self(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    /// The ids that load, and what was said about the rest.
+    fn load(&self) -> (Vec<String>, String) {
+        let (specs, errors) = load_dir(&self.path("subagents"));
+        let root = format!("{}/", self.0.path().display());
+        let report = errors.iter().map(|error| format!("{error}\n").replace(&root, "")).collect();
+        (specs.iter().map(|spec| spec.id.clone()).collect(), report)
+    }
+}
+
+fn agent(description: &str) -> String {
+    format!("---\ndescription: {description}\n---\nBe brief.\n")
+}
+
+#[test]
+fn loads_what_it_can_and_reports_the_rest_in_order() {
+    let workspace = Workspace::new()
+        .with("subagents/b.md", "---\ndescription: b\ntemperature: hot\nstep: 5\n---\n")
+        .with("subagents/c.md", "---\ndescription: c\nstep: 5\n---\n")
+        .with("subagents/a.md", agent("a"))
+        .with("subagents/README.md", agent("read me"))
+        .with("subagents/d.md", "no front matter")
+        .with("subagents/e.md", agent("e"));
+    let (ids, report) = workspace.load();
+    assert_eq!(ids, ["a", "c", "e"]);
+    assert_snapshot!(report, @r#"
+    subagents/README.md: error: "README" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "readme"?
+    subagents/b.md:3:14: error: expected a number, got "hot"
+    subagents/b.md:4:1: warning: unknown key "step"; did you mean "steps"?
+    subagents/c.md:3:1: warning: unknown key "step"; did you mean "steps"?
+    subagents/d.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line
+    "#);
+}
+
+#[test]
+fn a_spec_knows_its_file() {
+    let workspace = Workspace::new().with("subagents/a.md", agent("a"));
+    let (specs, errors) = load_dir(&workspace.path("subagents"));
+    assert_eq!(errors, []);
+    let spec = specs.get("a").unwrap();
+    assert_eq!(spec.origin, Origin::File(workspace.path("subagents/a.md")));
+    assert_eq!((spec.description.as_str(), spec.prompt.as_str()), ("a", "Be brief."));
+}
+
+#[test]
+fn only_markdown_files_of_the_directory_itself_are_read() {
+    let workspace = Workspace::new()
+        .with("subagents/a.md", agent("a"))
+        .with("subagents/deep/b.md", agent("b"))
+        .with("subagents/dir.md/c.md", agent("c"))
+        .with("subagents/.hidden.md", "broken")
+        .with("subagents/notes.txt", "broken")
+        .with("subagents/notes.MD", "broken")
+        .with("subagents/md", "broken");
+    assert_eq!(workspace.load(), (vec!["a".to_owned()], String::new()));
+}
+
+#[test]
+fn a_missing_directory_is_an_empty_set() {
+    let workspace = Workspace::new();
+    assert_eq!(load_dir(&workspace.path("nowhere")), (SpecSet::new(), vec![]));
+    assert_eq!(workspace.load(), (vec![], String::new()));
+}
+
+#[test]
+fn a_file_instead_of_a_directory_is_an_error() {
+    let workspace = Workspace::new().with("file", "");
+    let (specs, errors) = load_dir(&workspace.path("file"));
+    assert!(specs.is_empty());
+    assert!(errors[0].to_string().contains("file: error: can't be read: "), "{}", errors[0]);
+}
+
+#[test]
+fn hostile_files_are_errors() {
+    let largest = agent("a") + &"x".repeat(MAX_FILE_BYTES as usize - agent("a").len());
+    let workspace = Workspace::new()
+        .with("subagents/binary.md", [&b"---\nabc\xc3\xa9\xff\xfe"[..], &[0; 100]].concat())
+        .with("subagents/empty.md", "")
+        .with("subagents/large.md", vec![b'x'; MAX_FILE_BYTES as usize + 1])
+        .with("subagents/largest.md", largest)
+        .with("subagents/utf16.md", [0xff, 0xfe, b'-', 0, b'-', 0, b'-', 0])
+        .with("subagents/zeros.md", [0; 100]);
+    let (ids, report) = workspace.load();
+    assert_eq!(ids, ["largest"]);
+    assert_snapshot!(report, @r#"
+    subagents/binary.md:2:5: error: the file isn't UTF-8 text
+    subagents/empty.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line
+    subagents/large.md: error: the file is larger than 1048576 bytes
+    subagents/utf16.md:1:1: error: the file isn't UTF-8 text
+    subagents/zeros.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line
+    "#);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_is_followed_inside_the_directory_only() {
+    use std::os::unix::fs::symlink;
+
+    let workspace = Workspace::new()
+        .with("outside.md", agent("secret"))
+        .with("subagents/a.md", agent("a"))
+        .with("subagents/lib/shared.md", agent("shared"));
+    let link = |target: &str, name: &str| symlink(target, workspace.path("subagents").join(name)).unwrap();
+    link("lib/shared.md", "inside.md");
+    link("../outside.md", "outside.md");
+    link(workspace.path("outside.md").to_str().unwrap(), "absolute.md");
+    link("/dev/zero", "endless.md");
+    link("nowhere", "dangling.md");
+    link("..", "parent.md");
+    link("loop.md", "loop.md");
+    let (ids, report) = workspace.load();
+    assert_eq!(ids, ["a", "inside"]);
+    assert_snapshot!(report, @r#"
+    subagents/absolute.md: error: the link leads out of the directory and isn't followed: copy the file
+    subagents/dangling.md: error: can't be read: No such file or directory (os error 2)
+    subagents/endless.md: error: the link leads out of the directory and isn't followed: copy the file
+    subagents/loop.md: error: can't be read: Too many levels of symbolic links (os error 40)
+    subagents/outside.md: error: the link leads out of the directory and isn't followed: copy the file
+    "#);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_would_block_is_not_opened() {
+    let workspace = Workspace::new();
+    let socket = workspace.path("subagents/socket.md");
+    let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+    assert_snapshot!(workspace.load().1, @"subagents/socket.md: error: this is no regular file");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_text_is_an_error() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    let workspace = Workspace::new();
+    fs::write(workspace.path("subagents").join(OsStr::from_bytes(b"a\xff.md")), agent("a")).unwrap();
+    assert_snapshot!(workspace.load().1, @r#"subagents/a�.md: error: "a�" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "a"?"#);
+}

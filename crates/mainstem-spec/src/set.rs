@@ -1,0 +1,93 @@
+//! Every agent there is, by id.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use crate::{AgentSpec, Origin, SpecError};
+
+/// Specs ordered by id, one an id.
+///
+/// When two declare the same id, one in code wins over a file, and a file over a built-in one;
+/// among equals the later one wins. Either way there is a warning.
+///
+/// ```
+/// use mainstem_spec::{AgentSpec, Origin, SpecSet};
+///
+/// let mut specs = SpecSet::new();
+/// specs.insert(AgentSpec::new("writer", "Writes").with_origin(Origin::BuiltIn));
+/// let warning = specs.insert(AgentSpec::new("writer", "Writes verse")).unwrap();
+/// assert_eq!(specs.get("writer").unwrap().description, "Writes verse");
+/// assert_eq!(
+///     warning.to_string(),
+///     "warning: agent \"writer\" is declared twice: the one built in code replaces the built-in one",
+/// );
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpecSet {
+    specs: BTreeMap<String, AgentSpec>,
+}
+
+impl SpecSet {
+    /// A set without specs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The spec with this id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&AgentSpec> {
+        self.specs.get(id)
+    }
+
+    /// The specs, ordered by id.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &AgentSpec> {
+        self.specs.values()
+    }
+
+    /// How many specs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether there is no spec.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// Adds a spec, unless one that wins over it has the same id. The spec isn't validated.
+    ///
+    /// Returns a warning that names both origins if the id was taken.
+    pub fn insert(&mut self, spec: AgentSpec) -> Option<SpecError> {
+        let mut present = match self.specs.entry(spec.id.clone()) {
+            Entry::Vacant(free) => {
+                free.insert(spec);
+                return None;
+            }
+            Entry::Occupied(present) => present,
+        };
+        let replaces = spec.origin.precedence() >= present.get().origin.precedence();
+        let loser = if replaces { present.insert(spec) } else { spec };
+        Some(clash(present.get(), &loser))
+    }
+
+    /// Adds every spec of another set, as [`insert`](Self::insert) does; returns the warnings.
+    pub fn merge(&mut self, other: Self) -> Vec<SpecError> {
+        other.specs.into_values().filter_map(|spec| self.insert(spec)).collect()
+    }
+}
+
+/// A warning about the file that lost, if it was one.
+fn clash(winner: &AgentSpec, loser: &AgentSpec) -> SpecError {
+    let (id, winner) = (&winner.id, &winner.origin);
+    let warning =
+        SpecError::warning(format!("agent {id:?} is declared twice: {winner} replaces {}", loser.origin));
+    match &loser.origin {
+        Origin::File(path) => warning.in_file(path),
+        Origin::BuiltIn | Origin::Program => warning,
+    }
+}
+
+#[cfg(test)]
+mod tests;

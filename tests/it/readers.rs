@@ -1,0 +1,141 @@
+//! Readers that are slow, late, many, or not there.
+
+use mainstem::{
+    event::{LogOptions, SessionLog},
+    model::scripted::Turn,
+    prelude::*,
+};
+use mainstem_testing::{laws, render};
+
+use crate::support::{Spawns, harness, ms};
+
+fn chatty(words: usize) -> ScriptedModel {
+    ScriptedModel::new()
+        .agent(
+            "main",
+            [Turn::new().spawn("a", "x").spawn("a", "y").spawn("a", "z"), Turn::new().text("Done.")],
+        )
+        .agent("a", [Turn::new().repeat("word ", words)])
+}
+
+fn fleet(words: usize, log: LogOptions) -> Harness {
+    harness(chatty(words)).subagent(AgentSpec::new("a", "A")).log(log).build().unwrap()
+}
+
+fn ring(ring: usize, buffer: usize) -> LogOptions {
+    let mut options = LogOptions::default();
+    (options.ring, options.buffer) = (ring, buffer);
+    options
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
+    let session = fleet(200, ring(16, 8)).session("s");
+    let mut run = session.run("go", RunOptions::new());
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        let ahead = session.log().last_seq() - event.seq;
+        // The buffer, an event for each live producer, and what an ending says at once.
+        assert!(ahead <= 8 + 3 + 16, "{ahead} events ahead of the caller at {event}");
+        events.push(event);
+        tokio::time::sleep(ms(5)).await;
+    }
+    laws(&events).unwrap();
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::Gap { .. })));
+    assert_eq!(events.iter().filter(|e| e.depth() == 1 && e.kind.name() == "TEXT_BLOCK_DELTA").count(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_stops_reading_stops_the_work() {
+    let session = fleet(1000, LogOptions::default()).session("s");
+    let mut run = session.run("go", RunOptions::new());
+    for _ in 0..50 {
+        run.next().await;
+    }
+    let before = session.log().last_seq();
+    tokio::time::sleep(ms(60_000)).await;
+    assert_eq!(session.log().last_seq(), before);
+    assert!(before < 50 + 64 + 16, "{before} events for a caller that read 50");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_falls_behind_gets_one_exact_gap() {
+    let session = fleet(100, ring(20, 64)).session("s");
+    let run = session.run("go", RunOptions::new());
+    let observer = run.handle().subscribe();
+    let events: Vec<_> = run.collect().await;
+    let late: Vec<_> = observer.take(21).collect().await;
+    laws(&late).unwrap();
+    let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &late[0].kind else {
+        panic!("no gap: {}", late[0])
+    };
+    let total = events.len() as u64;
+    assert_eq!((*from_seq, *to_seq, *missed), (1, total - 20, total - 20));
+    let counted = |key: &str| {
+        let is_its = |e: &&AgentEvent| e.agent_key().map_or("root", |key| key.as_str()) == key;
+        events.iter().take(events.len() - 20).filter(is_its).count() as u64
+    };
+    for (agent, count) in per_agent {
+        assert_eq!(*count, counted(agent), "{agent}");
+    }
+    assert_eq!(render(&late[1..]), render(&events[events.len() - 20..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_never_reads_changes_nothing() {
+    let alone: Vec<_> = fleet(50, ring(16, 8)).stream_events("go").collect().await;
+    let run = fleet(50, ring(16, 8)).stream_events("go");
+    let idle: Vec<_> = (0..20).map(|_| run.handle().subscribe()).collect();
+    let watched: Vec<_> = run.collect().await;
+    assert_eq!(alone, watched);
+    drop(idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_comes_back_at_any_event_misses_nothing() {
+    let session = fleet(5, LogOptions::default()).session("s");
+    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    for cut in 0..events.len() {
+        let rest = session.log().subscribe_from(events[cut].seq).take(events.len() - cut);
+        let again: Vec<_> = futures_util::stream::iter(events[..cut].to_vec()).chain(rest).collect().await;
+        assert_eq!(again, events, "resumed at {cut}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_words_of_a_child_arrive_while_everybody_works() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("a", "x").spawn("a", "y"), Turn::new().text("Done.")])
+        .agent_on("a", "x", [Turn::new().text("first").wait(ms(1000)).text("last")])
+        .agent("a", [Turn::new().wait(ms(10)).text("second").wait(ms(1000)).text("last")]);
+    let mut run = harness(model).subagent(AgentSpec::new("a", "A")).build().unwrap().stream_events("go");
+    let (mut ended, mut words) = (0, Vec::new());
+    while let Some(event) = run.next().await {
+        match &event.kind {
+            EventKind::TextBlockDelta { delta, .. } => words.push((delta.clone(), ended)),
+            EventKind::AgentEnd { .. } => ended += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(words[..2], [("first".to_owned(), 0), ("second".to_owned(), 0)], "before anybody has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_run_of_a_session_waits_for_the_first() {
+    let session = fleet(3, LogOptions::default()).session("s");
+    let (first, second) = (session.run("one", RunOptions::new()), session.run("two", RunOptions::new()));
+    let (a, b) = futures_util::join!(first.collect::<Vec<_>>(), second.collect::<Vec<_>>());
+    laws(&a).unwrap();
+    laws(&b).unwrap();
+    assert_eq!(b[0].seq, a[a.len() - 1].seq + 1);
+}
+
+/// The log is `Send` and `Sync`, and so are its readers and the run.
+#[test]
+fn runs_can_be_moved_between_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<Run>();
+    is_send::<RunHandle>();
+    is_send::<mainstem::event::Cursor>();
+    is_send::<std::sync::Arc<SessionLog>>();
+}
