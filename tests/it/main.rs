@@ -1,5 +1,6 @@
 //! One binary of integration tests: timelines of the whole engine, each checked against the laws and pinned as a snapshot.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
+#![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
 mod cancel;
 mod fleet;
@@ -7,5 +8,6 @@ mod models;
 mod patterns;
 mod random;
 mod readers;
+mod schema;
 mod single;
 mod support;

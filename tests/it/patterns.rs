@@ -34,7 +34,7 @@ async fn one_panel_for_each_agent() {
     let lanes = fleet().stream_events("go").for_each_lane(|lane| {
         let panels = panels.clone();
         async move {
-            let name = lane.key().map_or("main".to_owned(), |key| key.to_string());
+            let name = lane.key().map_or_else(|| "main".to_owned(), ToString::to_string);
             let text: String = lane.text().collect().await;
             panels.lock().unwrap().push(format!("{name}: {text}"));
         }

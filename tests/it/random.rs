@@ -23,7 +23,7 @@ struct Node {
     words: Vec<(u64, u8)>,
     thinks: bool,
     tools: Vec<Call>,
-    children: Vec<Node>,
+    children: Vec<Self>,
     fanout: bool,
     fault: Fault,
 }
