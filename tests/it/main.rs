@@ -4,6 +4,7 @@
 
 mod cancel;
 mod fleet;
+mod http;
 mod models;
 mod patterns;
 mod random;

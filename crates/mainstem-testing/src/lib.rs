@@ -18,9 +18,11 @@
 mod clock;
 mod ids;
 mod laws;
+mod server;
 mod timeline;
 
 pub use clock::FakeClock;
 pub use ids::CountedIds;
 pub use laws::{Violation, laws};
+pub use server::ModelServer;
 pub use timeline::{render, timeline};

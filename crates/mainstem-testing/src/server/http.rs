@@ -1,0 +1,79 @@
+//! As much of HTTP/1.1 as a client of a model needs.
+
+use std::io;
+
+use serde_json::Value;
+use tokio::{io::AsyncReadExt, net::TcpStream};
+
+/// The next request's JSON body; `None` when the client has left. `read` keeps what came too early.
+pub(super) async fn read_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<Option<Value>> {
+    loop {
+        if let Some((start, end)) = body(read) {
+            let value = serde_json::from_slice(&read[start..end]).unwrap_or(Value::Null);
+            read.drain(..end);
+            return Ok(Some(value));
+        }
+        if stream.read_buf(read).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Where the body of a complete request is.
+fn body(read: &[u8]) -> Option<(usize, usize)> {
+    let start = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = String::from_utf8_lossy(&read[..start]).to_ascii_lowercase();
+    let length =
+        head.lines().find_map(|line| line.strip_prefix("content-length:"))?.trim().parse::<usize>().ok()?;
+    (read.len() >= start + length).then_some((start, start + length))
+}
+
+/// Ends when the client closes the connection.
+pub(super) async fn left(stream: &TcpStream) {
+    let mut byte = [0];
+    while !matches!(stream.peek(&mut byte).await, Ok(0) | Err(_)) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Writes an answer while others look whether the client is still there.
+#[derive(Clone, Copy)]
+pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
+
+impl Writer<'_> {
+    pub(super) async fn begin(self) -> io::Result<()> {
+        self.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+            .await
+    }
+
+    pub(super) async fn event(self, data: &str) -> io::Result<()> {
+        let frame = format!("data: {data}\n\n");
+        self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await
+    }
+
+    pub(super) async fn end(self) -> io::Result<()> {
+        self.send("0\r\n\r\n").await
+    }
+
+    pub(super) async fn refuse(self, status: u16, body: &Value) -> io::Result<()> {
+        let body = body.to_string();
+        let length = body.len();
+        self.send(&format!(
+            "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        ))
+        .await
+    }
+
+    async fn send(self, text: &str) -> io::Result<()> {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            self.0.writable().await?;
+            match self.0.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
