@@ -21,8 +21,10 @@ pub struct ModelError {
 pub enum ErrorKind {
     /// No key, a wrong key, or no right to this model.
     Auth,
-    /// Too many requests, or no quota left.
+    /// Too many requests just now.
     RateLimited,
+    /// No quota or credit left: waiting does not help.
+    QuotaExceeded,
     /// The service has no capacity now.
     Overloaded,
     /// The service failed.
@@ -49,6 +51,7 @@ impl ErrorKind {
         match self {
             Self::Auth => "auth",
             Self::RateLimited => "rate_limited",
+            Self::QuotaExceeded => "quota_exceeded",
             Self::Overloaded => "overloaded",
             Self::Server => "server_error",
             Self::ContextOverflow => "context_overflow",
@@ -72,6 +75,7 @@ impl ModelError {
     pub fn from_status(status: u16, message: impl Into<String>) -> Self {
         let kind = match status {
             401 | 403 => ErrorKind::Auth,
+            402 => ErrorKind::QuotaExceeded,
             404 => ErrorKind::NotFound,
             408 | 504 => ErrorKind::Timeout,
             429 => ErrorKind::RateLimited,
@@ -80,6 +84,13 @@ impl ModelError {
             _ => ErrorKind::Server,
         };
         Self { status: Some(status), ..Self::new(kind, message) }
+    }
+
+    /// Adds the HTTP status that came with it; the kind stays.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
     }
 
     /// Adds how long the service asked to wait.
@@ -119,7 +130,8 @@ impl ModelError {
 
     /// Whether the provider itself said no: its key, its quota, its rules.
     pub fn is_refusal(&self) -> bool {
-        matches!(self.kind, ErrorKind::Auth | ErrorKind::RateLimited | ErrorKind::Overloaded)
+        use ErrorKind::{Auth, Overloaded, QuotaExceeded, RateLimited};
+        matches!(self.kind, Auth | RateLimited | QuotaExceeded | Overloaded)
     }
 }
 

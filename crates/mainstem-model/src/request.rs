@@ -62,6 +62,11 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
+    /// Everything left to the vendor. The fields are public: set what you need.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// These options, with whatever `over` sets in front.
     #[must_use]
     pub fn overlaid(&self, over: &Self) -> Self {

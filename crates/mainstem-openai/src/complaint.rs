@@ -58,6 +58,9 @@ impl Complaint {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
+        if self.words.iter().any(|word| word == "insufficient_quota") {
+            return ErrorKind::QuotaExceeded;
+        }
         let by_status =
             self.status.filter(|status| *status >= 400).map(|s| ModelError::from_status(s, "").kind());
         by_status.or_else(|| self.words.iter().find_map(|word| kind_of(word))).unwrap_or(ErrorKind::Server)
@@ -79,6 +82,7 @@ impl Complaint {
         }
         what.push_str(match self.kind() {
             ErrorKind::Auth => " (check the API key and its rights)",
+            ErrorKind::QuotaExceeded => " (check plan and billing; waiting does not help)",
             ErrorKind::NotFound => " (check the model's name and the base URL)",
             _ if status.is_redirection() => {
                 " (set the base URL to where it points; redirects are not followed)"
@@ -95,12 +99,11 @@ impl Complaint {
 
     fn failure(&self, server: &Server, what: &str) -> ModelError {
         let what = server.sentence(what);
-        match (self.kind(), self.status) {
-            // `from_status` would find another kind.
-            (ErrorKind::ContextOverflow, _) => ModelError::new(ErrorKind::ContextOverflow, what),
-            (_, Some(status)) if status >= 400 => ModelError::from_status(status, what),
-            (_, Some(_)) => ModelError::new(ErrorKind::InvalidRequest, what),
-            (kind, None) => ModelError::new(kind, what),
+        let (kind, status) = (self.kind(), self.status);
+        match status {
+            Some(status) if status >= 400 => ModelError::new(kind, what).with_status(status),
+            Some(_) => ModelError::new(ErrorKind::InvalidRequest, what),
+            None => ModelError::new(kind, what),
         }
     }
 }
@@ -121,9 +124,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" => {
             ErrorKind::Auth
         }
-        "insufficient_quota" | "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => {
-            ErrorKind::RateLimited
-        }
+        "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => ErrorKind::RateLimited,
         "overloaded" | "overloaded_error" | "service_unavailable" | "unavailable_error" | "UNAVAILABLE" => {
             ErrorKind::Overloaded
         }

@@ -27,12 +27,12 @@ fn openai_and_those_who_follow_it() {
     check(
         429,
         r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#,
-        "rate_limited 429, retry: 429 Too Many Requests: You exceeded your current quota",
+        "quota_exceeded 429: 429 Too Many Requests: You exceeded your current quota (check plan and billing; waiting does not help)",
     );
     check(
         400,
         r#"{"error":{"message":"This model's maximum context length is 128000 tokens.","param":"messages","code":"context_length_exceeded"}}"#,
-        "context_overflow 0: 400 Bad Request: This model's maximum context length is 128000 tokens.",
+        "context_overflow 400: 400 Bad Request: This model's maximum context length is 128000 tokens.",
     );
     check(
         500,
@@ -42,12 +42,12 @@ fn openai_and_those_who_follow_it() {
     check(
         400,
         r#"{"error":{"code":400,"message":"request (13392 tokens) exceeds the available context size (8192 tokens)","type":"exceed_context_size_error","n_ctx":8192}}"#,
-        "context_overflow 0: 400 Bad Request: request (13392 tokens) exceeds the available context size (8192 tokens)",
+        "context_overflow 400: 400 Bad Request: request (13392 tokens) exceeds the available context size (8192 tokens)",
     );
     check(
         400,
         r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}"#,
-        "context_overflow 0: 400 Bad Request: This model's maximum context length is 4096 tokens.",
+        "context_overflow 400: 400 Bad Request: This model's maximum context length is 4096 tokens.",
     );
 }
 
