@@ -1,3 +1,5 @@
+//! Where the front matter is, and what breaks it.
+
 use super::*;
 
 #[track_caller]

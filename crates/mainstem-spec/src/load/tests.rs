@@ -1,3 +1,5 @@
+//! A directory with everything that can be wrong in it.
+
 use std::path::PathBuf;
 
 use insta::assert_snapshot;

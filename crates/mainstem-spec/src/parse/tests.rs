@@ -1,3 +1,5 @@
+//! Each key, well and badly written, and what is said about it.
+
 use std::time::Duration;
 
 use insta::assert_snapshot;

@@ -1,3 +1,5 @@
+//! Who wins when two declare one id.
+
 use super::*;
 
 fn spec(id: &str, origin: &Origin, description: &str) -> AgentSpec {

@@ -1,3 +1,5 @@
+//! Specs built in code.
+
 use insta::assert_snapshot;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Conformance with WHATWG server-sent events, cut at every byte.
+
 use std::{fmt::Write, iter};
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Frames, and their way back through the decoder.
+
 use proptest::{option, prelude::*};
 
 use super::*;

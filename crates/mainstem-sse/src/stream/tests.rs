@@ -1,3 +1,5 @@
+//! The stream, poll by poll.
+
 use std::{collections::VecDeque, io};
 
 use futures_util::stream::Empty;
