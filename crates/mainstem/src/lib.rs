@@ -68,3 +68,13 @@ pub mod prelude {
 
     pub use crate::{Harness, HarnessBuilder};
 }
+
+/// The code of README and guide is compiled and run.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+}
