@@ -90,19 +90,33 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
+    /// It says something that this version does not do. What would change where or under which rules the agent works leaves it out;
+    /// the rest is a warning.
+    #[error("agent {id:?}: {key} is not in effect in this version{}", if *is_warning { "" } else { ", so the agent is left out" })]
+    NotInEffect {
+        /// Which agent.
+        id: String,
+        /// What it says.
+        key: &'static str,
+        /// Whether the agent is there all the same.
+        is_warning: bool,
+    },
 }
 
 impl CatalogError {
     /// Which agent.
     pub fn agent_id(&self) -> &str {
         match self {
-            Self::Model { id, .. } | Self::Tools { id, .. } | Self::UnknownTool { id, .. } => id,
+            Self::Model { id, .. }
+            | Self::Tools { id, .. }
+            | Self::UnknownTool { id, .. }
+            | Self::NotInEffect { id, .. } => id,
         }
     }
 
     /// Whether the agent is in the catalog in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::UnknownTool { .. })
+        matches!(self, Self::UnknownTool { .. } | Self::NotInEffect { is_warning: true, .. })
     }
 }
 

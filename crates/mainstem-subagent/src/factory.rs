@@ -48,6 +48,7 @@ impl AgentFactory {
         let general = general_purpose();
         for spec in std::iter::once(&general).chain(specs.iter()) {
             problems.extend(self.unknown_tools(spec));
+            problems.extend(not_in_effect(spec).filter(CatalogError::is_warning));
             match self.build(spec) {
                 Ok(agent) => catalog.insert(spec.clone(), agent),
                 Err(error) => problems.push(error),
@@ -59,8 +60,11 @@ impl AgentFactory {
     /// Builds one agent.
     ///
     /// # Errors
-    /// A model that is not known: never a silent fallback to another.
+    /// A model that is not known: never a silent fallback to another. A spec that asks for what this version cannot do.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
+        if let Some(problem) = not_in_effect(spec).find(|problem| !problem.is_warning()) {
+            return Err(problem);
+        }
         let model = match &spec.model {
             None => self.model.clone(),
             Some(name) => {
@@ -109,6 +113,24 @@ impl std::fmt::Debug for AgentFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentFactory").field("tools", &self.tools).finish_non_exhaustive()
     }
+}
+
+/// What a spec says that nothing looks at yet. Rules that are not enforced, and another place to work, are no small matter.
+fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
+    let said = [
+        ("url", spec.url.is_some(), false),
+        ("permissions", !spec.permissions.is_empty(), false),
+        ("workspace.path", spec.workspace.path.is_some(), false),
+        ("skills", spec.skills.is_some(), true),
+        ("persist_session", spec.persist_session, true),
+        ("timeout_seconds", spec.timeout.is_some(), true),
+        ("max_tokens_total", spec.max_tokens_total.is_some(), true),
+        ("output_schema", spec.output_schema.is_some(), true),
+    ];
+    let id = spec.id.clone();
+    said.into_iter()
+        .filter(|(_, is_said, _)| *is_said)
+        .map(move |(key, _, is_warning)| CatalogError::NotInEffect { id: id.clone(), key, is_warning })
 }
 
 /// Whether a spec lets its agent have a tool that it would inherit.

@@ -30,11 +30,13 @@
 //!
 //! This crate has no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
 //! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
-//! [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle.
+//! [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`sse`] events as
+//! server-sent events.
 
 mod env;
 mod error;
 mod harness;
+pub mod sse;
 
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};

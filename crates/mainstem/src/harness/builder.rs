@@ -144,7 +144,9 @@ impl HarnessBuilder {
         factory.middleware.clone_from(&self.middleware);
         let (catalog, problems) = factory.catalog(&specs);
         for problem in problems {
-            if self.is_in_code(&problem) {
+            if self.is_in_code(&problem)
+                && !matches!(problem, CatalogError::NotInEffect { is_warning: true, .. })
+            {
                 return Err(BuildError::Agent(problem));
             }
             warnings.agents.push(problem);
