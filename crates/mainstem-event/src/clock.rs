@@ -49,12 +49,12 @@ impl Ids for RandomIds {
 
 impl Timestamp {
     /// Microseconds since 1970-01-01T00:00:00Z.
-    pub fn from_micros(micros: u64) -> Self {
+    pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
     /// Microseconds since 1970-01-01T00:00:00Z.
-    pub fn as_micros(self) -> u64 {
+    pub const fn as_micros(self) -> u64 {
         self.0
     }
 
@@ -103,3 +103,6 @@ impl JsonSchema for Timestamp {
         json_schema!({ "type": "string", "format": "date-time", "description": "UTC, with microseconds" })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 use futures_core::Stream;
@@ -21,12 +21,11 @@ use crate::{AgentEvent, SessionLog, session_log::ReaderId};
 pub struct Cursor {
     log: Arc<SessionLog>,
     reader: ReaderId,
-    is_caller: bool,
 }
 
 impl Cursor {
-    pub(crate) fn new(log: Arc<SessionLog>, reader: ReaderId, is_caller: bool) -> Self {
-        Self { log, reader, is_caller }
+    pub(crate) fn new(log: Arc<SessionLog>, reader: ReaderId) -> Self {
+        Self { log, reader }
     }
 
     /// The number of the event that comes next.
@@ -34,25 +33,9 @@ impl Cursor {
         self.log.lock().next_of(self.reader)
     }
 
-    /// The next event, if it is there. Does not wait and is not woken.
+    /// The next event, if it is there. Does not wait, and undoes a pending poll: whoever waits must poll again.
     pub fn try_next(&mut self) -> Option<AgentEvent> {
-        self.read(None)
-    }
-
-    fn read(&self, waker: Option<&Waker>) -> Option<AgentEvent> {
-        let mut state = self.log.lock();
-        let event = state.read(self.reader);
-        let granted = match (&event, waker) {
-            (Some(event), _) if self.is_caller => self.log.advance(&mut state, event.seq + 1),
-            (None, Some(waker)) => {
-                state.park(self.reader, waker);
-                None
-            }
-            _ => None,
-        };
-        drop(state);
-        granted.into_iter().for_each(Waker::wake);
-        event
+        self.log.read(self.reader, None)
     }
 }
 
@@ -60,7 +43,7 @@ impl Stream for Cursor {
     type Item = AgentEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        match self.read(Some(cx.waker())) {
+        match self.log.read(self.reader, Some(cx.waker())) {
             Some(event) => Poll::Ready(Some(event)),
             None => Poll::Pending,
         }
@@ -69,11 +52,7 @@ impl Stream for Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        let mut state = self.log.lock();
-        state.remove_reader(self.reader);
-        let waiting = if self.is_caller { self.log.detach(&mut state) } else { Vec::new() };
-        drop(state);
-        waiting.into_iter().for_each(Waker::wake);
+        self.log.remove(self.reader);
     }
 }
 

@@ -1,7 +1,8 @@
 //! One line for people: `  12 reviewer  TOOL_CALL_START search (call-1)`.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
+use mainstem_message::ContentBlock;
 use serde_json::Value;
 
 use crate::{AgentEvent, EventKind};
@@ -11,21 +12,37 @@ const WIDTH: usize = 80;
 
 impl fmt::Display for AgentEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>4} {} {}", self.seq, self.agent_label(), self.kind)
+        write!(OneLine(f), "{:>4} {} {}", self.seq, self.agent_label(), self.kind)
     }
 }
 
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        self.fmt_life(f)?;
-        self.fmt_tools(f)?;
-        self.fmt_rest(f)
+        let mut line = OneLine(f);
+        line.write_str(self.name())?;
+        self.fmt_life(&mut line)?;
+        self.fmt_tools(&mut line)?;
+        self.fmt_rest(&mut line)
+    }
+}
+
+/// Escapes controls and what turns the reading direction: names and messages come from models and servers, and a terminal obeys.
+struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| match c {
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                write!(self.0, "{}", c.escape_unicode())
+            }
+            _ if c.is_control() => write!(self.0, "{}", c.escape_default()),
+            _ => self.0.write_char(c),
+        })
     }
 }
 
 impl EventKind {
-    fn fmt_life(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_life(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
         match self {
             Self::AgentStart { name, input, .. } => {
                 let text = input.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n");
@@ -51,7 +68,7 @@ impl EventKind {
         }
     }
 
-    fn fmt_tools(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_tools(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
         match self {
             Self::ToolCallStart { tool_call_id, tool_call_name }
             | Self::ToolCallEnd { tool_call_id, tool_call_name, .. } => {
@@ -67,6 +84,7 @@ impl EventKind {
             Self::ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
                 write!(f, " {tool_call_name} {} ({tool_call_id})", state.as_str())
             }
+            Self::ToolResultDataDelta { tool_call_id, data } => write!(f, " {} ({tool_call_id})", Part(data)),
             Self::RequireUserConfirm { tool_calls: calls, .. }
             | Self::RequireExternalExecution { tool_calls: calls }
             | Self::AllToolsDenied { denied_tool_calls: calls } => {
@@ -78,21 +96,29 @@ impl EventKind {
                     results.iter().map(|r| format!("{} {}", r.tool_call.name, said(r.confirmed))).collect();
                 write!(f, " {}", all.join(", "))
             }
+            Self::ExternalExecutionResult { tool_results: results } => {
+                let all: Vec<_> =
+                    results.iter().map(|r| format!("{} {}", r.name, r.state.as_str())).collect();
+                write!(f, " {}", all.join(", "))
+            }
             _ => Ok(()),
         }
     }
 
-    fn fmt_rest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_rest(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
         match self {
             Self::RequestStop { reason, .. } | Self::StreamFallback { reason } => write!(f, " {reason}"),
             Self::HintBlock { hint_source, hint, .. } => write!(f, " {hint_source} {}", Quoted(hint)),
-            Self::ExceedMaxIters { max_iters, .. } => write!(f, " {max_iters}"),
-            Self::TaskUpdated { task_id, from, to, .. } => write!(f, " {task_id} {from:?} → {to:?}"),
-            Self::MessageSent { agent_key, message, .. } => {
-                write!(f, " {agent_key} {}", Quoted(&message.text()))
+            Self::ExceedMaxIters { max_iters, current_iter } => write!(f, " {current_iter}/{max_iters}"),
+            Self::TaskUpdated { task_id, from, to, error } => {
+                write!(f, " {task_id} {} → {}", from.as_str(), to.as_str())?;
+                error.as_ref().map_or(Ok(()), |error| write!(f, " ({error})"))
+            }
+            Self::MessageSent { agent_key, message, mode } => {
+                write!(f, " {agent_key} {} {}", mode.as_str(), Quoted(&message.text()))
             }
             Self::StateCheckpoint { agent_key, messages } => {
-                write!(f, " {agent_key} {} messages", messages.len())
+                write!(f, " {agent_key} messages={}", messages.len())
             }
             Self::Gap { from_seq, to_seq, missed, .. } => write!(f, " {missed} missed ({from_seq}–{to_seq})"),
             Self::Custom { name, value } => write!(f, " {name} {}", Json(value)),
@@ -113,6 +139,19 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// A part of a result: its text, or what else it is.
+struct Part<'a>(&'a ContentBlock);
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ContentBlock::Text { text, .. } => Quoted(text).fmt(f),
+            ContentBlock::Data { media_type, .. } => f.write_str(media_type),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Compact JSON, cut to [`WIDTH`].
 struct Json<'a>(&'a Value);
 
@@ -125,3 +164,6 @@ impl fmt::Display for Json<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

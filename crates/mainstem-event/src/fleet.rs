@@ -2,7 +2,7 @@
 
 mod agent;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::{BTreeMap, HashMap};
 
 use mainstem_message::{AgentKey, ConfirmId, ReplyId, SessionId, TaskId, ToolCall, Usage};
 use schemars::JsonSchema;
@@ -40,6 +40,18 @@ pub struct FleetState {
     pub usage: Usage,
     /// Events that were missed, so that the rest may be incomplete.
     pub missed: u64,
+    #[serde(skip)]
+    places: Places,
+}
+
+/// Where each agent is in the list: only a shortcut, so it makes no difference to equality.
+#[derive(Clone, Debug, Default)]
+struct Places(HashMap<Option<AgentKey>, usize>);
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl FleetState {
@@ -65,16 +77,31 @@ impl FleetState {
         }
     }
 
-    /// The place of the event's agent: found from the end, for the busy ones are young.
+    /// The event's agent, in the place of its first invocation.
     fn agent_of(&mut self, event: &AgentEvent, reply_id: &ReplyId) -> &mut AgentState {
-        let key = event.agent_key();
-        let is_it = |agent: &AgentState| agent.reply_id == *reply_id || agent.key() == key;
-        let index = self.agents.iter().rposition(is_it).unwrap_or_else(|| {
-            let source = event.origin.source.clone();
-            self.agents.push(AgentState::new(source.map(Arc::unwrap_or_clone), reply_id.clone(), event.at));
+        let key = event.agent_key().cloned();
+        let place = self.place_of(&key).unwrap_or_else(|| {
+            let source = event.source().cloned();
+            self.agents.push(AgentState::new(source, reply_id.clone(), event.at));
+            self.places.0.insert(key, self.agents.len() - 1);
             self.agents.len() - 1
         });
-        &mut self.agents[index]
+        &mut self.agents[place]
+    }
+
+    fn place_of(&mut self, key: &Option<AgentKey>) -> Option<usize> {
+        let (places, agents) = (&mut self.places.0, &self.agents);
+        let place = places.get(key).copied();
+        let is_right = match place {
+            Some(place) => agents.get(place).is_some_and(|agent| agent.key() == key.as_ref()),
+            None => places.len() == agents.len(),
+        };
+        if is_right {
+            return place;
+        }
+        // The state was read from JSON, or its list was changed by hand.
+        *places = agents.iter().enumerate().map(|(place, agent)| (agent.key().cloned(), place)).collect();
+        places.get(key).copied()
     }
 
     /// The agent whose stream this is.

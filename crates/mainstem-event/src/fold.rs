@@ -6,11 +6,12 @@
 mod results;
 mod transcript;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use mainstem_message::{Message, ReplyId};
 
 use self::results::Results;
+pub(crate) use self::results::append_text;
 pub use self::transcript::{BlockKind, Transcript};
 use crate::{AgentEvent, EventSource};
 
@@ -36,15 +37,16 @@ impl Invocation {
 /// Folds the events of any number of interleaved invocations, in the order of their start.
 pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocation> {
     let mut all: Vec<Invocation> = Vec::new();
+    let mut places: HashMap<&ReplyId, usize> = HashMap::new();
     for event in events {
         let Some(reply_id) = event.reply_id() else { continue };
-        let at = all.iter().rposition(|one| one.reply_id == *reply_id).unwrap_or_else(|| {
+        let place = *places.entry(reply_id).or_insert_with(|| {
             let source = event.origin.source.clone();
             let transcript = Transcript::new(reply_id.clone());
             all.push(Invocation { reply_id: reply_id.clone(), source, transcript });
             all.len() - 1
         });
-        all[at].transcript.apply(&event.kind);
+        all[place].transcript.apply(&event.kind);
     }
     all
 }

@@ -1,8 +1,11 @@
 //! The kinds of events: one table from which the enum, its JSON and its schema come.
 
 mod examples;
+mod parts;
 #[macro_use]
 mod table;
+
+pub use self::parts::{ConfirmResult, Outcome, Rollup, SendMode, TaskStatus};
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,8 +13,7 @@ use mainstem_message::{
     AgentKey, BlockId, ConfirmId, ContentBlock, Failure, Message, Opaque, Role, StopReason, TaskId, ToolCall,
     ToolCallId, ToolResult, ToolState, Usage,
 };
-use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
+use schemars::Schema;
 use serde_json::Value;
 
 kinds! {
@@ -311,92 +313,5 @@ pub(crate) struct Field {
     pub(crate) schema: Schema,
 }
 
-/// How an invocation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// With an answer.
-    Success,
-    /// With an error.
-    Error,
-    /// Somebody stopped it.
-    Cancelled,
-    /// It took too long.
-    Timeout,
-    /// It used up its iterations; there may be an answer.
-    MaxIterations,
-    /// It waits for its caller.
-    Suspended,
-}
-
-impl Outcome {
-    /// The word on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Cancelled => "cancelled",
-            Self::Timeout => "timeout",
-            Self::MaxIterations => "max_iterations",
-            Self::Suspended => "suspended",
-        }
-    }
-}
-
-/// What an invocation cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Rollup {
-    /// Its own model calls.
-    pub own: Usage,
-    /// And those of every child that ended before it.
-    pub inclusive: Usage,
-}
-
-/// A person's answer about one call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ConfirmResult {
-    /// Whether it may run.
-    pub confirmed: bool,
-    /// The call, with the arguments to run.
-    pub tool_call: ToolCall,
-    /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Where a background task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TaskStatus {
-    /// Not yet begun.
-    Pending,
-    /// At work.
-    Running,
-    /// A person is asked.
-    WaitingConfirm,
-    /// Done.
-    Completed,
-    /// Failed.
-    Failed,
-    /// Stopped.
-    Cancelled,
-}
-
-/// When a message to an agent is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SendMode {
-    /// As a turn of its own, after the present one.
-    #[default]
-    Queue,
-    /// Before the next model call of the present turn.
-    Steer,
-    /// At once; the present model call is dropped.
-    Interrupt,
-}
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,8 @@ mod clock;
 mod cursor;
 mod display;
 pub mod event;
+#[cfg(test)]
+mod fixture;
 pub mod fleet;
 pub mod fold;
 mod kind;

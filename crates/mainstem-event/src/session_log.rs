@@ -1,5 +1,6 @@
 //! The one place that orders: numbers events, stamps them, keeps the latest, and holds producers back when the caller is behind.
 
+mod queue;
 mod reader;
 mod state;
 
@@ -12,19 +13,19 @@ use std::{
     task::Waker,
 };
 
-use mainstem_message::SessionId;
+use mainstem_message::{RunId, SessionId};
 
-pub(crate) use self::reader::ReaderId;
-use self::state::State;
+use self::state::{State, Wakers};
+pub(crate) use self::{queue::Ticket, reader::ReaderId};
 use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, SystemClock};
 
 /// How much a session log keeps and lets through.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogOptions {
-    /// How many of the latest events every reader can still get. Default 4096.
+    /// How many of the latest events every reader can still get. Default 4096, at least 1.
     pub ring: usize,
-    /// How many events foreground work may be ahead of the caller. Default 64; each live producer may add one.
+    /// How many events foreground work may be ahead of the caller. Default 64, at least 1; each live producer may add one.
     pub buffer: usize,
 }
 
@@ -63,7 +64,7 @@ impl SessionLog {
         Arc::new(Self {
             session_id,
             clock,
-            buffer: options.buffer as u64,
+            buffer: options.buffer.max(1) as u64,
             head: AtomicU64::new(0),
             caller: AtomicU64::new(u64::MAX),
             state: Mutex::new(State::new(session, options.ring.max(1))),
@@ -86,7 +87,7 @@ impl SessionLog {
     }
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
-    pub fn emit(&self, run_id: Option<mainstem_message::RunId>, kind: EventKind) -> u64 {
+    pub fn emit(&self, run_id: Option<RunId>, kind: EventKind) -> u64 {
         self.append(&Arc::new(Origin::session(self.session_id.clone(), run_id)), kind)
     }
 
@@ -102,6 +103,27 @@ impl SessionLog {
         seq
     }
 
+    /// The next event of a reader. Only if there is none, and a waker, does a waker stay behind.
+    pub(crate) fn read(&self, reader: ReaderId, waker: Option<&Waker>) -> Option<AgentEvent> {
+        let mut state = self.lock();
+        let event = state.read(reader);
+        let stale = match (&event, waker) {
+            (None, Some(waker)) => state.park(reader, waker),
+            _ => state.unpark(reader),
+        };
+        let granted = match &event {
+            Some(event) if state.is_caller(reader) => {
+                self.caller.store(event.seq + 1, Ordering::Release);
+                state.grant_for(event.seq)
+            }
+            _ => Wakers::new(),
+        };
+        drop(state);
+        drop(stale);
+        granted.into_iter().for_each(Waker::wake);
+        event
+    }
+
     /// An observer: from the next event on.
     pub fn subscribe(self: &Arc<Self>) -> Cursor {
         self.subscribe_from(self.last_seq() + 1)
@@ -109,20 +131,38 @@ impl SessionLog {
 
     /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has is its first [`Gap`](EventKind::Gap).
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
-        let reader = self.lock().add_reader(seq.max(1), false);
-        Cursor::new(self.clone(), reader, false)
+        let reader = self.lock().add_reader(seq.max(1));
+        Cursor::new(self.clone(), reader)
     }
 
     /// The caller: from the next event on. Producers wait for it, so it must be read, or dropped.
     ///
-    /// A session has one caller at a time; a second one takes over what is waited for.
+    /// A session has one caller at a time: the one before becomes an observer, and whoever waited for it goes on.
     pub fn attach(self: &Arc<Self>) -> Cursor {
         let mut state = self.lock();
         let next = state.last + 1;
-        let reader = state.add_reader(next, true);
+        let reader = state.add_reader(next);
+        state.set_caller(Some(reader));
         self.caller.store(next, Ordering::Release);
+        let waiting = state.queue.grant_all();
         drop(state);
-        Cursor::new(self.clone(), reader, true)
+        waiting.into_iter().for_each(Waker::wake);
+        Cursor::new(self.clone(), reader)
+    }
+
+    /// A reader is gone; if it was the caller, nobody waits any more.
+    pub(crate) fn remove(&self, id: ReaderId) {
+        let mut state = self.lock();
+        let mut waiting = Wakers::new();
+        if state.is_caller(id) {
+            state.set_caller(None);
+            self.caller.store(u64::MAX, Ordering::Release);
+            waiting = state.queue.grant_all();
+        }
+        let reader = state.remove_reader(id);
+        drop(state);
+        drop(reader);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Whether a foreground producer may go on.
@@ -131,22 +171,10 @@ impl SessionLog {
         head.saturating_sub(caller.saturating_sub(1)) < self.buffer
     }
 
-    /// The caller read up to `next`: one producer may go on for each event read.
-    pub(crate) fn advance(&self, state: &mut State, next: u64) -> Option<Waker> {
-        self.caller.store(next, Ordering::Release);
-        state.grant()
-    }
-
-    /// The caller is gone: nobody waits any more.
-    pub(crate) fn detach(&self, state: &mut State) -> Vec<Waker> {
-        self.caller.store(u64::MAX, Ordering::Release);
-        state.grant_all()
-    }
-
-    /// Lets every waiting producer look again.
+    /// Lets those go on whose subtree has moved to the background.
     pub(crate) fn release(&self) {
-        let waiting = self.lock().grant_all();
-        waiting.into_iter().for_each(Waker::wake);
+        let moved = self.lock().queue.grant_moved();
+        moved.into_iter().for_each(Waker::wake);
     }
 
     /// A panic elsewhere must not silence a session: nothing in here leaves a state half written.

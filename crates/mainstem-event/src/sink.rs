@@ -13,7 +13,7 @@ use std::{
 
 use mainstem_message::{ReplyId, TaskId};
 
-use crate::{EventKind, EventSource, Origin, SessionLog};
+use crate::{EventKind, EventSource, Origin, SessionLog, session_log::Ticket};
 
 /// After so many deltas in a row a producer lets its siblings have a turn.
 const BURST: u32 = 16;
@@ -150,7 +150,7 @@ pub struct Settle<'a> {
 enum Wait {
     New,
     Yielded,
-    Queued(u64),
+    Queued(Ticket),
     Done,
 }
 
@@ -160,7 +160,7 @@ impl Settle<'_> {
             let mut state = self.lane.log.lock();
             // The caller may have read meanwhile; once queued under the lock, no grant is missed.
             if !self.lane.may_go_on() {
-                self.state = Wait::Queued(state.wait(cx.waker()));
+                self.state = Wait::Queued(state.queue.join(cx.waker(), &self.lane.mode));
                 return Poll::Pending;
             }
         }
@@ -181,7 +181,7 @@ impl Future for Settle<'_> {
             }
             Wait::New | Wait::Yielded => self.go_on(cx),
             Wait::Queued(ticket) => {
-                if self.lane.log.lock().still_waits(ticket, cx.waker()) {
+                if self.lane.log.lock().queue.still_waits(ticket, cx.waker()) {
                     return Poll::Pending;
                 }
                 self.state = Wait::Done;
@@ -196,7 +196,8 @@ impl Drop for Settle<'_> {
     fn drop(&mut self) {
         let Wait::Queued(ticket) = self.state else { return };
         let mut state = self.lane.log.lock();
-        let heir = if state.leave(ticket) { None } else { state.grant() };
+        let left = state.queue.leave(ticket);
+        let heir = if left.is_none() { state.queue.grant() } else { None };
         drop(state);
         heir.into_iter().for_each(Waker::wake);
     }

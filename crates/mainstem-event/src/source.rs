@@ -75,3 +75,6 @@ impl Origin {
         origin
     }
 }
+
+#[cfg(test)]
+mod tests;

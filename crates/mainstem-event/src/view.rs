@@ -5,11 +5,11 @@ mod gate;
 mod lanes;
 mod project;
 
-use std::{collections::BTreeMap, future::Future};
+use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use mainstem_message::{AgentKey, Message};
+use mainstem_message::{AgentKey, Failure, Message};
 
 pub use self::{
     filter::{EventFilter, Filtered},
@@ -87,7 +87,7 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         Ndjson::new(self)
     }
 
-    /// The same events, but the root's prose of a turn that delegates becomes one status line.
+    /// The same events, but the root's prose of a turn that calls tools becomes a status line.
     fn gate_root_text(self) -> GateRootText<Self> {
         GateRootText::new(self)
     }
@@ -112,21 +112,26 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         })
     }
 
-    /// The final reply of the first instance of an agent (by id or by key) that ends.
+    /// The final reply of the first instance of an agent (by id, `main` for the root, or by key) that ends.
     ///
     /// Reads no further than that. Dropping the future loses nothing but the stream.
     fn final_reply_of(self, agent: impl Into<String>) -> impl Future<Output = Result<Message, ReplyError>> {
         let agent = agent.into();
         async move {
             let mut events = std::pin::pin!(self);
-            let mut reply = Reply::default();
+            let mut replies = BTreeMap::new();
             while let Some(event) = events.next().await {
-                let is_its = event.source().is_some_and(|s| *s.agent_id == *agent || s.agent_key == *agent);
-                if is_its && let Some(result) = reply.push(&event.kind) {
-                    return result;
+                let Some(reply_id) = event.reply_id().filter(|_| is_of(&event, &agent)) else { continue };
+                let reply = replies.entry(reply_id.clone()).or_insert(None);
+                match &event.kind {
+                    EventKind::AgentResult { result } => *reply = Some(result.clone()),
+                    EventKind::AgentEnd { outcome, error, .. } => {
+                        return ending(reply.take(), *outcome, error.as_ref());
+                    }
+                    _ => {}
                 }
             }
-            Err(if reply.started { ReplyError::Unfinished } else { ReplyError::NeverSpawned(agent) })
+            Err(if replies.is_empty() { ReplyError::NeverSpawned(agent) } else { ReplyError::Unfinished })
         }
     }
 }
@@ -151,28 +156,25 @@ pub enum ReplyError {
     Cancelled,
 }
 
-/// Follows one agent to its reply.
-#[derive(Default)]
-struct Reply {
-    started: bool,
-    message: Option<Message>,
+fn is_of(event: &AgentEvent, agent: &str) -> bool {
+    event.source().map_or(agent == "main", |source| *source.agent_id == *agent || source.agent_key == *agent)
 }
 
-impl Reply {
-    fn push(&mut self, kind: &EventKind) -> Option<Result<Message, ReplyError>> {
-        match kind {
-            EventKind::AgentStart { .. } => self.started = true,
-            EventKind::AgentResult { result } => self.message = Some((**result).clone()),
-            EventKind::AgentEnd { outcome: Outcome::Cancelled, .. } => {
-                return Some(Err(ReplyError::Cancelled));
-            }
-            EventKind::AgentEnd { outcome, error, .. } => {
-                let why = || error.as_ref().map_or_else(|| outcome.as_str().to_owned(), ToString::to_string);
-                return Some(self.message.take().ok_or_else(|| ReplyError::Failed(why())));
-            }
-            _ => {}
+/// What an invocation that ended so has to say.
+fn ending(
+    reply: Option<Arc<Message>>,
+    outcome: Outcome,
+    error: Option<&Failure>,
+) -> Result<Message, ReplyError> {
+    match (outcome, reply) {
+        (Outcome::Cancelled, _) => Err(ReplyError::Cancelled),
+        (Outcome::Success | Outcome::MaxIterations | Outcome::Suspended, Some(reply)) => {
+            Ok(Arc::unwrap_or_clone(reply))
         }
-        None
+        _ => {
+            let silent = || format!("it ended with {} and no reply", outcome.as_str());
+            Err(ReplyError::Failed(error.map_or_else(silent, ToString::to_string)))
+        }
     }
 }
 

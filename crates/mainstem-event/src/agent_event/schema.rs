@@ -75,3 +75,6 @@ pub fn markdown_table() -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,13 @@
 //! The flat JSON form, written and read by hand so that unknown kinds survive and nothing is buffered on the way out.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use mainstem_message::{ReplyId, RunId, SessionId};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+    ser::SerializeMap,
+};
 use serde_json::{Map, Value};
 
 use super::{AgentEvent, EventData};
@@ -44,44 +48,87 @@ impl Serialize for Id<'_> {
     }
 }
 
-/// The envelope's fields, as they are read.
+impl<'de> Deserialize<'de> for AgentEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader::default())
+    }
+}
+
+/// The names of the envelope; all others are the kind's.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope {
-    #[serde(rename = "type")]
-    kind: String,
-    seq: u64,
-    session_id: SessionId,
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Name {
+    Type,
+    Seq,
+    Id,
+    SessionId,
+    RunId,
+    CreatedAt,
+    Source,
+    ReplyId,
+    Metadata,
+    #[serde(untagged)]
+    Other(String),
+}
+
+/// What was read so far. The envelope is decoded as it comes; the kind's fields wait for `type`, which may come last.
+#[derive(Default)]
+struct Reader {
+    tag: Option<String>,
+    seq: Option<u64>,
+    session_id: Option<SessionId>,
     run_id: Option<RunId>,
-    created_at: Timestamp,
+    at: Option<Timestamp>,
     source: Option<Arc<EventSource>>,
     reply_id: Option<ReplyId>,
     metadata: Option<Map<String, Value>>,
+    fields: Map<String, Value>,
 }
 
-const ENVELOPE: [&str; 9] =
-    ["type", "seq", "id", "sessionId", "runId", "createdAt", "source", "replyId", "metadata"];
+impl<'de> Visitor<'de> for Reader {
+    type Value = AgentEvent;
 
-impl<'de> Deserialize<'de> for AgentEvent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Map::deserialize(deserializer)?;
-        let mut outer = Map::new();
-        for name in ENVELOPE {
-            outer.extend(fields.remove_entry(name));
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event, which is a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<AgentEvent, A::Error> {
+        while let Some(name) = map.next_key()? {
+            match name {
+                Name::Type => self.tag = Some(value(&mut map, "type")?),
+                Name::Seq => self.seq = Some(value(&mut map, "seq")?),
+                Name::Id => _ = map.next_value::<IgnoredAny>()?,
+                Name::SessionId => self.session_id = Some(value(&mut map, "sessionId")?),
+                Name::RunId => self.run_id = value(&mut map, "runId")?,
+                Name::CreatedAt => self.at = Some(value(&mut map, "createdAt")?),
+                Name::Source => self.source = value(&mut map, "source")?,
+                Name::ReplyId => self.reply_id = value(&mut map, "replyId")?,
+                Name::Metadata => self.metadata = value(&mut map, "metadata")?,
+                Name::Other(name) => _ = self.fields.insert(name, map.next_value()?),
+            }
         }
-        let envelope: Envelope = serde_json::from_value(Value::Object(outer)).map_err(D::Error::custom)?;
-        let kind = EventKind::read(&envelope.kind, &mut fields).map_err(D::Error::custom)?;
-        Ok(Self(Arc::new(EventData {
-            seq: envelope.seq,
-            at: envelope.created_at,
-            origin: Arc::new(Origin {
-                session_id: envelope.session_id,
-                run_id: envelope.run_id,
-                reply_id: envelope.reply_id,
-                source: envelope.source,
-            }),
-            kind,
-            metadata: envelope.metadata,
-        })))
+        self.finish().map_err(A::Error::custom)
     }
 }
+
+/// A value of the envelope, or what is wrong with it and where.
+fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: &mut A, name: &str) -> Result<T, A::Error> {
+    map.next_value().map_err(|error| A::Error::custom(format_args!("field {name:?} of an event: {error}")))
+}
+
+impl Reader {
+    fn finish(mut self) -> Result<AgentEvent, String> {
+        let tag = self.tag.ok_or("an event has no field \"type\"")?;
+        let missing = |name| format!("{tag} has no field {name:?}");
+        let seq = self.seq.ok_or_else(|| missing("seq"))?;
+        let session_id = self.session_id.ok_or_else(|| missing("sessionId"))?;
+        let at = self.at.ok_or_else(|| missing("createdAt"))?;
+        let Self { run_id, reply_id, source, metadata, .. } = self;
+        let origin = Arc::new(Origin { session_id, run_id, reply_id, source });
+        let kind = EventKind::read(&tag, &mut self.fields)?;
+        Ok(AgentEvent(Arc::new(EventData { seq, at, origin, kind, metadata })))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use mainstem_message::{ContentBlock, Message, ReplyId, Role, ToolResult, ToolState};
+use mainstem_message::{ContentBlock, Message, ReplyId, Role, ToolCallId, ToolResult, ToolState};
 
 use super::{Event, EventType, StreamOptions};
-use crate::{AgentEvent, EventKind, fold::Transcript};
+use crate::{
+    AgentEvent, EventKind,
+    fold::{Transcript, append_text},
+};
 
-/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the text of open messages, and nothing of finished invocations.
+/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the messages of open invocations, and nothing of finished ones.
 #[derive(Debug)]
 pub struct Projector {
     options: StreamOptions,
@@ -17,11 +20,15 @@ pub struct Projector {
 #[derive(Debug)]
 struct State {
     transcript: Transcript,
-    /// The text so far of the open block, and of each tool's output.
+    /// The text so far of the open block.
     block: String,
-    outputs: HashMap<String, (String, String)>,
+    /// What each tool at work has answered so far.
+    outputs: HashMap<ToolCallId, ToolResult>,
     summing_up: bool,
 }
+
+/// What an event says, and whether that is complete.
+type Said = Option<(EventType, Arc<Message>, bool)>;
 
 impl Projector {
     /// With these options.
@@ -29,73 +36,59 @@ impl Projector {
         Self { options, open: HashMap::new() }
     }
 
-    /// The v1 events that an event brings: none, one, or rarely two.
-    pub fn push(&mut self, event: &AgentEvent) -> Vec<Event> {
-        let Some(reply_id) = event.reply_id() else { return Vec::new() };
-        let state = self.open.entry(reply_id.clone()).or_insert_with(|| State {
-            transcript: Transcript::new(reply_id.clone()),
-            block: String::new(),
-            outputs: HashMap::new(),
-            summing_up: false,
-        });
-        state.transcript.apply(&event.kind);
-        let made = state.project(&event.kind, self.options.incremental);
+    /// The v1 event that an event brings, if it says anything that is asked for.
+    pub fn push(&mut self, event: &AgentEvent) -> Option<Event> {
+        let reply_id = event.reply_id()?;
+        let state = self.open.entry(reply_id.clone()).or_insert_with(|| State::new(reply_id.clone()));
+        let said = state.push(&event.kind, self.options.incremental);
         if matches!(event.kind, EventKind::AgentEnd { .. }) {
             self.open.remove(reply_id);
         }
-        made.into_iter()
-            .filter(|(kind, _, is_last)| self.options.wants(*kind, *is_last))
-            .map(|(kind, message, is_last)| Event {
-                kind,
-                message,
-                is_last,
-                source: event.origin.source.clone(),
-            })
-            .collect()
+        let (kind, message, is_last) = said?;
+        let source = event.origin.source.clone();
+        self.options.wants(kind, is_last).then_some(Event { kind, message, is_last, source })
     }
 }
 
-type Made = Option<(EventType, Arc<Message>, bool)>;
-
 impl State {
-    fn project(&mut self, kind: &EventKind, incremental: bool) -> Made {
+    fn new(reply_id: ReplyId) -> Self {
+        Self {
+            transcript: Transcript::new(reply_id),
+            block: String::new(),
+            outputs: HashMap::new(),
+            summing_up: false,
+        }
+    }
+
+    fn push(&mut self, kind: &EventKind, incremental: bool) -> Said {
         use EventKind::*;
+        let known = self.transcript.messages().len();
+        self.transcript.apply(kind);
         match kind {
-            TextBlockDelta { delta, .. } => {
-                let text = so_far(&mut self.block, delta, incremental);
-                self.piece(ContentBlock::text(text))
-            }
-            ThinkingBlockDelta { delta, .. } => {
-                let text = so_far(&mut self.block, delta, incremental);
-                self.piece(ContentBlock::thinking(text))
-            }
             TextBlockStart { .. } | ThinkingBlockStart { .. } => {
                 self.block.clear();
                 None
             }
-            ModelCallEnd { .. } => self.turn(),
+            TextBlockDelta { delta, .. } => Some(self.piece(ContentBlock::text, delta, incremental)),
+            ThinkingBlockDelta { delta, .. } => Some(self.piece(ContentBlock::thinking, delta, incremental)),
+            ModelCallEnd { .. } => self.turn(known),
             ExceedMaxIters { .. } => {
                 self.summing_up = true;
                 None
             }
             ToolResultStart { tool_call_id, tool_call_name, .. } => {
-                let output = (tool_call_name.to_string(), String::new());
-                self.outputs.insert(tool_call_id.to_string(), output);
+                self.outputs.insert(tool_call_id.clone(), nothing_yet(tool_call_id, tool_call_name));
                 None
             }
             ToolResultTextDelta { tool_call_id, delta } => {
-                let (name, output) = self.outputs.get_mut(tool_call_id.as_str())?;
-                output.push_str(delta);
-                let text = if incremental { delta.clone() } else { output.clone() };
-                Some((
-                    EventType::ToolResult,
-                    result(tool_call_id.as_str(), name, text, ToolState::Running),
-                    false,
-                ))
+                self.output(tool_call_id, incremental, |content| append_text(content, delta))
+            }
+            ToolResultDataDelta { tool_call_id, data } => {
+                self.output(tool_call_id, incremental, |content| content.push(data.clone()))
             }
             ToolResultEnd { tool_call_id, state, .. } => {
-                let (name, text) = self.outputs.remove(tool_call_id.as_str())?;
-                Some((EventType::ToolResult, result(tool_call_id.as_str(), &name, text, *state), true))
+                let result = self.outputs.remove(tool_call_id)?;
+                Some(answered(ToolResult { state: *state, ..result }, true))
             }
             HintBlock { hint, .. } => Some((EventType::Hint, Arc::new(Message::user(hint.clone())), true)),
             AgentResult { result } => Some((EventType::AgentResult, result.clone(), true)),
@@ -107,27 +100,45 @@ impl State {
         if self.summing_up { EventType::Summary } else { EventType::Reasoning }
     }
 
-    fn piece(&self, block: ContentBlock) -> Made {
-        Some((self.reasoning(), Arc::new(Message::new(Role::Assistant, vec![block])), false))
+    fn piece(
+        &mut self,
+        block: fn(String) -> ContentBlock,
+        delta: &str,
+        incremental: bool,
+    ) -> (EventType, Arc<Message>, bool) {
+        if incremental {
+            self.block.clear();
+        }
+        self.block.push_str(delta);
+        let content = vec![block(self.block.clone())];
+        (self.reasoning(), Arc::new(Message::new(Role::Assistant, content)), false)
     }
 
-    /// The complete message of the model call that just ended, if it said anything.
-    fn turn(&self) -> Made {
-        let message = self.transcript.messages().last()?;
-        (message.role == Role::Assistant).then(|| (self.reasoning(), message.clone(), true))
+    /// The complete message of the model call that just ended, if it said anything: then it is the one that is new.
+    fn turn(&self, known: usize) -> Said {
+        let message = self.transcript.messages().get(known)?;
+        Some((self.reasoning(), message.clone(), true))
+    }
+
+    /// A piece of a tool's output, or all of it so far.
+    fn output(&mut self, id: &ToolCallId, incremental: bool, add: impl Fn(&mut Vec<ContentBlock>)) -> Said {
+        let result = self.outputs.get_mut(id)?;
+        add(&mut result.content);
+        if !incremental {
+            return Some(answered(result.clone(), false));
+        }
+        let mut piece = nothing_yet(id, &result.name);
+        add(&mut piece.content);
+        Some(answered(piece, false))
     }
 }
 
-fn so_far(text: &mut String, delta: &str, incremental: bool) -> String {
-    if incremental {
-        return delta.to_owned();
-    }
-    text.push_str(delta);
-    text.clone()
+fn nothing_yet(id: &ToolCallId, name: &str) -> ToolResult {
+    let (tool_call_id, name) = (id.clone(), name.to_owned());
+    ToolResult { tool_call_id, name, content: Vec::new(), state: ToolState::Running }
 }
 
-fn result(id: &str, name: &str, text: String, state: ToolState) -> Arc<Message> {
-    let content = vec![ContentBlock::text(text)];
-    let result = ToolResult { tool_call_id: id.into(), name: name.to_owned(), content, state };
-    Arc::new(Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)]))
+fn answered(result: ToolResult, is_last: bool) -> (EventType, Arc<Message>, bool) {
+    let message = Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)]);
+    (EventType::ToolResult, Arc::new(message), is_last)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentEvent, EventKind, EventSource, Outcome, Timestamp};
 
-/// Longest text kept of what an agent says, in characters: enough for one line of a live view.
+/// How much is kept of what an agent says, in characters: enough for one line of a live view.
 const LAST_LINE: usize = 240;
 
 /// What one agent is doing.
@@ -49,7 +49,7 @@ pub struct AgentState {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Between two things.
+    /// It has just started.
     Starting,
     /// Waits for its model's first word.
     Waiting,
@@ -131,13 +131,14 @@ impl AgentState {
                 self.phase = Phase::Acting;
             }
             ToolResultEnd { tool_call_id, .. } => {
-                self.tools.retain(|tool| tool.tool_call_id != *tool_call_id)
+                self.tools.retain(|tool| tool.tool_call_id != *tool_call_id);
             }
             RequireUserConfirm { .. } | RequireExternalExecution { .. } => self.phase = Phase::Asking,
             UserConfirmResult { .. } | ExternalExecutionResult { .. } => self.phase = Phase::Acting,
             AgentEnd { outcome, error, .. } => {
                 (self.outcome, self.error, self.ended_at) = (Some(*outcome), error.clone(), Some(event.at));
                 self.phase = Phase::Ended;
+                self.tools.clear();
             }
             _ => {}
         }
@@ -158,9 +159,11 @@ impl AgentState {
     fn say(&mut self, phase: Phase, delta: &str) {
         self.phase = phase;
         self.last_line.push_str(delta);
-        let length = self.last_line.chars().count();
-        if length > 2 * LAST_LINE {
-            self.last_line = self.last_line.chars().skip(length - LAST_LINE).collect();
+        // Four bytes are the longest character, so there are enough of them, and rarely.
+        if self.last_line.len() > 4 * LAST_LINE
+            && let Some((start, _)) = self.last_line.char_indices().nth_back(LAST_LINE - 1)
+        {
+            self.last_line.drain(..start);
         }
     }
 }

@@ -1,14 +1,24 @@
 //! The results of one batch of tool calls: they come in any order and are kept in the order of the calls.
 
+use std::collections::HashMap;
+
 use mainstem_message::{ContentBlock, ToolCall, ToolCallId, ToolResult, ToolState};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Results(Vec<Pending>);
+pub(super) struct Results {
+    all: Vec<Pending>,
+    /// Where the result of each call is.
+    places: HashMap<ToolCallId, usize>,
+    /// All before this are complete.
+    first: usize,
+}
 
 #[derive(Clone, Debug)]
 struct Pending {
     result: ToolResult,
     phase: Phase,
+    /// The next call that the model gave the same id; it gets the next result.
+    twin: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,18 +30,19 @@ pub(super) enum Phase {
 
 impl Results {
     pub(super) fn expect<'a>(&mut self, calls: impl Iterator<Item = &'a ToolCall>) {
-        self.0 = calls
-            .map(|call| {
-                let (tool_call_id, name) = (call.id.clone(), call.name.clone());
-                let result =
-                    ToolResult { tool_call_id, name, content: Vec::new(), state: ToolState::Running };
-                Pending { result, phase: Phase::Called }
-            })
-            .collect();
+        *self = Self { all: calls.map(Pending::new).collect(), ..Self::default() };
+        for (place, pending) in self.all.iter_mut().enumerate().rev() {
+            pending.twin = self.places.insert(pending.result.tool_call_id.clone(), place);
+        }
     }
 
+    pub(super) fn has_started(&self, id: &ToolCallId) -> bool {
+        self.places.get(id).is_some_and(|place| self.all[*place].phase != Phase::Called)
+    }
+
+    /// The result, as long as it is not complete.
     fn find(&mut self, id: &ToolCallId) -> Option<&mut Pending> {
-        self.0.iter_mut().find(|pending| pending.result.tool_call_id == *id)
+        self.all.get_mut(*self.places.get(id)?).filter(|pending| pending.phase != Phase::Ended)
     }
 
     pub(super) fn start(&mut self, id: &ToolCallId) {
@@ -41,10 +52,8 @@ impl Results {
     }
 
     pub(super) fn text(&mut self, id: &ToolCallId, delta: &str) {
-        let Some(pending) = self.find(id) else { return };
-        match pending.result.content.last_mut() {
-            Some(ContentBlock::Text { text, .. }) => text.push_str(delta),
-            _ => pending.result.content.push(ContentBlock::text(delta)),
+        if let Some(pending) = self.find(id) {
+            append_text(&mut pending.result.content, delta);
         }
     }
 
@@ -55,23 +64,41 @@ impl Results {
     }
 
     pub(super) fn end(&mut self, id: &ToolCallId, state: ToolState) {
-        if let Some(pending) = self.find(id) {
-            (pending.result.state, pending.phase) = (state, Phase::Ended);
+        let Some(pending) = self.find(id) else { return };
+        (pending.result.state, pending.phase) = (state, Phase::Ended);
+        if let Some(twin) = pending.twin {
+            self.places.insert(id.clone(), twin);
         }
+        self.first += self.all[self.first..].iter().take_while(|one| one.phase == Phase::Ended).count();
     }
 
     /// The first call that has no complete result.
     pub(super) fn unfinished(&self) -> Option<(&ToolResult, Phase)> {
-        self.0.iter().find(|one| one.phase != Phase::Ended).map(|one| (&one.result, one.phase))
+        self.all.get(self.first).map(|one| (&one.result, one.phase))
     }
 
     /// All results in call order, once the last one is there.
     pub(super) fn take_complete(&mut self) -> Option<Vec<ContentBlock>> {
-        if self.0.is_empty() || self.unfinished().is_some() {
+        if self.all.is_empty() || self.unfinished().is_some() {
             return None;
         }
-        Some(
-            std::mem::take(&mut self.0).into_iter().map(|one| ContentBlock::ToolResult(one.result)).collect(),
-        )
+        let Self { all, .. } = std::mem::take(self);
+        Some(all.into_iter().map(|one| ContentBlock::ToolResult(one.result)).collect())
+    }
+}
+
+impl Pending {
+    fn new(call: &ToolCall) -> Self {
+        let (tool_call_id, name) = (call.id.clone(), call.name.clone());
+        let result = ToolResult { tool_call_id, name, content: Vec::new(), state: ToolState::Running };
+        Self { result, phase: Phase::Called, twin: None }
+    }
+}
+
+/// Adds text to a result: to its last block, unless that is something else or has what a vendor wants back.
+pub(crate) fn append_text(content: &mut Vec<ContentBlock>, delta: &str) {
+    match content.last_mut() {
+        Some(ContentBlock::Text { text, opaque }) if opaque.is_empty() => text.push_str(delta),
+        _ => content.push(ContentBlock::text(delta)),
     }
 }

@@ -27,10 +27,18 @@ pub struct Transcript {
     messages: Vec<Arc<Message>>,
     /// The answer that is being written.
     draft: Option<Message>,
-    open: Option<(BlockKind, BlockId)>,
+    open: Option<Open>,
     open_calls: Vec<(ToolCallId, Arc<str>)>,
     results: Results,
     answers: usize,
+}
+
+/// The block that is being written, and its place in the draft.
+#[derive(Clone, Debug)]
+struct Open {
+    kind: BlockKind,
+    id: BlockId,
+    place: usize,
 }
 
 /// What sort of block: of an invocation's blocks, at most one is open at a time.
@@ -74,27 +82,30 @@ impl Transcript {
     pub fn apply(&mut self, kind: &EventKind) {
         use EventKind::*;
         match kind {
-            TextBlockDelta { delta, .. } => self.on_text(delta),
-            ThinkingBlockDelta { delta, .. } => self.on_thinking(delta),
+            TextBlockDelta { block_id, delta }
+            | ThinkingBlockDelta { block_id, delta }
+            | DataBlockDelta { block_id, delta } => self.extend(block_id, delta),
             ToolCallDelta { tool_call_id, delta } => {
                 if let Some(call) = self.call(tool_call_id) {
                     call.arguments.push_str(delta);
                 }
             }
             AgentStart { input, .. } => self.messages.extend(input.iter().cloned()),
-            ModelCallStart { .. } => self.draft = Some(self.new_message(Role::Assistant)),
+            ModelCallStart { .. } => {
+                self.finish_draft();
+                self.draft = Some(self.new_message(Role::Assistant));
+            }
             ModelCallEnd { .. } => self.finish_draft(),
             TextBlockStart { block_id } => self.open(BlockKind::Text, block_id, ContentBlock::text("")),
             ThinkingBlockStart { block_id } => {
-                self.open(BlockKind::Thinking, block_id, ContentBlock::thinking(""))
+                self.open(BlockKind::Thinking, block_id, ContentBlock::thinking(""));
             }
             DataBlockStart { block_id, media_type } => {
-                self.open(BlockKind::Data, block_id, empty_data(media_type))
+                self.open(BlockKind::Data, block_id, empty_data(media_type));
             }
-            DataBlockDelta { delta, .. } => self.on_data(delta),
-            TextBlockEnd { opaque, .. } | ThinkingBlockEnd { opaque, .. } | DataBlockEnd { opaque, .. } => {
-                self.close(opaque);
-            }
+            TextBlockEnd { block_id, opaque }
+            | ThinkingBlockEnd { block_id, opaque }
+            | DataBlockEnd { block_id, opaque } => self.close(block_id, opaque),
             ToolCallStart { tool_call_id, tool_call_name } => {
                 let call = ToolCall::new(tool_call_id.clone(), &**tool_call_name, "");
                 self.open_calls.push((tool_call_id.clone(), tool_call_name.clone()));
@@ -121,8 +132,8 @@ impl Transcript {
     /// The event that closes what is open, innermost first; `None` when nothing is. Applying each and asking again closes an invocation
     /// that was cut: blocks and calls end, the model call ends for this reason, calls without a result get one that says so.
     pub fn next_closing(&self, reason: StopReason) -> Option<EventKind> {
-        if let Some((block, id)) = &self.open {
-            return Some(block.end(id.clone(), Opaque::new()));
+        if let Some(Open { kind, id, .. }) = &self.open {
+            return Some(kind.end(id.clone(), Opaque::new()));
         }
         if let Some((id, name)) = self.open_calls.first() {
             let (tool_call_id, tool_call_name) = (id.clone(), name.clone());
@@ -145,9 +156,14 @@ impl Transcript {
         Some(EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms: 0 })
     }
 
+    /// Whether work on a call has begun.
+    pub fn has_started(&self, call: &ToolCallId) -> bool {
+        self.results.has_started(call)
+    }
+
     /// The block that is being written.
     pub fn open_block(&self) -> Option<(BlockKind, &BlockId)> {
-        self.open.as_ref().map(|(kind, id)| (*kind, id))
+        self.open.as_ref().map(|open| (open.kind, &open.id))
     }
 
     fn new_message(&mut self, role: Role) -> Message {
@@ -162,47 +178,44 @@ impl Transcript {
         }
     }
 
-    fn open(&mut self, block: BlockKind, id: &BlockId, content: ContentBlock) {
-        self.open = Some((block, id.clone()));
+    fn open(&mut self, kind: BlockKind, id: &BlockId, content: ContentBlock) {
+        let place = self.draft.as_ref().map_or(0, |draft| draft.content.len());
+        self.open = Some(Open { kind, id: id.clone(), place });
         self.push(content);
     }
 
-    fn last_block(&mut self) -> Option<&mut ContentBlock> {
-        self.draft.as_mut()?.content.last_mut()
+    /// The block of this id, if it is open.
+    fn block(&mut self, id: &BlockId) -> Option<&mut ContentBlock> {
+        let open = self.open.as_ref().filter(|open| open.id == *id)?;
+        self.draft.as_mut()?.content.get_mut(open.place)
     }
 
-    fn on_text(&mut self, delta: &str) {
-        if let Some(ContentBlock::Text { text, .. }) = self.last_block() {
+    fn extend(&mut self, id: &BlockId, delta: &str) {
+        if let Some(
+            ContentBlock::Text { text, .. }
+            | ContentBlock::Thinking { thinking: text, .. }
+            | ContentBlock::Data { source: DataSource::Base64(text), .. },
+        ) = self.block(id)
+        {
             text.push_str(delta);
         }
     }
 
-    fn on_thinking(&mut self, delta: &str) {
-        if let Some(ContentBlock::Thinking { thinking, .. }) = self.last_block() {
-            thinking.push_str(delta);
-        }
-    }
-
-    fn on_data(&mut self, delta: &str) {
-        if let Some(ContentBlock::Data { source: DataSource::Base64(bytes), .. }) = self.last_block() {
-            bytes.push_str(delta);
-        }
-    }
-
-    fn close(&mut self, given: &Opaque) {
-        self.open = None;
+    fn close(&mut self, id: &BlockId, given: &Opaque) {
         if let Some(
             ContentBlock::Text { opaque, .. }
             | ContentBlock::Thinking { opaque, .. }
             | ContentBlock::Data { opaque, .. },
-        ) = self.last_block()
+        ) = self.block(id)
         {
             opaque.clone_from(given);
         }
+        self.open.take_if(|open| open.id == *id);
     }
 
+    /// The latest call of this id, which some models give twice.
     fn call(&mut self, id: &ToolCallId) -> Option<&mut ToolCall> {
-        self.draft.as_mut()?.content.iter_mut().find_map(|block| match block {
+        self.draft.as_mut()?.content.iter_mut().rev().find_map(|block| match block {
             ContentBlock::ToolCall(call) if call.id == *id => Some(call),
             _ => None,
         })

@@ -1,10 +1,12 @@
 //! Where one reader stands, and what is kept or counted for it once the ring has passed it by.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{HashMap, VecDeque},
     sync::Arc,
     task::Waker,
 };
+
+use mainstem_message::AgentKey;
 
 use crate::{AgentEvent, EventKind, Origin, Timestamp};
 
@@ -12,8 +14,6 @@ pub(crate) type ReaderId = u64;
 
 pub(super) struct Reader {
     next: u64,
-    /// Whether foreground events are kept for it: the caller. They are few, for their producers wait.
-    keeps: bool,
     behind: VecDeque<Kept>,
     pub(super) waker: Option<Waker>,
 }
@@ -28,15 +28,16 @@ struct Hole {
     from: u64,
     to: u64,
     at: Timestamp,
-    per_agent: BTreeMap<String, u64>,
+    /// Not known for events that were gone before the reader came.
+    per_agent: Option<HashMap<Option<AgentKey>, u64>>,
 }
 
 impl Reader {
     /// `oldest` is the first event in the ring.
-    pub(super) fn new(next: u64, keeps: bool, oldest: Option<&AgentEvent>) -> Self {
-        let mut reader = Self { next, keeps, behind: VecDeque::new(), waker: None };
+    pub(super) fn new(next: u64, oldest: Option<&AgentEvent>) -> Self {
+        let mut reader = Self { next, behind: VecDeque::new(), waker: None };
         if let Some(oldest) = oldest.filter(|oldest| next < oldest.seq) {
-            let hole = Hole { from: next, to: oldest.seq - 1, at: oldest.at, per_agent: BTreeMap::new() };
+            let hole = Hole { from: next, to: oldest.seq - 1, at: oldest.at, per_agent: None };
             reader.behind.push_back(Kept::Hole(hole));
         }
         reader
@@ -50,17 +51,18 @@ impl Reader {
         self.next = seq + 1;
     }
 
-    /// The ring lets go of an event.
-    pub(super) fn miss(&mut self, event: &AgentEvent) {
+    /// The ring lets go of an event. For the caller, those of the foreground are kept: they are few, for their producers wait.
+    pub(super) fn miss(&mut self, event: &AgentEvent, is_caller: bool) {
         if event.seq < self.next {
             return;
         }
-        if self.keeps && event.source().is_none_or(|source| source.task_id.is_none()) {
+        if is_caller && event.source().is_none_or(|source| source.task_id.is_none()) {
             self.behind.push_back(Kept::Event(event.clone()));
         } else if let Some(Kept::Hole(hole)) = self.behind.back_mut() {
             hole.count(event);
         } else {
-            let mut hole = Hole { from: event.seq, to: event.seq, at: event.at, per_agent: BTreeMap::new() };
+            let mut hole =
+                Hole { from: event.seq, to: event.seq, at: event.at, per_agent: Some(HashMap::new()) };
             hole.count(event);
             self.behind.push_back(Kept::Hole(hole));
         }
@@ -80,17 +82,16 @@ impl Reader {
 impl Hole {
     fn count(&mut self, event: &AgentEvent) {
         (self.to, self.at) = (event.seq, event.at);
-        let agent = event.agent_key().map_or("root", |key| key.as_str());
-        match self.per_agent.get_mut(agent) {
-            Some(count) => *count += 1,
-            None => _ = self.per_agent.insert(agent.to_owned(), 1),
+        if let Some(per_agent) = &mut self.per_agent {
+            *per_agent.entry(event.agent_key().cloned()).or_default() += 1;
         }
     }
 
     fn into_gap(self, session: Arc<Origin>) -> AgentEvent {
+        let name = |key: Option<AgentKey>| key.map_or_else(|| "root".to_owned(), |key| key.to_string());
+        let per_agent = self.per_agent.into_iter().flatten().map(|(key, count)| (name(key), count)).collect();
         let (from_seq, to_seq) = (self.from, self.to);
-        let kind =
-            EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent: self.per_agent };
+        let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent };
         AgentEvent::new(to_seq, self.at, session, kind)
     }
 }

@@ -6,8 +6,16 @@ use std::{
     task::Waker,
 };
 
-use super::reader::{Reader, ReaderId};
+use smallvec::SmallVec;
+
+use super::{
+    queue::Queue,
+    reader::{Reader, ReaderId},
+};
 use crate::{AgentEvent, Origin};
+
+/// To be woken once the lock is free.
+pub(crate) type Wakers = SmallVec<[Waker; 2]>;
 
 pub(crate) struct State {
     /// In whose name gaps are made.
@@ -17,12 +25,13 @@ pub(crate) struct State {
     ring: VecDeque<AgentEvent>,
     readers: BTreeMap<ReaderId, Reader>,
     next_reader: ReaderId,
+    /// The reader for which foreground events are kept and producers wait.
+    caller: Option<ReaderId>,
     /// No reader is before this; may be behind the truth, never ahead of it.
     slowest: u64,
     parked: usize,
-    /// Producers in the order in which they came; one that is no longer in here may go on.
-    waiting: BTreeMap<u64, Waker>,
-    next_ticket: u64,
+    /// The producers that wait for the caller.
+    pub(crate) queue: Queue,
 }
 
 impl State {
@@ -34,10 +43,10 @@ impl State {
             ring: VecDeque::new(),
             readers: BTreeMap::new(),
             next_reader: 0,
+            caller: None,
             slowest: u64::MAX,
             parked: 0,
-            waiting: BTreeMap::new(),
-            next_ticket: 0,
+            queue: Queue::default(),
         }
     }
 
@@ -56,7 +65,9 @@ impl State {
         if event.seq < self.slowest {
             return;
         }
-        self.readers.values_mut().for_each(|reader| reader.miss(event));
+        for (id, reader) in &mut self.readers {
+            reader.miss(event, self.caller == Some(*id));
+        }
         self.slowest = self.readers.values().map(Reader::next).min().unwrap_or(u64::MAX);
     }
 
@@ -64,21 +75,26 @@ impl State {
         self.last + 1 - self.ring.len() as u64
     }
 
-    pub(super) fn add_reader(&mut self, next: u64, keeps: bool) -> ReaderId {
+    pub(super) fn add_reader(&mut self, next: u64) -> ReaderId {
         let id = self.next_reader;
         self.next_reader += 1;
-        self.readers.insert(id, Reader::new(next, keeps, self.ring.front()));
+        self.readers.insert(id, Reader::new(next, self.ring.front()));
         self.slowest = self.slowest.min(next);
         id
     }
 
-    /// The next event of a reader, if there is one; the reader is then no longer parked.
-    pub(crate) fn read(&mut self, id: ReaderId) -> Option<AgentEvent> {
+    pub(super) fn is_caller(&self, id: ReaderId) -> bool {
+        self.caller == Some(id)
+    }
+
+    pub(super) fn set_caller(&mut self, id: Option<ReaderId>) {
+        self.caller = id;
+    }
+
+    /// The next event of a reader, if there is one.
+    pub(super) fn read(&mut self, id: ReaderId) -> Option<AgentEvent> {
         let first = self.first_in_ring();
         let reader = self.readers.get_mut(&id)?;
-        if reader.waker.take().is_some() {
-            self.parked -= 1;
-        }
         reader.read_kept(&self.session).or_else(|| {
             let event = self.ring.get(usize::try_from(reader.next().checked_sub(first)?).ok()?)?;
             reader.pass(event.seq);
@@ -86,17 +102,29 @@ impl State {
         })
     }
 
-    /// Wakes a reader at the next event.
-    pub(crate) fn park(&mut self, id: ReaderId, waker: &Waker) {
-        if let Some(reader) = self.readers.get_mut(&id) {
-            self.parked += usize::from(reader.waker.is_none());
-            reader.waker = Some(waker.clone());
+    /// Wakes a reader at the next event; returns the waker that this replaces.
+    pub(super) fn park(&mut self, id: ReaderId, waker: &Waker) -> Option<Waker> {
+        let reader = self.readers.get_mut(&id)?;
+        if reader.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            return None;
         }
+        let stale = reader.waker.replace(waker.clone());
+        self.parked += usize::from(stale.is_none());
+        stale
     }
 
-    pub(super) fn take_parked(&mut self) -> Vec<Waker> {
+    pub(super) fn unpark(&mut self, id: ReaderId) -> Option<Waker> {
+        if self.parked == 0 {
+            return None;
+        }
+        let stale = self.readers.get_mut(&id)?.waker.take();
+        self.parked -= usize::from(stale.is_some());
+        stale
+    }
+
+    pub(super) fn take_parked(&mut self) -> Wakers {
         if std::mem::take(&mut self.parked) == 0 {
-            return Vec::new();
+            return Wakers::new();
         }
         self.readers.values_mut().filter_map(|reader| reader.waker.take()).collect()
     }
@@ -105,38 +133,15 @@ impl State {
         self.readers.get(&id).map_or(self.last + 1, Reader::next)
     }
 
-    pub(crate) fn remove_reader(&mut self, id: ReaderId) {
-        if self.readers.remove(&id).is_some_and(|reader| reader.waker.is_some()) {
-            self.parked -= 1;
-        }
+    /// Takes a reader out, to be dropped once the lock is free.
+    pub(super) fn remove_reader(&mut self, id: ReaderId) -> Option<Reader> {
+        let reader = self.readers.remove(&id)?;
+        self.parked -= usize::from(reader.waker.is_some());
+        Some(reader)
     }
 
-    /// A producer joins the queue.
-    pub(crate) fn wait(&mut self, waker: &Waker) -> u64 {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.waiting.insert(ticket, waker.clone());
-        ticket
-    }
-
-    /// Whether a producer still waits; if so, with this waker.
-    pub(crate) fn still_waits(&mut self, ticket: u64, waker: &Waker) -> bool {
-        let Some(known) = self.waiting.get_mut(&ticket) else { return false };
-        known.clone_from(waker);
-        true
-    }
-
-    /// A producer gives up; `false` if it had been let on.
-    pub(crate) fn leave(&mut self, ticket: u64) -> bool {
-        self.waiting.remove(&ticket).is_some()
-    }
-
-    /// Lets the first of the queue go on.
-    pub(crate) fn grant(&mut self) -> Option<Waker> {
-        self.waiting.pop_first().map(|(_, waker)| waker)
-    }
-
-    pub(super) fn grant_all(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.waiting).into_values().collect()
+    /// The caller has read `seq`: one may go on; all of them once there is nothing left to read, for nothing else would wake them.
+    pub(super) fn grant_for(&mut self, seq: u64) -> Wakers {
+        if seq < self.last { self.queue.grant().into_iter().collect() } else { self.queue.grant_all() }
     }
 }

@@ -1,1 +1,340 @@
-//! Tests.
+//! Who waits for whom.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use tokio_test::{assert_pending, assert_ready, task};
+
+use super::*;
+use crate::{AgentEvent, Cursor, fixture};
+
+type Waiting<'a> = task::Spawn<Settle<'a>>;
+
+fn kind() -> EventKind {
+    fixture::text("b", "x")
+}
+
+fn children<const N: usize>(log: &Arc<SessionLog>) -> [EventSink; N] {
+    let root = fixture::root(log);
+    std::array::from_fn(|index| fixture::child(&root, &format!("a{index}")))
+}
+
+/// Emits, and has to wait.
+fn park(sink: &EventSink) -> Waiting<'_> {
+    sink.emit(kind());
+    let mut waiting = task::spawn(sink.settle());
+    assert_pending!(waiting.poll());
+    waiting
+}
+
+/// Emits, and need not.
+fn pass(sink: &EventSink) {
+    sink.emit(kind());
+    assert_ready!(task::spawn(sink.settle()).poll());
+}
+
+fn woken(waiting: &[Waiting<'_>]) -> Vec<bool> {
+    waiting.iter().map(task::Spawn::is_woken).collect()
+}
+
+fn task_of(event: Option<AgentEvent>) -> Option<TaskId> {
+    event.unwrap().source().unwrap().task_id.clone()
+}
+
+#[test]
+fn a_producer_waits_when_the_caller_is_a_buffer_behind() {
+    let log = fixture::log(64, 3);
+    let [sink] = children(&log);
+    let mut caller = log.attach();
+    pass(&sink);
+    pass(&sink);
+    let mut waiting = park(&sink);
+    assert_pending!(waiting.poll());
+    caller.try_next();
+    assert!(waiting.is_woken());
+    assert_ready!(waiting.poll());
+    assert_ready!(waiting.poll(), "for ever after");
+}
+
+#[test]
+fn nobody_waits_for_nobody() {
+    let log = fixture::log(2, 1);
+    let [sink] = children(&log);
+    let _observer = log.subscribe();
+    (0..10).for_each(|_| pass(&sink));
+    let caller = log.attach();
+    let waiting = park(&sink);
+    drop(caller);
+    assert!(waiting.is_woken());
+    pass(&sink);
+}
+
+#[test]
+fn a_buffer_of_nothing_is_a_buffer_of_one() {
+    let log = fixture::log(2, 0);
+    let [sink] = children(&log);
+    pass(&sink);
+    let mut caller = log.attach();
+    assert_ready!(task::spawn(sink.settle()).poll());
+    let mut waiting = park(&sink);
+    caller.try_next();
+    assert_ready!(waiting.poll());
+}
+
+#[test]
+fn one_goes_on_for_each_event_read_in_the_order_of_arrival() {
+    let log = fixture::log(64, 2);
+    let sinks: [_; 4] = children(&log);
+    let mut caller = log.attach();
+    pass(&sinks[0]);
+    let waiting: Vec<_> = sinks.iter().map(park).collect();
+    for (read, expected) in [(1, [true, false, false, false]), (2, [true, true, false, false])] {
+        assert_eq!(caller.try_next().unwrap().seq, read);
+        assert_eq!(woken(&waiting), expected);
+    }
+    caller.try_next();
+    assert_eq!(woken(&waiting), [true, true, true, false]);
+}
+
+#[test]
+fn the_last_event_read_lets_everyone_go_on() {
+    let log = fixture::log(64, 1);
+    let sinks: [_; 3] = children(&log);
+    let mut caller = log.attach();
+    sinks[0].emit(kind());
+    // None of these has an event of its own ahead of the caller.
+    let mut waiting = sinks.each_ref().map(|sink| task::spawn(sink.settle()));
+    waiting.iter_mut().for_each(|one| assert_pending!(one.poll()));
+    caller.try_next();
+    assert_eq!(woken(&waiting), [true; 3], "nothing is left to read that would wake them");
+}
+
+#[test]
+fn a_gap_counts_for_all_that_it_stands_for() {
+    let log = fixture::log(1, 1);
+    let [foreground, background] = children(&log);
+    background.move_to_background("task".into());
+    let mut caller = log.attach();
+    (0..5).for_each(|_| pass(&background));
+    let mut waiting = task::spawn(foreground.settle());
+    assert_pending!(waiting.poll());
+    assert_eq!(caller.try_next().unwrap().seq, 4, "a gap of four");
+    assert_eq!(caller.try_next().unwrap().seq, 5);
+    assert_ready!(waiting.poll());
+}
+
+#[test]
+fn who_gives_up_hands_its_place_on() {
+    let log = fixture::log(64, 1);
+    let sinks: [_; 4] = children(&log);
+    let mut caller = log.attach();
+    let mut waiting: VecDeque<_> = sinks.iter().map(park).collect();
+    // It was let on, and does not go.
+    caller.try_next();
+    assert!(waiting.pop_front().unwrap().is_woken());
+    assert_eq!(woken(waiting.make_contiguous()), [true, false, false]);
+    // It was not.
+    drop(waiting.pop_back());
+    assert_eq!(woken(waiting.make_contiguous()), [true, false]);
+    // It went on before it was dropped: nobody inherits.
+    let mut gone = waiting.pop_front().unwrap();
+    assert_ready!(gone.poll());
+    drop(gone);
+    assert_eq!(woken(waiting.make_contiguous()), [false]);
+}
+
+#[test]
+fn a_waiting_producer_may_move_to_another_task() {
+    let log = fixture::log(64, 1);
+    let [sink] = children(&log);
+    let mut caller = log.attach();
+    let mut first = park(&sink);
+    let mut second = task::spawn(());
+    second.enter(|cx, _| assert!(Pin::new(&mut *first).poll(cx).is_pending()));
+    caller.try_next();
+    assert!(second.is_woken() && !first.is_woken());
+}
+
+#[test]
+fn a_caller_that_is_replaced_or_dropped_keeps_nobody_waiting() {
+    let log = fixture::log(64, 1);
+    let sinks: [_; 3] = children(&log);
+    let first = log.attach();
+    let mut waiting: Vec<_> = sinks.iter().map(park).collect();
+    let second = log.attach();
+    assert_eq!(woken(&waiting), [true; 3]);
+    waiting.iter_mut().for_each(|one| assert_ready!(one.poll()));
+    let waiting: Vec<_> = sinks.iter().map(park).collect();
+    drop(first);
+    assert_eq!(woken(&waiting), [false; 3]);
+    drop(second);
+    assert_eq!(woken(&waiting), [true; 3]);
+}
+
+#[test]
+fn moving_to_the_background_frees_the_subtree_and_no_one_else() {
+    let log = fixture::log(64, 1);
+    let root = fixture::root(&log);
+    let (a, b) = (fixture::child(&root, "a"), fixture::child(&root, "b"));
+    let below = fixture::child(&a, "a/x");
+    let deep = fixture::child(&below, "a/x/y");
+    let _caller = log.attach();
+    let sinks = [&b, &a, &below, &deep];
+    let mut waiting = sinks.map(park);
+    assert!(a.move_to_background("task".into()));
+    assert_eq!(woken(&waiting), [false, true, true, true]);
+    waiting[1..].iter_mut().for_each(|one| assert_ready!(one.poll()));
+    assert_pending!(waiting[0].poll());
+    pass(&a);
+    pass(&deep);
+    assert_pending!(waiting[0].poll());
+}
+
+#[test]
+fn events_have_the_task_from_the_moment_of_the_move() {
+    let log = fixture::log(64, 64);
+    let mut reader = log.subscribe();
+    let root = fixture::root(&log);
+    let a = fixture::child(&root, "a");
+    let below = fixture::child(&a, "a/x");
+    let sinks = [&root, &a, &below];
+    let mut tasks = || {
+        sinks.map(|sink| {
+            sink.emit(kind());
+            reader.try_next().unwrap().source().and_then(|source| source.task_id.clone())
+        })
+    };
+    assert_eq!(tasks(), [None, None, None]);
+    assert!(a.move_to_background("task-1".into()));
+    let task = Some(TaskId::new("task-1"));
+    assert_eq!(tasks(), [None, task.clone(), task.clone()]);
+    assert!(!a.move_to_background("task-2".into()), "it was there already");
+    assert!(!below.move_to_background("task-2".into()), "with all below");
+    assert_eq!(tasks(), [None, task.clone(), task.clone()]);
+    fixture::child(&below, "a/x/y").emit(kind());
+    assert_eq!(task_of(reader.try_next()), task, "a child that comes later, too");
+}
+
+#[test]
+fn a_task_within_a_task_keeps_its_own() {
+    let log = fixture::log(64, 64);
+    let mut reader = log.subscribe();
+    let a = fixture::child(&fixture::root(&log), "a");
+    let below = fixture::child(&a, "a/x");
+    assert!(below.move_to_background("inner".into()));
+    assert!(a.move_to_background("outer".into()));
+    [&a, &below].into_iter().for_each(|sink| _ = sink.emit(kind()));
+    assert_eq!(task_of(reader.try_next()), Some("outer".into()));
+    assert_eq!(task_of(reader.try_next()), Some("inner".into()));
+}
+
+#[test]
+fn events_of_one_invocation_share_their_origin() {
+    let log = fixture::log(64, 64);
+    let mut reader = log.subscribe();
+    let [sink] = children(&log);
+    let mut pair = || {
+        let [one, two] = [&sink, &sink.clone()].map(|sink| {
+            sink.emit(kind());
+            reader.try_next().unwrap()
+        });
+        assert!(Arc::ptr_eq(&one.origin, &two.origin));
+    };
+    pair();
+    sink.move_to_background("task".into());
+    pair();
+}
+
+#[test]
+fn after_sixteen_in_a_row_a_producer_yields() {
+    let log = fixture::log(64, 1000);
+    let [foreground, background] = children(&log);
+    background.move_to_background("task".into());
+    let _caller = log.attach();
+    for sink in [foreground, background] {
+        for round in 0..40 {
+            let mut settle = task::spawn(sink.settle());
+            if round % 16 == 15 {
+                assert_pending!(settle.poll(), "round {round}");
+                assert!(settle.is_woken(), "it yields, and asks to be polled again at once");
+            }
+            assert_ready!(settle.poll(), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_producer_that_yielded_waits_like_any_other() {
+    let log = fixture::log(64, 1);
+    let [sink] = children(&log);
+    (0..15).for_each(|_| pass(&sink));
+    let mut caller = log.attach();
+    sink.emit(kind());
+    let mut settle = task::spawn(sink.settle());
+    assert_pending!(settle.poll());
+    assert_pending!(settle.poll());
+    caller.try_next();
+    assert_ready!(settle.poll());
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Run(usize),
+    Read,
+    GiveUp(usize),
+    Promote(usize),
+    Attach,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        30 => (0..6usize).prop_map(Step::Run),
+        10 => Just(Step::Read),
+        1 => (0..6usize).prop_map(Step::GiveUp),
+        1 => (0..6usize).prop_map(Step::Promote),
+        1 => Just(Step::Attach),
+    ]
+}
+
+fn ahead(log: &SessionLog, caller: &Cursor) -> usize {
+    (log.last_seq() + 1 - caller.next_seq()) as usize
+}
+
+proptest! {
+    /// Six producers that settle after each event, in any order, with any buffer.
+    #[test]
+    fn the_log_is_never_more_than_buffer_and_producers_ahead(
+        buffer in 1..5usize,
+        steps in prop::collection::vec(step(), 0..200),
+    ) {
+        let log = fixture::log(4, buffer);
+        let sinks: [EventSink; 6] = children(&log);
+        let mut caller = log.attach();
+        let mut waiting: [Option<Waiting<'_>>; 6] = Default::default();
+        let mut done = [false; 6];
+        for step in steps {
+            match step {
+                Step::Run(one) if !done[one] => {
+                    let mut settle = waiting[one].take().unwrap_or_else(|| {
+                        sinks[one].emit(kind());
+                        task::spawn(sinks[one].settle())
+                    });
+                    if settle.poll().is_pending() {
+                        waiting[one] = Some(settle);
+                    }
+                }
+                Step::Run(_) => {}
+                Step::Read => _ = caller.try_next(),
+                Step::GiveUp(one) => (waiting[one], done[one]) = (None, true),
+                Step::Promote(one) => done[one] |= sinks[one].move_to_background("task".into()),
+                Step::Attach => caller = log.attach(),
+            }
+            prop_assert!(ahead(&log, &caller) <= buffer + sinks.len());
+        }
+        // Nobody sleeps for ever: whoever waits is woken by the time that all is read.
+        while caller.try_next().is_some() {}
+        for one in waiting.iter().flatten() {
+            prop_assert!(one.is_woken());
+        }
+    }
+}

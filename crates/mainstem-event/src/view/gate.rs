@@ -1,4 +1,4 @@
-//! The root's prose of a turn that delegates, as one status line.
+//! The root's prose of a turn that delegates, as a status line.
 
 use std::{
     collections::VecDeque,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use futures_util::stream::{Fuse, StreamExt as _};
 use pin_project::pin_project;
 use serde_json::json;
 
@@ -15,44 +16,24 @@ use crate::{AgentEvent, EventKind};
 
 /// The stream of [`EventStreamExt::gate_root_text`](super::EventStreamExt::gate_root_text).
 ///
-/// Whether a turn delegates is known at its first tool call or at its end, so the root's prose is held until then, and whatever the
-/// session does meanwhile behind it. Of a turn that delegates, the prose comes as one `CUSTOM` event `delegating` (with the text in its
-/// value) that has the number of the first piece it stands for.
+/// Whether a turn (one model call) delegates is known at its first tool call or at its end, so the root's prose is held until then, and
+/// whatever the session does meanwhile behind it. Of a turn that delegates, prose comes as one `CUSTOM` event `delegating` (with the
+/// text in its value) that has the number of the first piece it stands for; should the root speak on between two calls, as one more.
 #[pin_project]
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct GateRootText<S> {
     #[pin]
-    stream: S,
+    stream: Fuse<S>,
+    delegates: bool,
     held: VecDeque<AgentEvent>,
     ready: VecDeque<AgentEvent>,
 }
 
-impl<S> GateRootText<S> {
+impl<S: Stream<Item = AgentEvent>> GateRootText<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, held: VecDeque::new(), ready: VecDeque::new() }
+        Self { stream: stream.fuse(), delegates: false, held: VecDeque::new(), ready: VecDeque::new() }
     }
-}
-
-fn is_text(event: &AgentEvent) -> bool {
-    use EventKind::{TextBlockDelta, TextBlockEnd, TextBlockStart};
-    event.is_root()
-        && matches!(event.kind, TextBlockStart { .. } | TextBlockDelta { .. } | TextBlockEnd { .. })
-}
-
-/// Replaces the held prose by one status line.
-fn condense(held: VecDeque<AgentEvent>) -> VecDeque<AgentEvent> {
-    let mut text = String::new();
-    for event in held.iter().filter(|event| is_text(event)) {
-        if let EventKind::TextBlockDelta { delta, .. } = &event.kind {
-            text.push_str(delta);
-        }
-    }
-    let mut status = held.iter().find(|event| is_text(event)).map(|first| {
-        let kind = EventKind::Custom { name: "delegating".into(), value: json!({ "text": text }) };
-        AgentEvent::new(first.seq, first.at, Arc::clone(&first.origin), kind)
-    });
-    held.into_iter().filter_map(|event| if is_text(&event) { status.take() } else { Some(event) }).collect()
 }
 
 impl<S: Stream<Item = AgentEvent>> Stream for GateRootText<S> {
@@ -65,19 +46,50 @@ impl<S: Stream<Item = AgentEvent>> Stream for GateRootText<S> {
                 return Poll::Ready(Some(event));
             }
             let Some(event) = ready!(me.stream.as_mut().poll_next(cx)) else {
-                *me.ready = std::mem::take(me.held);
+                *me.ready = release(me.held, *me.delegates);
                 return Poll::Ready(me.ready.pop_front());
             };
-            let decides = event.is_root()
-                && matches!(event.kind, EventKind::ToolCallStart { .. } | EventKind::ModelCallEnd { .. });
-            if !decides && (is_text(&event) || !me.held.is_empty()) {
+            let decision = decide(&event);
+            if decision.is_none() && (is_text(&event) || !me.held.is_empty()) {
                 me.held.push_back(event);
                 continue;
             }
-            let held = std::mem::take(me.held);
-            let delegates = matches!(event.kind, EventKind::ToolCallStart { .. });
-            *me.ready = if delegates && decides { condense(held) } else { held };
+            *me.delegates |= decision == Some(true);
+            *me.ready = release(me.held, *me.delegates);
+            *me.delegates &= decision != Some(false);
             me.ready.push_back(event);
         }
     }
+}
+
+fn is_text(event: &AgentEvent) -> bool {
+    use EventKind::{TextBlockDelta, TextBlockEnd, TextBlockStart};
+    event.is_root()
+        && matches!(event.kind, TextBlockStart { .. } | TextBlockDelta { .. } | TextBlockEnd { .. })
+}
+
+/// Whether this says that the root's turn delegates, or that it is over (also where its end may be among what was missed).
+fn decide(event: &AgentEvent) -> Option<bool> {
+    use EventKind::*;
+    match event.kind {
+        ToolCallStart { .. } if event.is_root() => Some(true),
+        ModelCallStart { .. } | ModelCallEnd { .. } | AgentEnd { .. } if event.is_root() => Some(false),
+        Gap { .. } => Some(false),
+        _ => None,
+    }
+}
+
+/// What was held, as it came; or with the prose replaced by a status line where its first piece was.
+fn release(held: &mut VecDeque<AgentEvent>, delegates: bool) -> VecDeque<AgentEvent> {
+    let held = std::mem::take(held);
+    let first = held.iter().find(|event| is_text(event)).cloned();
+    let Some(first) = first.filter(|_| delegates) else { return held };
+    let pieces = held.iter().filter(|event| is_text(event)).filter_map(|event| match &event.kind {
+        EventKind::TextBlockDelta { delta, .. } => Some(delta.as_str()),
+        _ => None,
+    });
+    let value = json!({ "text": pieces.collect::<String>() });
+    let kind = EventKind::Custom { name: "delegating".into(), value };
+    let mut status = Some(AgentEvent::new(first.seq, first.at, Arc::clone(&first.origin), kind));
+    held.into_iter().filter_map(|event| if is_text(&event) { status.take() } else { Some(event) }).collect()
 }

@@ -4,8 +4,8 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::{Future, poll_fn},
     pin::{Pin, pin},
-    sync::{Arc, Mutex, PoisonError, Weak},
-    task::{Context, Poll, Waker},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::{Context, Poll, Waker, ready},
 };
 
 use futures_core::Stream;
@@ -28,9 +28,17 @@ pub struct Lane {
 #[derive(Debug, Default)]
 struct Shared {
     events: VecDeque<AgentEvent>,
-    lost: Option<(u64, u64, u64)>,
+    lost: Option<Lost>,
     ended: bool,
     waker: Option<Waker>,
+}
+
+/// What a lane no longer has.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    from: u64,
+    to: u64,
+    count: u64,
 }
 
 impl Lane {
@@ -38,29 +46,26 @@ impl Lane {
     pub fn key(&self) -> Option<&AgentKey> {
         self.key.as_ref()
     }
+
+    fn gap(&self, lost: Lost, next: &AgentEvent) -> AgentEvent {
+        let agent = self.key.as_ref().map_or("root", |key| key.as_str());
+        let per_agent = BTreeMap::from([(agent.to_owned(), lost.count)]);
+        let kind = EventKind::Gap { from_seq: lost.from, to_seq: lost.to, missed: lost.count, per_agent };
+        let origin = Origin::session(next.session_id().clone(), None);
+        AgentEvent::new(lost.to, next.at, Arc::new(origin), kind)
+    }
 }
 
 impl Shared {
-    fn push(&mut self, event: AgentEvent) {
+    fn push(&mut self, event: AgentEvent) -> Option<Waker> {
         if self.events.len() == KEPT
             && let Some(oldest) = self.events.pop_front()
         {
-            let (from, _, missed) = self.lost.unwrap_or((oldest.seq, oldest.seq, 0));
-            self.lost = Some((from, oldest.seq, missed + 1));
+            let lost = self.lost.get_or_insert(Lost { from: oldest.seq, to: oldest.seq, count: 0 });
+            (lost.to, lost.count) = (oldest.seq, lost.count + 1);
         }
         self.events.push_back(event);
-        self.wake();
-    }
-
-    fn wake(&mut self) {
-        self.waker.take().into_iter().for_each(Waker::wake);
-    }
-
-    fn pop(&mut self) -> Option<AgentEvent> {
-        let Some((from_seq, to_seq, missed)) = self.lost.take() else { return self.events.pop_front() };
-        let (at, session) = self.events.front().map(|event| (event.at, event.session_id().clone()))?;
-        let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent: BTreeMap::new() };
-        Some(AgentEvent::new(to_seq, at, Arc::new(Origin::session(session, None)), kind))
+        self.waker.take()
     }
 }
 
@@ -68,8 +73,13 @@ impl Stream for Lane {
     type Item = AgentEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        match shared.pop() {
+        let mut shared = lock(&self.shared);
+        if let Some(lost) = shared.lost.take()
+            && let Some(next) = shared.events.front()
+        {
+            return Poll::Ready(Some(self.gap(lost, next)));
+        }
+        match shared.events.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
             None if shared.ended => Poll::Ready(None),
             None => {
@@ -78,6 +88,10 @@ impl Stream for Lane {
             }
         }
     }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// See [`EventStreamExt::for_each_lane`](super::EventStreamExt::for_each_lane).
@@ -92,20 +106,20 @@ where
     let mut readers = FuturesUnordered::new();
     let mut over = false;
     poll_fn(|cx| {
-        while !over {
-            match stream.as_mut().poll_next(cx) {
-                Poll::Ready(Some(event)) => {
-                    lanes.push(event).into_iter().for_each(|lane| readers.push(f(lane)))
-                }
-                Poll::Ready(None) => {
+        loop {
+            // Readers first: they keep up even with a stream that is always ready.
+            while let Poll::Ready(Some(())) = Pin::new(&mut readers).poll_next(cx) {}
+            if over {
+                return if readers.is_empty() { Poll::Ready(()) } else { Poll::Pending };
+            }
+            match ready!(stream.as_mut().poll_next(cx)) {
+                Some(event) => readers.extend(lanes.push(event).map(&mut f)),
+                None => {
                     over = true;
                     lanes.end();
                 }
-                Poll::Pending => break,
             }
         }
-        while let Poll::Ready(Some(())) = Pin::new(&mut readers).poll_next(cx) {}
-        if over && readers.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }
@@ -115,12 +129,16 @@ where
 struct Lanes(BTreeMap<Option<AgentKey>, Weak<Mutex<Shared>>>);
 
 impl Lanes {
-    /// Gives the event to its lane; returns the lane if it is new.
+    /// Gives the event to its lane; returns the lane if it is new. What was missed may be anyone's, so every lane is told.
     fn push(&mut self, event: AgentEvent) -> Option<Lane> {
+        if matches!(event.kind, EventKind::Gap { .. }) {
+            self.for_each(|shared| shared.push(event.clone()));
+            return None;
+        }
         let key = event.agent_key().cloned();
         if let Some(shared) = self.0.get(&key) {
-            let shared = shared.upgrade()?;
-            shared.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            let waker = lock(&*shared.upgrade()?).push(event);
+            waker.into_iter().for_each(Waker::wake);
             return None;
         }
         let shared = Arc::new(Mutex::new(Shared { events: VecDeque::from([event]), ..Shared::default() }));
@@ -129,10 +147,16 @@ impl Lanes {
     }
 
     fn end(&self) {
-        for shared in self.0.values().filter_map(Weak::upgrade) {
-            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        self.for_each(|shared| {
             shared.ended = true;
-            shared.wake();
+            shared.waker.take()
+        });
+    }
+
+    fn for_each(&self, f: impl Fn(&mut Shared) -> Option<Waker>) {
+        for shared in self.0.values().filter_map(Weak::upgrade) {
+            let waker = f(&mut lock(&shared));
+            waker.into_iter().for_each(Waker::wake);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Streams that turn each event into something else: prose, v1 events, lines of JSON.
 
 use std::{
-    collections::VecDeque,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -45,12 +44,11 @@ pub struct Events<S> {
     #[pin]
     stream: S,
     projector: Projector,
-    ready: VecDeque<Event>,
 }
 
 impl<S> Events<S> {
     pub(super) fn new(stream: S, options: StreamOptions) -> Self {
-        Self { stream, projector: Projector::new(options), ready: VecDeque::new() }
+        Self { stream, projector: Projector::new(options) }
     }
 }
 
@@ -60,11 +58,10 @@ impl<S: Stream<Item = AgentEvent>> Stream for Events<S> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let mut me = self.project();
         loop {
-            if let Some(event) = me.ready.pop_front() {
+            let Some(event) = ready!(me.stream.as_mut().poll_next(cx)) else { return Poll::Ready(None) };
+            if let Some(event) = me.projector.push(&event) {
                 return Poll::Ready(Some(event));
             }
-            let Some(event) = ready!(me.stream.as_mut().poll_next(cx)) else { return Poll::Ready(None) };
-            me.ready.extend(me.projector.push(&event));
         }
     }
 }

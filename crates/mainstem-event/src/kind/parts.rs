@@ -1,0 +1,120 @@
+//! What the fields of kinds are made of: how something ended, what it cost, who said yes.
+
+use mainstem_message::{ToolCall, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an invocation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// With an answer.
+    Success,
+    /// With an error.
+    Error,
+    /// Somebody stopped it.
+    Cancelled,
+    /// It took too long.
+    Timeout,
+    /// It used up its iterations; there may be an answer.
+    MaxIterations,
+    /// It waits for its caller.
+    Suspended,
+}
+
+impl Outcome {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+            Self::Timeout => "timeout",
+            Self::MaxIterations => "max_iterations",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+/// What an invocation cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollup {
+    /// Its own model calls.
+    pub own: Usage,
+    /// And those of every child that ended before it.
+    pub inclusive: Usage,
+}
+
+/// A person's answer about one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ConfirmResult {
+    /// Whether it may run.
+    pub confirmed: bool,
+    /// The call, with the arguments to run.
+    pub tool_call: ToolCall,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where a background task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TaskStatus {
+    /// Not yet begun.
+    Pending,
+    /// At work.
+    Running,
+    /// A person is asked.
+    WaitingConfirm,
+    /// Done.
+    Completed,
+    /// Failed.
+    Failed,
+    /// Stopped.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::WaitingConfirm => "waiting_confirm",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// When a message to an agent is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SendMode {
+    /// As a turn of its own, after the present one.
+    #[default]
+    Queue,
+    /// Before the next model call of the present turn.
+    Steer,
+    /// At once; the present model call is dropped.
+    Interrupt,
+}
+
+impl SendMode {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+        }
+    }
+}
