@@ -5,6 +5,7 @@
 mod cancel;
 mod fleet;
 mod http;
+mod middleware;
 mod models;
 mod patterns;
 mod random;

@@ -25,6 +25,14 @@ pub(crate) struct Parts {
     pub(crate) grace: Duration,
 }
 
+impl Parts {
+    /// Resolves once somebody has asked the invocation to stop and its grace is over.
+    pub(crate) async fn out_of_grace(&self, cx: &RunContext) {
+        cx.cancelled().await;
+        tokio::time::sleep(self.grace).await;
+    }
+}
+
 impl Agent {
     /// An agent of this id, thinking with this model.
     pub fn builder(id: impl Into<Arc<str>>, model: impl Model) -> AgentBuilder {
@@ -181,7 +189,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long tools may go on after a cancel before they are dropped. 2 s by default.
+    /// How long tools and middleware may go on after a cancel before they are dropped. 2 s by default.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.parts.grace = grace;
         self

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
-use mainstem_model::{ModelError, ModelRequest, ModelStream};
+use mainstem_model::{ModelDelta, ModelError, ModelStream};
 use mainstem_tool::RunContext;
 
 use crate::{
-    AgentError,
-    agent::Parts,
+    AgentError, replay,
     turn::{Scope, Turn},
 };
 
@@ -26,17 +25,35 @@ pub struct Answer {
     pub usage: Option<Usage>,
 }
 
-/// Asks the agent's model and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
+impl Answer {
+    /// An answer that no model gave, such as one from a cache.
+    pub fn new(message: Message) -> Self {
+        Self { message: Arc::new(message), stop: StopReason::Stop, usage: None }
+    }
+
+    /// Whether it is what the conversation's last answer is. Nothing needs not be said.
+    pub(crate) fn is_said(&self, cx: &RunContext) -> bool {
+        let is_last = |last: Arc<Message>| Arc::ptr_eq(&last, &self.message);
+        self.message.content.is_empty() || last_answer(cx).is_some_and(is_last)
+    }
+
+    /// The answer as a model would stream it. Its usage is left out: what it cost, its own calls have said.
+    pub(crate) fn replay(&self) -> ModelStream {
+        let deltas = replay::deltas(&self.message).chain([ModelDelta::Stop(self.stop.clone())]);
+        Box::pin(stream::iter(deltas.map(Ok).collect::<Vec<_>>()))
+    }
+}
+
+/// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
 pub(crate) async fn ask(
-    agent: &Parts,
     cx: &RunContext,
+    model: &str,
     iteration: u32,
-    request: ModelRequest,
+    stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
-    cx.emit(EventKind::ModelCallStart { model_name: agent.model.name().into(), iteration });
+    cx.emit(EventKind::ModelCallStart { model_name: model.into(), iteration });
     let mut turn = Turn::new(iteration.to_string());
-    let stream = agent.model.stream(request);
     let result = tokio::select! {
         biased;
         () = cx.cancelled() => Err(AgentError::Cancelled),

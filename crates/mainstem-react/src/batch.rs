@@ -15,10 +15,14 @@ use crate::{
 
 /// Runs the calls, those of exclusive tools each on its own, and in order.
 ///
-/// On a cancel the tools see it and have the agent's grace; what has not ended then is dropped, and closed by the invocation's ending.
+/// On a cancel no further tool begins. Those at work see it and have the agent's grace; what has not ended then is dropped, and closed
+/// by the invocation's ending.
 pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
     let work = async {
         for group in groups(agent, calls) {
+            if cx.is_cancelled() {
+                return;
+            }
             let mut running: FuturesUnordered<_> =
                 group.iter().map(|call| run_one(agent, cx, call)).collect();
             while running.next().await.is_some() {}
@@ -27,13 +31,8 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
     tokio::select! {
         biased;
         () = work => {}
-        () = out_of_grace(agent, cx) => {}
+        () = agent.out_of_grace(cx) => {}
     }
-}
-
-async fn out_of_grace(agent: &Parts, cx: &RunContext) {
-    cx.cancelled().await;
-    tokio::time::sleep(agent.grace).await;
 }
 
 /// Calls that may run at once, in order.

@@ -45,8 +45,9 @@ pub(crate) async fn drive(
 ) -> RunOutcome {
     // Declared before the work, so that on a drop the work goes first and its children end before their parent.
     let ending = Ending::start(&agent, &cx, input);
-    let work = AssertUnwindSafe(Work::new(&agent, &cx, history).run()).catch_unwind();
-    let result = work.await.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
+    let work = async { Work::new(&agent, &cx, history).run().await };
+    let result = AssertUnwindSafe(work).catch_unwind().await;
+    let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
     ending.finish(result)
 }
 
@@ -74,6 +75,7 @@ impl<'a> Work<'a> {
                     after_answer(self.progress, &answer.message, &answer.stop)
                 }
                 Step::Act(calls) => {
+                    self.progress.empty = 0;
                     batch::run(self.agent.parts(), self.cx, &calls).await;
                     self.go_on()?
                 }
@@ -105,7 +107,11 @@ impl<'a> Work<'a> {
     async fn ask(&mut self) -> Result<Answer, AgentError> {
         let agent = self.agent.parts();
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
-        let answer = next.run(self.cx, self.request()).await?;
+        let answer = tokio::select! {
+            biased;
+            answer = next.run(self.cx, self.request()) => next.say(self.cx, answer?).await?,
+            () = agent.out_of_grace(self.cx) => return Err(AgentError::Cancelled),
+        };
         self.progress.calls = self.calls.load(Ordering::Relaxed);
         Ok(answer)
     }
@@ -125,7 +131,7 @@ impl<'a> Work<'a> {
     }
 
     fn hint(&self, source: &str, text: &str) {
-        let block_id = format!("hint-{}", self.progress.calls).into();
+        let block_id = format!("{source}-{}", self.progress.calls).into();
         self.cx.emit(EventKind::HintBlock { block_id, hint_source: source.into(), hint: text.into() });
     }
 }
@@ -147,3 +153,6 @@ reply, not as thinking.\n</system-reminder>";
 
 const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
 called any more. Answer now with what you have, and say what is missing.\n</system-reminder>";
+
+#[cfg(test)]
+mod tests;

@@ -57,9 +57,7 @@ impl Ending {
     ) {
         self.over = true;
         let cx = &self.cx;
-        while let Some(kind) = cx.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
-            cx.emit(kind);
-        }
+        close(cx, &reason);
         if let Some(result) = answer {
             cx.emit(EventKind::AgentResult { result });
         }
@@ -69,6 +67,13 @@ impl Ending {
         if let Some(above) = cx.meter_above() {
             above.add_child(usage);
         }
+    }
+}
+
+/// Closes whatever the invocation has left open: blocks, calls, a model call, results.
+pub(crate) fn close(cx: &RunContext, reason: &StopReason) {
+    while let Some(kind) = cx.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
+        cx.emit(kind);
     }
 }
 

@@ -9,8 +9,8 @@ use mainstem_model::ModelError;
 #[non_exhaustive]
 pub enum AgentError {
     /// The model gave no complete answer.
-    #[error("{0}")]
-    Model(#[source] ModelError),
+    #[error(transparent)]
+    Model(ModelError),
     /// Somebody stopped it.
     #[error("somebody stopped the run")]
     Cancelled,

@@ -27,6 +27,7 @@ mod drive;
 mod ending;
 mod error;
 mod middleware;
+mod replay;
 mod step;
 mod stream;
 mod turn;

@@ -12,12 +12,12 @@ use std::{
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use mainstem_event::EventKind;
-use mainstem_message::ToolCallId;
-use mainstem_model::ModelRequest;
+use mainstem_message::{StopReason, ToolCallId};
+use mainstem_model::{ModelRequest, ModelStream};
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
+use crate::{AgentError, Answer, agent::Parts, ask::ask, ending::close, error::panic_message};
 
 /// Stands between the loop and what it does. The first registered is the outermost.
 ///
@@ -34,7 +34,11 @@ pub trait Middleware: Send + Sync + 'static {
         None
     }
 
-    /// Around a model call: may change the request, ask more than once, or not at all.
+    /// Around a model call: may change the request, ask more than once (one call after the other), or answer itself.
+    ///
+    /// An answer that is not what the model said last is said in its place: it enters the stream and the conversation as one more
+    /// model call, of a model named `middleware`. Tool calls of an answer that is passed over are not run. On a cancel it has the
+    /// agent's grace, as a tool has; a panic ends the invocation.
     ///
     /// # Errors
     /// An error ends the invocation.
@@ -47,7 +51,9 @@ pub trait Middleware: Send + Sync + 'static {
         next.run(cx, request).await
     }
 
-    /// Around a tool call whose arguments are JSON: may change them, wait, or answer itself.
+    /// Around a tool call whose arguments are JSON: may change them, wait, run the tool again, or answer itself.
+    ///
+    /// `TOOL_RESULT_START` comes when the tool first runs and shows the arguments that it then gets. A panic ends the invocation.
     ///
     /// # Errors
     /// An error goes to the model.
@@ -90,8 +96,23 @@ impl NextModel<'_> {
         if let Some((first, rest)) = self.rest.split_first() {
             return first.on_model_call(cx, request, Self { rest, ..self }).await;
         }
+        let model = &self.agent.model;
+        self.ask(cx, model.name(), model.stream(request)).await
+    }
+
+    async fn ask(self, cx: &RunContext, name: &str, stream: ModelStream) -> Result<Answer, AgentError> {
+        // A middleware may have dropped a call half way, or passed over an answer that calls tools.
+        close(cx, &StopReason::Cancelled);
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        ask(self.agent, cx, iteration, request).await
+        ask(cx, name, iteration, stream).await
+    }
+
+    /// Says an answer of a middleware's own.
+    pub(crate) async fn say(self, cx: &RunContext, answer: Answer) -> Result<Answer, AgentError> {
+        if answer.is_said(cx) {
+            return Ok(answer);
+        }
+        self.ask(cx, "middleware", answer.replay()).await
     }
 }
 
@@ -111,14 +132,19 @@ impl NextTool<'_> {
         if let Some((first, rest)) = self.rest.split_first() {
             return first.on_tool_call(cx, call, Self { rest, ..self }).await;
         }
-        cx.emit(EventKind::ToolResultStart {
-            tool_call_id: call.id.clone(),
-            tool_call_name: call.name.clone(),
-            input: call.arguments.clone(),
-        });
+        if cx.is_cancelled() {
+            return Err(ToolError::new("interrupted before it began"));
+        }
+        if !cx.with_transcript(|transcript| transcript.has_started(&call.id)) {
+            cx.emit(EventKind::ToolResultStart {
+                tool_call_id: call.id.clone(),
+                tool_call_name: call.name.clone(),
+                input: call.arguments.clone(),
+            });
+        }
         let tool = self.agent.tools.resolve(&call.name, &call.arguments)?.clone();
-        let running = AssertUnwindSafe(tool.call(cx, call.arguments)).catch_unwind();
-        running.await.unwrap_or_else(|panic| {
+        let running = async { tool.call(cx, call.arguments).await };
+        AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("tool {} panicked: {}", call.name, panic_message(&*panic))))
         })
     }

@@ -38,10 +38,7 @@ impl RunStream {
         self.outcome.as_ref()
     }
 
-    /// Reads to the end and gives how it ended.
-    ///
-    /// # Panics
-    /// If the stream was already read to its end and the outcome taken: it is not, for this takes the stream.
+    /// Reads to the end and gives how it ended. Dropping the future drops the run.
     pub async fn finish(mut self) -> RunOutcome {
         while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
         #[expect(
@@ -96,3 +93,6 @@ impl fmt::Debug for RunStream {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

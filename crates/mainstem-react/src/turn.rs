@@ -39,14 +39,17 @@ impl Turn {
         Self { prefix, blocks: 0, open: None, calls: Vec::new(), usage: None, stop: None }
     }
 
-    /// Emits the events that a delta brings, in order.
+    /// Emits the events that a delta brings, in order; an empty fragment brings none.
     ///
     /// # Errors
     /// A fragment of a call that never began.
     pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), ModelError> {
         match delta {
-            ModelDelta::Text(delta) if delta.is_empty() => {}
-            ModelDelta::Thinking(delta) if delta.is_empty() => {}
+            ModelDelta::Text(delta)
+            | ModelDelta::Thinking(delta)
+            | ModelDelta::Data(delta)
+            | ModelDelta::CallArguments { delta, .. }
+                if delta.is_empty() => {}
             ModelDelta::Text(delta) => {
                 let block_id = self.block(BlockKind::Text, scope);
                 scope.emit(EventKind::TextBlockDelta { block_id, delta });

@@ -18,8 +18,8 @@ pub enum RunError {
         answer: Option<Box<Message>>,
     },
     /// The agent failed.
-    #[error("{0}")]
-    Agent(#[source] AgentError),
+    #[error(transparent)]
+    Agent(AgentError),
 }
 
 /// The reply of a run, or why there is none.

@@ -53,10 +53,10 @@ pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
     }
     let all = invocations(events)?;
     blocks::check(&all)?;
-    cause::check(&all)?;
     place::check(&all)?;
+    let callers = cause::check(&all)?;
     sums::condensation(&all)?;
-    sums::roll_up(&all)
+    sums::roll_up(&all, &callers)
 }
 
 #[cfg(test)]

@@ -226,3 +226,6 @@ impl fmt::Debug for RunContext {
         f.debug_struct("RunContext").field("path", &path).field("call", &self.call).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

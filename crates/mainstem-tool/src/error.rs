@@ -38,3 +38,6 @@ impl<E: Error> From<E> for ToolError {
         Self { message }
     }
 }
+
+#[cfg(test)]
+mod tests;

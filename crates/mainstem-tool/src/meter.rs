@@ -32,3 +32,6 @@ impl Meter {
         self.with(|sum| *sum)
     }
 }
+
+#[cfg(test)]
+mod tests;

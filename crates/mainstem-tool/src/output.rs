@@ -80,3 +80,6 @@ impl<T: Serialize> From<Json<T>> for ToolOutput {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

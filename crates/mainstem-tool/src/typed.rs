@@ -118,3 +118,6 @@ impl<A, F> fmt::Debug for TypedTool<A, F> {
         f.debug_tuple("TypedTool").field(&self.spec.name).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

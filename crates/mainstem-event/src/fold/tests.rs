@@ -203,6 +203,20 @@ fn what_makes_no_sense_changes_nothing() {
     let expected = ["assistant r.0: abc | c()"];
     check(said.iter().chain(&rest).cloned(), &expected);
     check(said.into_iter().chain(rest).chain(nonsense), &expected);
+    // A result that is complete stays as it is, also while others are not.
+    let two = [
+        ask(),
+        call("1"),
+        call("2"),
+        called("1"),
+        called("2"),
+        answered(),
+        tool_start("1"),
+        output("1", "a"),
+    ];
+    let late = [tool_end("1", ToolState::Success), output("1", "x"), tool_end("1", ToolState::Error)];
+    let expected = ["assistant r.0: 1() | 2()", "tool r.1: 1=a success | 2= success"];
+    check(two.into_iter().chain(late).chain([tool_end("2", ToolState::Success)]), &expected);
     // A model call whose end is missing still said something.
     check([ask(), text_start("1"), text("1", "a"), ask()], &["assistant r.0: a"]);
 }

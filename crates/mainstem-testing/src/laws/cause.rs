@@ -1,98 +1,161 @@
 //! Law 3: a child comes after the call that caused it and ends before that call's result; children start in call order.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
-use mainstem_event::{AgentEvent, EventKind};
-use mainstem_message::{ReplyId, ToolCallId, ToolState};
+use mainstem_event::EventKind;
+use mainstem_message::{SessionId, ToolCallId, ToolState};
 
 use super::{Invocation, Violation};
 
-/// Of one call: where it ended, where its result ended, how.
-#[derive(Default)]
-struct Call {
-    order: usize,
+/// For each invocation, which one caused it. Where there is no call, as when code starts a child, the one at work in its parent's
+/// session.
+pub(super) type Callers = Vec<Option<usize>>;
+
+pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
+    let calls = Calls::index(all);
+    let mut latest: HashMap<&SessionId, usize> = HashMap::new();
+    let mut order = Order::default();
+    let mut callers = Callers::with_capacity(all.len());
+    for (index, child) in all.iter().enumerate() {
+        let call = calls.cause(child)?;
+        if let Some(call) = call {
+            call.encloses(child)?;
+            order.check(child, call)?;
+        }
+        let parent = child.source.and_then(|source| latest.get(&source.parent_session_id).copied());
+        callers.push(call.map_or(parent, |call| Some(call.caller)));
+        latest.insert(child.session(), index);
+    }
+    Ok(callers)
+}
+
+/// One tool call.
+struct Call<'a> {
+    id: &'a ToolCallId,
+    /// Whose: its index.
+    caller: usize,
+    /// In which of its model calls.
+    turn: usize,
     called: u64,
     result: Option<(u64, ToolState)>,
+    /// Whether a person was asked; only such a call waits, its siblings go on.
+    is_held: bool,
 }
 
-pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    for child in all {
-        let Some(source) = child.source else { continue };
-        let Some(id) = &source.parent_tool_call_id else { continue };
-        let call = caller(all, child, id).and_then(|one| calls(one).remove(id));
-        let Some(call) = call else {
-            let message = format!("{} was caused by {id}, which nobody called before", source.agent_key);
-            return Err(Violation::new(3, child.start(), message));
-        };
-        match call.result {
-            Some((_, ToolState::Running)) | None => {}
-            Some((seq, _)) if seq > child.end() => {}
-            Some((seq, _)) => {
-                return Err(Violation::new(
-                    3,
-                    seq,
-                    format!("the result of {id} ends before {}", source.agent_key),
-                ));
+impl Call<'_> {
+    fn is_open(&self, at: u64) -> bool {
+        self.result.is_none_or(|(end, _)| at < end)
+    }
+
+    fn is_running(&self) -> bool {
+        self.result.is_some_and(|(_, state)| state == ToolState::Running)
+    }
+
+    /// The child ends within the call, unless that ended `running`.
+    fn encloses(&self, child: &Invocation<'_>) -> Result<(), Violation> {
+        if self.is_running() || self.is_open(child.end()) {
+            return Ok(());
+        }
+        let message = format!("the result of {} ends before {}", self.id, child.key());
+        Err(Violation::new(3, child.end(), message))
+    }
+}
+
+/// All calls, by the session of the agent that made them. Their ids are unique within a reply only.
+struct Calls<'a> {
+    by_id: HashMap<(&'a SessionId, &'a ToolCallId), Vec<Call<'a>>>,
+    parents: HashMap<&'a SessionId, &'a SessionId>,
+}
+
+impl<'a> Calls<'a> {
+    fn index(all: &[Invocation<'a>]) -> Self {
+        let mut calls = Self { by_id: HashMap::new(), parents: HashMap::new() };
+        for (caller, one) in all.iter().enumerate() {
+            calls.add(caller, one);
+            if let Some(source) = one.source {
+                calls.parents.insert(&source.session_id, &source.parent_session_id);
             }
         }
+        calls
     }
-    order(all)
-}
 
-/// The invocation that made the call, among those at work when the child starts: the parent's own, or that of whoever sent the child
-/// a further message. Ids of calls are unique within a reply only.
-fn caller<'a, 'e>(
-    all: &'a [Invocation<'e>],
-    child: &Invocation<'_>,
-    id: &ToolCallId,
-) -> Option<&'a Invocation<'e>> {
-    let parent = child.source.map(|source| source.parent_session_id.as_str());
-    let made = |one: &&Invocation<'_>| {
-        one.start() < child.start()
-            && one.end() > child.start()
-            && calls(one).get(id).is_some_and(|call| call.called < child.start())
-    };
-    all.iter().filter(made).max_by_key(|one| Some(one.session()) == parent)
-}
-
-fn calls(one: &Invocation<'_>) -> HashMap<ToolCallId, Call> {
-    let mut calls: HashMap<ToolCallId, Call> = HashMap::new();
-    for (event, kind) in one.kinds() {
-        match kind {
-            EventKind::ToolCallEnd { tool_call_id, .. } => {
-                let order = calls.len();
-                calls.insert(tool_call_id.clone(), Call { order, called: event.seq, result: None });
-            }
-            EventKind::ToolResultEnd { tool_call_id, state, .. } => {
-                if let Some(call) = calls.get_mut(tool_call_id) {
-                    call.result = Some((event.seq, *state));
+    fn add(&mut self, caller: usize, one: &Invocation<'a>) {
+        let mut turn = 0;
+        for (event, kind) in one.kinds() {
+            match kind {
+                EventKind::ModelCallStart { .. } => turn += 1,
+                EventKind::ToolCallEnd { tool_call_id: id, .. } => {
+                    let call = Call { id, caller, turn, called: event.seq, result: None, is_held: false };
+                    self.by_id.entry((one.session(), id)).or_default().push(call);
                 }
+                EventKind::ToolResultEnd { tool_call_id: id, state, .. } => {
+                    self.change(one, id, |call| call.result = Some((event.seq, *state)));
+                }
+                EventKind::RequireUserConfirm { tool_calls, .. } => {
+                    tool_calls.iter().for_each(|held| self.change(one, &held.id, |call| call.is_held = true));
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
-    calls
+
+    fn change(&mut self, one: &Invocation<'a>, id: &'a ToolCallId, change: impl FnOnce(&mut Call<'a>)) {
+        if let Some(call) = self.by_id.get_mut(&(one.session(), id)).and_then(|calls| calls.last_mut()) {
+            change(call);
+        }
+    }
+
+    /// The call that caused a child: its parent's, or that of whoever above sent it a further message; `None` if it names none.
+    fn cause(&self, child: &Invocation<'a>) -> Result<Option<&Call<'a>>, Violation> {
+        let broken = |message| Err(Violation::new(3, child.start(), message));
+        let Some(source) = child.source else { return Ok(None) };
+        if told(child) != source.parent_tool_call_id.as_ref() {
+            return broken(format!("the AGENT_START of {} says another call than its source", child.key()));
+        }
+        let Some(id) = &source.parent_tool_call_id else { return Ok(None) };
+        let above =
+            std::iter::successors(Some(&source.parent_session_id), |it| self.parents.get(it).copied());
+        let found = above.enumerate().flat_map(|(far, session)| {
+            let calls = self.by_id.get(&(session, id)).into_iter().flatten();
+            calls.filter(|call| call.called < child.start()).map(move |call| (call, Reverse(far)))
+        });
+        let best = found
+            .max_by_key(|(call, near)| (call.is_open(child.start()), call.is_running(), *near, call.called));
+        match best {
+            Some((call, _)) => Ok(Some(call)),
+            None => broken(format!("{} was caused by {id}, which nobody called before", child.key())),
+        }
+    }
+}
+
+/// The call that its `AGENT_START` says.
+fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
+    match &child.events[0].kind {
+        EventKind::AgentStart { parent_tool_call_id, .. } => parent_tool_call_id.as_ref(),
+        _ => None,
+    }
 }
 
 /// The first children of the calls of one turn start in the order of the calls.
-fn order(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    let mut last: HashMap<(&ReplyId, usize), usize> = HashMap::new();
-    let mut seen: HashSet<(&ReplyId, &ToolCallId)> = HashSet::new();
-    for child in all {
-        let Some(id) = child.source.and_then(|source| source.parent_tool_call_id.as_ref()) else { continue };
-        let Some(caller) = caller(all, child, id) else { continue };
-        let Some(reply_id) = caller.events[0].reply_id() else { continue };
-        if !seen.insert((reply_id, id)) {
-            continue;
+#[derive(Default)]
+struct Order<'a> {
+    last: HashMap<(usize, usize), u64>,
+    seen: HashSet<(usize, &'a ToolCallId)>,
+}
+
+impl<'a> Order<'a> {
+    fn check(&mut self, child: &Invocation<'_>, call: &Call<'a>) -> Result<(), Violation> {
+        if call.is_held || !self.seen.insert((call.caller, call.id)) {
+            return Ok(());
         }
-        let is_turn = |(event, kind): &(&AgentEvent, &EventKind)| {
-            event.seq < child.start() && matches!(kind, EventKind::ModelCallStart { .. })
-        };
-        let order = calls(caller)[id].order;
-        let before = last.insert((reply_id, caller.kinds().filter(is_turn).count()), order);
-        if before.is_some_and(|before| before > order) {
-            return Err(Violation::new(3, child.start(), format!("the child of {id} starts out of order")));
+        let before = self.last.insert((call.caller, call.turn), call.called);
+        if before.is_some_and(|before| before > call.called) {
+            let message = format!("the child of {} starts out of order", call.id);
+            return Err(Violation::new(3, child.start(), message));
         }
+        Ok(())
     }
-    Ok(())
 }

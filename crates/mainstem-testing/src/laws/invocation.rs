@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use mainstem_event::{AgentEvent, EventKind, EventSource};
-use mainstem_message::{ReplyId, TaskId};
+use mainstem_message::{ReplyId, SessionId, TaskId};
 
 use super::Violation;
 
@@ -27,12 +27,16 @@ impl<'a> Invocation<'a> {
     }
 
     /// The agent's own session.
-    pub(super) fn session(&self) -> &str {
-        let root = self.events[0].session_id();
-        self.source.map_or(root, |source| &source.session_id).as_str()
+    pub(super) fn session(&self) -> &'a SessionId {
+        self.source.map_or_else(|| self.events[0].session_id(), |source| &source.session_id)
     }
 
-    fn key(&self) -> &str {
+    /// The last event, an `AGENT_END`.
+    pub(super) fn ending(&self) -> &'a EventKind {
+        &self.events[self.events.len() - 1].kind
+    }
+
+    pub(super) fn key(&self) -> &str {
         self.source.map_or("root", |source| source.agent_key.as_str())
     }
 }
@@ -42,6 +46,7 @@ pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, 
     let mut all: Vec<Invocation<'_>> = Vec::new();
     let mut index: HashMap<&ReplyId, usize> = HashMap::new();
     for event in events {
+        belongs(event)?;
         let Some(reply_id) = event.reply_id() else { continue };
         let at = *index.entry(reply_id).or_insert_with(|| {
             all.push(Invocation { source: event.origin.source.as_ref(), events: Vec::new() });
@@ -53,6 +58,23 @@ pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, 
     tasks(events, &all)?;
     turns(&all)?;
     Ok(all)
+}
+
+/// Whether an event belongs to an invocation, or to the session, as its kind must.
+fn belongs(event: &AgentEvent) -> Result<(), Violation> {
+    use EventKind::*;
+    let broken = |what: &str| Err(Violation::new(2, event.seq, format!("{} {what}", event.kind.name())));
+    match event.kind {
+        TaskUpdated { .. } | MessageSent { .. } | StateCheckpoint { .. } if event.reply_id().is_some() => {
+            broken("belongs to the session, not to an invocation")
+        }
+        _ if event.reply_id().is_some() => Ok(()),
+        _ if event.source().is_some() => broken("has a source but belongs to no invocation"),
+        TaskUpdated { .. } | MessageSent { .. } | StateCheckpoint { .. } | Custom { .. } => Ok(()),
+        RequestStop { .. } | UserConfirmResult { .. } | ExternalExecutionResult { .. } => Ok(()),
+        Unknown { .. } => Ok(()),
+        _ => broken("belongs to no invocation"),
+    }
 }
 
 fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
@@ -72,40 +94,45 @@ fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
     }
 }
 
-/// A task's terminal change comes after the `AGENT_END`s of what belongs to it.
+/// A task's terminal change is its last, and comes after the `AGENT_END`s of what belongs to it.
 fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
     use mainstem_event::TaskStatus::{Cancelled, Completed, Failed};
     let mut ended: HashMap<&TaskId, u64> = HashMap::new();
     for event in events {
-        if let EventKind::TaskUpdated { task_id, to: Completed | Failed | Cancelled, .. } = &event.kind {
+        let EventKind::TaskUpdated { task_id, to, .. } = &event.kind else { continue };
+        if ended.contains_key(task_id) {
+            return Err(Violation::new(2, event.seq, format!("{task_id} changes after its end")));
+        }
+        if matches!(to, Completed | Failed | Cancelled) {
             ended.insert(task_id, event.seq);
         }
     }
-    let of = |one: &Invocation<'_>| one.events.last().and_then(|event| event.source()?.task_id.clone());
-    let late = all
-        .iter()
-        .find(|one| of(one).is_some_and(|task| ended.get(&task).is_some_and(|end| *end < one.end())));
-    late.map_or(Ok(()), |one| Err(Violation::new(2, one.end(), format!("{} ends after its task", one.key()))))
+    let task = |one: &Invocation<'_>| one.events.last().and_then(|event| event.source()?.task_id.clone());
+    let end = |one: &Invocation<'_>| ended.get(&task(one)?).copied();
+    let outlives = |one: &&Invocation<'_>| end(one).is_some_and(|end| end < one.end());
+    match all.iter().find(outlives) {
+        Some(one) => Err(Violation::new(2, one.end(), format!("{} ends after its task", one.key()))),
+        None => Ok(()),
+    }
 }
 
-/// The turns of an instance are 1, 2, 3 …, one after the other.
+/// The turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins later than the session may begin with any.
 fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
+    let is_whole = all.first().is_none_or(|first| first.start() == 1);
     let mut last: HashMap<&str, (u32, u64)> = HashMap::new();
     for one in all {
-        let turn = one.source.map(|source| source.turn);
-        let first = (turn.map_or(0, |turn| turn - 1), 0);
-        let (before, ended) = last.get(one.key()).copied().unwrap_or(first);
-        if one.start() < ended {
-            return Err(Violation::new(
-                2,
-                one.start(),
-                format!("{} starts before its last turn ended", one.key()),
-            ));
+        let broken = |what: &str| Err(Violation::new(2, one.start(), format!("{} {what}", one.key())));
+        let before = last.get(one.key()).copied();
+        if before.is_some_and(|(_, ended)| one.start() < ended) {
+            return broken("starts before its last turn ended");
         }
-        if turn.is_some_and(|turn| turn != before + 1) {
-            return Err(Violation::new(2, one.start(), format!("{} skips a turn", one.key())));
+        let next = before.map_or(1, |(turn, _)| turn + 1);
+        let turn = one.source.map_or(next, |source| source.turn);
+        let may_be_later = before.is_none() && !is_whole;
+        if turn != next && !(may_be_later && turn > next) {
+            return broken("skips a turn");
         }
-        last.insert(one.key(), (before + 1, one.end()));
+        last.insert(one.key(), (turn, one.end()));
     }
     Ok(())
 }

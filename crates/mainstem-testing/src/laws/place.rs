@@ -1,43 +1,85 @@
-//! Law 5: depth, path and session say where an agent is, and agree.
+//! Law 5: depth, path and session say where an agent is, and agree; nothing is labelled anew.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use mainstem_message::SessionId;
+use mainstem_event::{EventSource, Origin};
+use mainstem_message::{AgentKey, SessionId};
 
 use super::{Invocation, Violation};
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    // What is known of each session: its agent's depth and path.
-    let mut sessions: HashMap<&SessionId, (u16, &str)> = HashMap::new();
-    let mut streams: HashMap<u64, u64> = HashMap::new();
-    for one in all {
-        let first = one.events[0];
-        let broken = |message: String| Err(Violation::new(5, one.start(), message));
-        let Some(source) = one.source else {
-            sessions.insert(first.session_id(), (0, first.session_id().as_str()));
-            continue;
-        };
-        let Some((depth, path)) = sessions.get(&source.parent_session_id) else {
-            return broken(format!("session {} was not seen before", source.parent_session_id));
-        };
-        if source.depth != depth + 1 || *source.path != format!("{path}/{}", source.agent_id) {
-            return broken(format!(
-                "{} at depth {} is not below {path} at {depth}",
-                source.path, source.depth
-            ));
-        }
-        if let Some(other) = streams.insert(source.stream_id, one.start()) {
-            return broken(format!("stream {} began at {other} already", source.stream_id));
-        }
-        if one.events.iter().any(|event| !same_place(event.origin.source.as_deref(), source)) {
-            return broken(format!("{} changes its place", source.agent_key));
-        }
-        sessions.insert(&source.session_id, (source.depth, &source.path));
-    }
-    Ok(())
+    let is_partial = all.first().is_some_and(|first| first.start() > 1);
+    let mut seen = Seen { is_partial, ..Seen::default() };
+    all.iter().try_for_each(|one| {
+        seen.check(one).map_err(|message| Violation::new(5, one.start(), format!("{}: {message}", one.key())))
+    })
 }
 
-/// Only the task may change on the way.
-fn same_place(is: Option<&mainstem_event::EventSource>, was: &mainstem_event::EventSource) -> bool {
-    is.is_some_and(|is| mainstem_event::EventSource { task_id: was.task_id.clone(), ..is.clone() } == *was)
+/// What is known so far.
+#[derive(Default)]
+struct Seen<'a> {
+    /// Whether the timeline begins later than the session.
+    is_partial: bool,
+    root: Option<&'a SessionId>,
+    agents: HashMap<&'a AgentKey, &'a EventSource>,
+    sessions: HashMap<&'a SessionId, &'a EventSource>,
+    /// The latest.
+    stream: u64,
+}
+
+impl<'a> Seen<'a> {
+    fn check(&mut self, one: &Invocation<'a>) -> Result<(), String> {
+        stays_in_place(one)?;
+        let Some(source) = one.source else {
+            self.root = Some(one.events[0].session_id());
+            return Ok(());
+        };
+        if source.stream_id <= self.stream {
+            return Err(format!("stream {} starts after {}", source.stream_id, self.stream));
+        }
+        self.stream = source.stream_id;
+        self.below_parent(source)?;
+        let before =
+            [self.agents.insert(&source.agent_key, source), self.sessions.insert(&source.session_id, source)];
+        match before.into_iter().flatten().find(|before| identity(before) != identity(source)) {
+            Some(before) => Err(format!("{} in session {} before", before.agent_key, before.session_id)),
+            None => Ok(()),
+        }
+    }
+
+    fn below_parent(&self, source: &EventSource) -> Result<(), String> {
+        let parent = &source.parent_session_id;
+        let (depth, path) = match self.sessions.get(parent) {
+            Some(above) => (above.depth, &*above.path),
+            None if self.root == Some(parent) => (0, parent.as_str()),
+            None if self.is_partial && source.turn > 1 => return Ok(()),
+            None => return Err(format!("its parent's session {parent} was not seen before")),
+        };
+        if source.depth != depth + 1 || *source.path != format!("{path}/{}", source.agent_id) {
+            return Err(format!("{} at depth {} is not below {path} at {depth}", source.path, source.depth));
+        }
+        Ok(())
+    }
+}
+
+/// All but what differs between the turns of one agent.
+fn identity(source: &EventSource) -> impl PartialEq + '_ {
+    let EventSource { agent_key, agent_id, agent_name, session_id, parent_session_id, depth, path, .. } =
+        source;
+    (agent_key, agent_id, agent_name, session_id, parent_session_id, depth, path)
+}
+
+fn stays_in_place(one: &Invocation<'_>) -> Result<(), String> {
+    let stays = one.events.windows(2).all(|pair| {
+        let (before, now) = (&pair[0].origin, &pair[1].origin);
+        before == now || moves_to_background(before, now)
+    });
+    if stays { Ok(()) } else { Err("it changes its place".to_owned()) }
+}
+
+/// Of one invocation only the task may change on the way, from none to one.
+fn moves_to_background(before: &Origin, now: &Origin) -> bool {
+    let Some((was, is)) = before.source.as_deref().zip(now.source.as_deref()) else { return false };
+    let moved = EventSource { task_id: is.task_id.clone(), ..was.clone() };
+    was.task_id.is_none() && *now == Origin { source: Some(Arc::new(moved)), ..before.clone() }
 }

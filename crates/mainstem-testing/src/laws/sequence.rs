@@ -9,6 +9,9 @@ pub(super) fn check(events: &[AgentEvent]) -> Result<bool, Violation> {
     let mut has_gap = false;
     let mut last: Option<u64> = None;
     for event in events {
+        if event.session_id() != events[0].session_id() {
+            return Err(Violation::new(1, event.seq, format!("an event of session {}", event.session_id())));
+        }
         let expected = last.map_or(event.seq, |last| last + 1);
         if let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &event.kind {
             has_gap = true;

@@ -1,71 +1,89 @@
 //! Laws 6 and 12: the fold gives the answer, and usage adds up.
 
-use mainstem_event::{EventKind, Rollup, fold::fold};
+use std::{collections::HashSet, sync::Arc};
+
+use mainstem_event::{EventKind, Outcome, Rollup, fold::fold};
 use mainstem_message::{Message, Role, Usage};
 
-use super::{Invocation, Violation};
+use super::{Invocation, Violation, cause::Callers};
 
 /// Law 6: the last assistant message of the fold is the `AGENT_RESULT`'s, and every call has its result.
 pub(super) fn condensation(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    for one in all {
+    all.iter().try_for_each(|one| {
         let folded = fold(one.events.iter().copied());
         let messages = folded.first().map_or(&[][..], |folded| folded.messages());
-        let broken = |message: &str| Err(Violation::new(6, one.end(), message));
-        let result = one.kinds().find_map(|(_, kind)| match kind {
-            EventKind::AgentResult { result } => Some(result),
-            _ => None,
-        });
-        let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
-        if result.is_some_and(|result| last != Some(result)) {
-            return broken("the fold's last answer is not the AGENT_RESULT's");
-        }
-        if !answered(messages) {
-            return broken("a tool call of the fold has no result behind it");
-        }
-    }
-    Ok(())
+        result(one, messages).and_then(|()| answered(messages)).map_err(|message| {
+            let message = format!("{message} of {}", one.key());
+            Violation::new(6, one.end(), message)
+        })
+    })
 }
 
-fn answered(messages: &[std::sync::Arc<Message>]) -> bool {
-    messages.iter().enumerate().all(|(index, message)| {
-        let mut calls = message.tool_calls().map(|call| &call.id);
-        let results: Vec<_> = messages
-            .get(index + 1)
-            .iter()
-            .flat_map(|next| next.tool_results())
-            .map(|r| &r.tool_call_id)
-            .collect();
-        calls.all(|call| results.contains(&call))
-    })
+fn result(one: &Invocation<'_>, messages: &[Arc<Message>]) -> Result<(), &'static str> {
+    let result = one.kinds().enumerate().find_map(|(at, (_, kind))| match kind {
+        EventKind::AgentResult { result } => Some((at, result)),
+        _ => None,
+    });
+    let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
+    match result {
+        None if is_success(one) => Err("there is no AGENT_RESULT in the success"),
+        Some((at, _)) if at + 2 != one.events.len() => Err("the AGENT_RESULT is not right before the end"),
+        Some((_, result)) if last != Some(result) => Err("the AGENT_RESULT is not the fold's last answer"),
+        _ => Ok(()),
+    }
+}
+
+fn answered(messages: &[Arc<Message>]) -> Result<(), &'static str> {
+    let is_answered = |(index, message): (usize, &Arc<Message>)| {
+        let next = messages.get(index + 1).into_iter().flat_map(|next| next.tool_results());
+        let results: HashSet<_> = next.map(|result| &result.tool_call_id).collect();
+        message.tool_calls().all(|call| results.contains(&call.id))
+    };
+    if messages.iter().enumerate().all(is_answered) {
+        return Ok(());
+    }
+    Err("a tool call has no result behind it in the fold")
 }
 
 /// Law 12: inclusive usage is the own and that of every child that ended before.
-pub(super) fn roll_up(all: &[Invocation<'_>]) -> Result<(), Violation> {
-    for one in all {
-        let Some((own, inclusive)) = rollup(one).map(|sum| (sum.own, sum.inclusive)) else { continue };
-        let counted = one.kinds().fold(Usage::default(), |sum, (_, kind)| match kind {
-            EventKind::ModelCallEnd { usage: Some(usage), .. } => sum + *usage,
-            _ => sum,
-        });
-        if own != counted {
-            return Err(Violation::new(12, one.end(), "own usage is not that of its model calls"));
-        }
-        let session = one.session();
-        let children = all.iter().filter(|child| {
-            let parent = child.source.map(|source| source.parent_session_id.as_str());
-            parent == Some(session) && child.start() > one.start() && child.end() < one.end()
-        });
-        let sum = children.filter_map(rollup).fold(own, |sum, child| sum + child.inclusive);
-        if inclusive != sum {
-            return Err(Violation::new(12, one.end(), "inclusive usage is not own plus the children's"));
+pub(super) fn roll_up(all: &[Invocation<'_>], callers: &Callers) -> Result<(), Violation> {
+    let mut sums: Vec<_> = all.iter().map(own).collect();
+    for (one, counted) in all.iter().zip(&sums) {
+        if usage(one).own != *counted {
+            return Err(broken(one, "own usage is not that of its model calls"));
         }
     }
-    Ok(())
+    for (child, caller) in all.iter().zip(callers) {
+        if let Some(caller) = caller.filter(|caller| child.end() < all[*caller].end()) {
+            sums[caller] += usage(child).inclusive;
+        }
+    }
+    match all.iter().zip(&sums).find(|(one, sum)| usage(one).inclusive != **sum) {
+        Some((one, _)) => Err(broken(one, "inclusive usage is not own plus the children's")),
+        None => Ok(()),
+    }
 }
 
-fn rollup(one: &Invocation<'_>) -> Option<Rollup> {
-    one.kinds().find_map(|(_, kind)| match kind {
-        EventKind::AgentEnd { usage, .. } => Some(*usage),
-        _ => None,
+fn broken(one: &Invocation<'_>, what: &str) -> Violation {
+    Violation::new(12, one.end(), format!("{what}: {}", one.key()))
+}
+
+/// What its model calls cost.
+fn own(one: &Invocation<'_>) -> Usage {
+    one.kinds().fold(Usage::default(), |sum, (_, kind)| match kind {
+        EventKind::ModelCallEnd { usage: Some(usage), .. } => sum + *usage,
+        _ => sum,
     })
+}
+
+/// What its `AGENT_END` says.
+fn usage(one: &Invocation<'_>) -> Rollup {
+    match one.ending() {
+        EventKind::AgentEnd { usage, .. } => *usage,
+        _ => Rollup::default(),
+    }
+}
+
+fn is_success(one: &Invocation<'_>) -> bool {
+    matches!(one.ending(), EventKind::AgentEnd { outcome: Outcome::Success, .. })
 }

@@ -1,0 +1,182 @@
+//! Loops that go another way than usual: empty answers, the limit, cancels between two steps, panics where nobody expects them.
+
+use std::{
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use mainstem_event::{AgentEvent, EventSink, LogOptions, Origin, SessionLog};
+use mainstem_message::ToolSpec;
+use mainstem_model::{Model, ModelStream, ScriptedModel, scripted::Turn};
+use mainstem_testing::{CountedIds, FakeClock, laws, render};
+use mainstem_tool::{Tool, ToolError, ToolOutput};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::AgentBuilder;
+
+/// Runs an agent, checks the laws, and gives its end and its events in lines.
+async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Vec<String>) {
+    let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
+    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
+    let cx = RunContext::root("main", EventSink::root(log.clone(), origin));
+    let cx = cx.ids(Arc::new(CountedIds::default())).cancel(cancel).build();
+    let agent = agent.build().unwrap();
+    let outcome = agent.run(cx, Vec::new(), vec![Arc::new(Message::user("go"))]).await;
+    let mut cursor = log.subscribe_from(1);
+    let events: Vec<AgentEvent> = std::iter::from_fn(|| cursor.try_next()).collect();
+    laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
+    (outcome, events.iter().map(|event| event.kind.to_string()).collect())
+}
+
+fn scripted(turns: impl IntoIterator<Item = Turn>) -> AgentBuilder {
+    Agent::builder("main", ScriptedModel::new().agent("main", turns))
+}
+
+fn call(name: &str) -> Turn {
+    Turn::new().call(name, json!({}))
+}
+
+/// An answer that is none, though a message.
+fn blank() -> Turn {
+    Turn::new().text(" ")
+}
+
+/// A tool that does one thing, written without `async_trait` so that it can do it before the first await.
+struct Act {
+    name: &'static str,
+    act: fn(&RunContext, &str) -> Result<ToolOutput, ToolError>,
+    ran: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Tool for Act {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(self.name, "", json!({ "type": "object" }))
+    }
+
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+
+    fn call<'a, 'b, 'c>(
+        &'a self,
+        cx: &'b RunContext,
+        _: Value,
+    ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'c>>
+    where
+        'a: 'c,
+        'b: 'c,
+        Self: 'c,
+    {
+        self.ran.lock().unwrap_or_else(PoisonError::into_inner).push(self.name);
+        let output = (self.act)(cx, self.name);
+        Box::pin(std::future::ready(output))
+    }
+}
+
+fn act(name: &'static str, act: fn(&RunContext, &str) -> Result<ToolOutput, ToolError>) -> Act {
+    Act { name, act, ran: Arc::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reminder_at_the_limit_and_the_last_call_are_two_hints() {
+    let agent = scripted([blank(), Turn::new().text("That is all.")]).max_iterations(1);
+    let (outcome, lines) = play(agent, CancellationToken::new()).await;
+    assert_eq!(outcome.outcome, Outcome::MaxIterations);
+    assert_eq!(outcome.answer.unwrap().text(), "That is all.");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("HINT_BLOCK")).count(), 2, "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_empty_answers_in_a_row_are_too_many() {
+    let work = || call("work");
+    let turns = [blank(), work(), blank(), work(), blank(), work(), Turn::new().text("Done.")];
+    let agent = scripted(turns).tool(act("work", |_, _| Ok("ok".into())));
+    let (outcome, _) = play(agent, CancellationToken::new()).await;
+    assert_eq!(outcome.answer.unwrap().text(), "Done.");
+    let (outcome, _) = play(scripted([blank(), blank(), blank()]), CancellationToken::new()).await;
+    assert_eq!(outcome.error.unwrap().to_string(), "the model gave an empty answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_cancelled_before_asks_nobody() {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let (outcome, lines) = play(scripted([Turn::new().text("Hi")]), cancel).await;
+    assert_eq!(outcome.outcome, Outcome::Cancelled);
+    assert!(!lines.concat().contains("Hi"), "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_cancel_no_further_tool_begins() {
+    let cancel = |cx: &RunContext, _: &str| {
+        cx.cancellation().cancel();
+        Ok("told them".into())
+    };
+    let second = act("second", |_, _| Ok("too late".into()));
+    let ran = second.ran.clone();
+    let turn = call("first").call("second", json!({}));
+    let agent = scripted([turn, Turn::new().text("never")]).tool(act("first", cancel)).tool(second);
+    let (outcome, lines) = play(agent, CancellationToken::new()).await;
+    assert_eq!(outcome.outcome, Outcome::Cancelled);
+    assert!(ran.lock().unwrap().is_empty());
+    assert!(lines.contains(&"TOOL_RESULT_END first success (call-1)".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"TOOL_RESULT_END second interrupted (call-2)".to_owned()), "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_after_a_cancel_is_an_interruption() {
+    let cancel = |cx: &RunContext, _: &str| {
+        cx.cancellation().cancel();
+        Err(ToolError::new("I had to stop"))
+    };
+    let (_, lines) = play(scripted([call("f")]).tool(act("f", cancel)), CancellationToken::new()).await;
+    assert!(lines.contains(&"TOOL_RESULT_END f interrupted (call-1)".to_owned()), "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_before_its_first_await_is_an_error_for_the_model() {
+    let panics = |_: &RunContext, name: &str| panic!("{name} is broken");
+    let agent = scripted([call("f"), Turn::new().text("I see.")]).tool(act("f", panics));
+    let (outcome, lines) = play(agent, CancellationToken::new()).await;
+    assert_eq!(outcome.outcome, Outcome::Success);
+    assert!(lines.contains(&"TOOL_RESULT_TEXT_DELTA \"tool f panicked: f is broken\" (call-1)".to_owned()));
+}
+
+/// A model whose code panics before there is a stream.
+struct Broken;
+
+impl Model for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        panic!("no stream today")
+    }
+}
+
+/// A middleware whose code panics before the first model call.
+struct Forgetful;
+
+#[async_trait]
+impl crate::Middleware for Forgetful {
+    fn system_prompt(&self, _: &RunContext) -> Option<String> {
+        panic!("what was I to say")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_anywhere_ends_the_agent_with_an_error() {
+    for (agent, why) in [
+        (Agent::builder("main", Broken), "no stream today"),
+        (scripted([Turn::new().text("Hi")]).middleware(Forgetful), "what was I to say"),
+    ] {
+        let (outcome, lines) = play(agent, CancellationToken::new()).await;
+        assert_eq!(outcome.outcome, Outcome::Error);
+        assert_eq!(outcome.error.unwrap().to_string(), format!("a panic in the agent: {why}"));
+        assert!(lines[lines.len() - 1].starts_with("AGENT_END error"), "{lines:#?}");
+    }
+}
