@@ -41,7 +41,7 @@ pub use event::{Event, EventType, StreamOptions};
 pub use fleet::FleetState;
 pub use kind::{ConfirmResult, EventKind, Outcome, Rollup, SendMode, TaskStatus};
 pub use session_log::{LogOptions, SessionLog};
-pub use sink::{EventSink, Mode, Settle};
+pub use sink::{EventSink, Settle};
 pub use source::{EventSource, Origin};
 #[doc(inline)]
 pub use view::{EventFilter, EventStreamExt};

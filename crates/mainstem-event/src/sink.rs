@@ -35,7 +35,7 @@ struct Lane {
 ///
 /// One cell for each subtree that can move on its own; those below look through theirs to those above.
 #[derive(Clone, Default)]
-pub struct Mode(Arc<Cell>);
+pub(crate) struct Mode(Arc<Cell>);
 
 #[derive(Default)]
 struct Cell {
@@ -45,18 +45,18 @@ struct Cell {
 
 impl Mode {
     /// Foreground.
-    pub fn foreground() -> Self {
+    pub(crate) fn foreground() -> Self {
         Self::default()
     }
 
     /// A cell of its own below this one.
     #[must_use]
-    pub fn below(&self) -> Self {
+    pub(crate) fn below(&self) -> Self {
         Self(Arc::new(Cell { task: OnceLock::new(), above: Some(self.clone()) }))
     }
 
     /// The background task that the subtree belongs to.
-    pub fn task(&self) -> Option<&TaskId> {
+    pub(crate) fn task(&self) -> Option<&TaskId> {
         self.0.task.get().or_else(|| self.0.above.as_ref()?.task())
     }
 }

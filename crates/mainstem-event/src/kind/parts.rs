@@ -61,6 +61,18 @@ pub struct ConfirmResult {
     pub reason: Option<String>,
 }
 
+impl ConfirmResult {
+    /// Yes, to the call as it is here: its arguments may have been edited.
+    pub fn confirmed(tool_call: ToolCall) -> Self {
+        Self { confirmed: true, tool_call, reason: None }
+    }
+
+    /// No, and why.
+    pub fn denied(tool_call: ToolCall, reason: impl Into<String>) -> Self {
+        Self { confirmed: false, tool_call, reason: Some(reason.into()) }
+    }
+}
+
 /// Where a background task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

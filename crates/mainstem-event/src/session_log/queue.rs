@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, task::Waker};
 
 use super::state::Wakers;
-use crate::Mode;
+use crate::sink::Mode;
 
 /// A place in the queue; one that is no longer in it may go on.
 pub(crate) type Ticket = u64;
