@@ -1,3 +1,54 @@
-//! The `mainstem` binary.
+//! The `mainstem` binary: what is said on the command line, run and shown in a terminal.
+//!
+//! stdout has the result and nothing else; stderr has the progress. [`exit`] holds the exit codes.
 
-fn main() {}
+mod args;
+mod config;
+mod demo;
+mod exit;
+mod model;
+mod output;
+mod progress;
+mod run;
+mod sanitize;
+mod terminal;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anstyle::AnsiColor;
+use clap::Parser;
+
+use self::{
+    args::{Cli, Command},
+    exit::{Exit, Fault},
+    terminal::Terminal,
+};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::detect(cli.color, config::var);
+    let exit = match &cli.command {
+        Command::Run(args) => run::run(args, cli.config.as_deref(), terminal),
+        Command::Version => version(),
+    };
+    exit.unwrap_or_else(|fault| told(&fault, terminal)).into()
+}
+
+fn version() -> Result<Exit, Fault> {
+    let version = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
+    // A reader that is gone wanted no more.
+    let _ = writeln!(io::stdout(), "{version} ({} {})", std::env::consts::ARCH, std::env::consts::OS);
+    Ok(Exit::Reply)
+}
+
+/// Says what went wrong, in one line.
+fn told(fault: &Fault, terminal: Terminal) -> Exit {
+    let text = sanitize::clean(&format!("{:#}", fault.error));
+    let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
+    let style = if terminal.color { AnsiColor::Red.on_default().bold() } else { anstyle::Style::new() };
+    let _ = writeln!(io::stderr(), "{style}error:{style:#} {}", text.trim_end());
+    fault.exit
+}

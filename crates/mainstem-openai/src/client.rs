@@ -47,10 +47,17 @@ impl OpenAi {
     /// # Errors
     /// Without a key, unless the base URL names another server than OpenAI's; and where a value cannot be used.
     pub fn from_env(model: impl Into<Arc<str>>) -> Result<Self, ConfigError> {
-        Self::from_vars(model.into(), |name| env::var(name).ok())
+        Self::from_vars(model, |name| env::var(name).ok())
     }
 
-    fn from_vars(model: Arc<str>, var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+    /// The same with variables from elsewhere, such as a program's own configuration.
+    ///
+    /// # Errors
+    /// The same as for [`from_env`](Self::from_env).
+    pub fn from_vars(
+        model: impl Into<Arc<str>>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
         let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut openai = Self::new(model);
         if let Some(url) = var("OPENAI_BASE_URL") {

@@ -10,7 +10,7 @@ use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view
 use mainstem_message::{Message, SessionId};
 use mainstem_react::Agent;
 use mainstem_session::{Run, RunError, RunOptions, Session};
-use mainstem_spec::SpecError;
+use mainstem_spec::{Severity, SpecError};
 use mainstem_subagent::{Catalog, CatalogError, Limits};
 
 pub use self::builder::HarnessBuilder;
@@ -95,10 +95,15 @@ impl Harness {
         &self.0.catalog
     }
 
-    /// What is wrong with the agents of the workspace, in words: errors left an agent out, warnings did not.
+    /// What is wrong with the agents of the workspace, in words, each with its severity: errors left an agent out,
+    /// warnings did not.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let Warnings { specs, agents } = &self.0.warnings;
-        specs.iter().map(ToString::to_string).chain(agents.iter().map(ToString::to_string))
+        let agents = agents.iter().map(|problem| {
+            let severity = if problem.is_warning() { Severity::Warning } else { Severity::Error };
+            format!("{severity}: {problem}")
+        });
+        specs.iter().map(ToString::to_string).chain(agents)
     }
 }
 

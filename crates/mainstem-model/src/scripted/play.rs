@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use mainstem_message::{StopReason, Usage};
+use mainstem_message::{ContentBlock, Message, StopReason, Usage};
 use tokio::time::{Sleep, sleep};
 
 use super::turn::{Step, Turn};
@@ -42,7 +42,7 @@ impl Play {
             repeated: 0,
             sleep: None,
             end: End::Usage,
-            input_bytes: request.messages.iter().map(|message| message.text().len()).sum(),
+            input_bytes: request.messages.iter().map(|message| said(message)).sum(),
             output_bytes: 0,
             called: false,
         }
@@ -98,6 +98,11 @@ impl Play {
         (self.next, self.sleep) = (self.next + 1, None);
         Poll::Ready(())
     }
+}
+
+/// The bytes of a message's text.
+fn said(message: &Message) -> usize {
+    message.content.iter().filter_map(ContentBlock::as_text).map(str::len).sum()
 }
 
 impl Stream for Play {

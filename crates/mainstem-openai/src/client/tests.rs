@@ -4,7 +4,7 @@ use super::*;
 
 fn from_vars(vars: &[(&str, &str)]) -> Result<OpenAi, ConfigError> {
     let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-    OpenAi::from_vars("m".into(), var)
+    OpenAi::from_vars("m", var)
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! The command line.
+
+use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+
+/// Runs a fleet of agents and shows what each of them does, live.
+#[derive(Debug, Parser)]
+#[command(name = "mainstem", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Read this configuration instead of ./mainstem.toml and the user's.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Whether to use colours; NO_COLOR and CLICOLOR_FORCE are obeyed, too.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give a prompt to an agent and its fleet; the reply goes to stdout, progress to stderr.
+    #[command(after_help = after_help())]
+    Run(Box<Run>),
+    /// Say which version this is.
+    Version,
+}
+
+/// `mainstem run`
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What to do; `-` reads it from stdin.
+    pub(crate) prompt: Option<String>,
+
+    /// Run this agent of the workspace; without it, the one called `main` if there is one.
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// The model: `openai:gpt-4o-mini`, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// A directory whose subagents/*.md declare agents; by default the current one [env: MAINSTEM_WORKSPACE].
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// What stdout gets.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) output: Format,
+    /// How stderr shows what goes on.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) progress: Mode,
+    /// Write every event of the run to FILE while it runs, a line of JSON each; filters don't apply.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Show only events of this agent, of all its instances; `main` is the one that runs.
+    #[arg(long, value_name = "ID", help_heading = "Filters of the events and the progress shown")]
+    pub(crate) only_agent: Option<String>,
+    /// Show only agents down to this depth; 0 is the one that runs.
+    #[arg(long, value_name = "N", help_heading = "Filters of the events and the progress shown")]
+    pub(crate) max_depth: Option<u16>,
+    /// Show only the agent at this path and those below it, such as `main/tester`.
+    #[arg(long, value_name = "PATH", help_heading = "Filters of the events and the progress shown")]
+    pub(crate) under: Option<String>,
+    /// Show one status line for what the running agent says in a turn that delegates.
+    #[arg(long, help_heading = "Filters of the events and the progress shown")]
+    pub(crate) gate_root_text: bool,
+
+    /// Stop the agent after N model calls, with the answer that it has by then.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_turns: Option<NonZeroU32>,
+    /// Cancel the run after this time: `90s`, `5m`, `1h 30m`.
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Limits")]
+    pub(crate) timeout: Option<Duration>,
+    /// After a cancel, wait this long for agents to end by themselves.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Limits")]
+    pub(crate) grace: Duration,
+    /// Exit with 6 if any child failed, even if there is a reply.
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) strict_children: bool,
+
+    /// How fast the demo goes: 1 is as people read, 0 is without any pause. For tests.
+    #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
+    pub(crate) demo_pace: f64,
+}
+
+/// What stdout gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The final reply.
+    #[default]
+    Text,
+    /// One object: how the run ended, the reply, the cost, every agent.
+    Json,
+    /// Every event as it happens, one JSON object a line.
+    Ndjson,
+    /// The same as server-sent events.
+    Sse,
+}
+
+/// How stderr shows what goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Live on a terminal, plain elsewhere.
+    #[default]
+    Auto,
+    /// A tree that is redrawn in place.
+    Live,
+    /// Lines, those of one agent together.
+    Plain,
+    /// Only warnings and errors.
+    Quiet,
+}
+
+/// Whether to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that has them.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90s, 5m or 1h 30m"))
+}
+
+fn pace(text: &str) -> Result<f64, String> {
+    let pace = text.parse().ok().filter(|pace: &f64| (0.0..=100.0).contains(pace));
+    pace.ok_or_else(|| "a number from 0 to 100 is wanted".to_owned())
+}
+
+fn after_help() -> String {
+    format!("{EXAMPLES}\nExit status:\n{}", exit::table())
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mainstem run                                     the demo, unless a model is configured
+  mainstem run -m openai:gpt-4o-mini \"Compare Paris and Rome\"
+  git diff | mainstem run -w docs/examples/review -
+  mainstem run --output json \"…\" | jq -r .reply
+  mainstem run --output ndjson --only-agent reviewer \"…\"
+
+Models:
+  Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server that speaks OpenAI's language, such as
+  Ollama, vLLM or llama.cpp. A flag goes before the environment, the environment before
+  ./mainstem.toml, and that before the user's mainstem/config.toml:
+    model = \"openai:qwen3\"
+    [providers.openai]
+    base_url = \"http://localhost:11434/v1\"
+    api_key_env = \"MY_KEY\"      # the name of a variable, never a key
+";
+
+#[cfg(test)]
+mod tests;

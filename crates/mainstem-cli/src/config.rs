@@ -1,0 +1,131 @@
+//! What is configured: flag before environment, before `./mainstem.toml`, before the user's `mainstem/config.toml`.
+
+mod file;
+
+use std::{
+    collections::BTreeMap,
+    io::ErrorKind,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use etcetera::BaseStrategy;
+
+use crate::args;
+
+/// A value and where it was said, for messages about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: String,
+}
+
+/// What the flags, the environment or a file say; or all of them together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) model: Option<Setting<String>>,
+    pub(crate) workspace: Option<Setting<PathBuf>>,
+    pub(crate) max_turns: Option<NonZeroU32>,
+    pub(crate) openai: OpenAi,
+}
+
+/// How OpenAI, or a server that speaks its language, is reached.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct OpenAi {
+    pub(crate) base_url: Option<Setting<String>>,
+    /// The name of the variable that holds the key.
+    pub(crate) api_key_env: Option<Setting<String>>,
+    /// Values may hold `${VARIABLE}`.
+    pub(crate) headers: BTreeMap<String, Setting<String>>,
+}
+
+/// An environment variable, if it holds anything.
+pub(crate) fn var(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+impl Settings {
+    /// Everything that is said, in its order.
+    ///
+    /// # Errors
+    /// A file that can't be read or understood, with the place in it.
+    pub(crate) fn load(
+        run: &args::Run,
+        config: Option<&Path>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
+        let mut all = Self::from_flags(run).or(Self::from_env(var));
+        match config {
+            Some(path) => {
+                let Some(said) = read(path)? else { bail!("{}: there is no such file", path.display()) };
+                all = all.or(said);
+            }
+            None => {
+                for path in default_files() {
+                    all = all.or(read(&path)?.unwrap_or_default());
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn from_flags(run: &args::Run) -> Self {
+        Self {
+            model: run.model.clone().map(|name| Setting::new(name, "--model")),
+            workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+            max_turns: run.max_turns,
+            openai: OpenAi::default(),
+        }
+    }
+
+    fn from_env(var: impl Fn(&str) -> Option<String>) -> Self {
+        let said = |name: &str| var(name).map(|value| Setting::new(value, name));
+        Self {
+            model: said("MAINSTEM_MODEL"),
+            workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
+            max_turns: None,
+            openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
+        }
+    }
+
+    /// These; and where they say nothing, the others.
+    fn or(self, others: Self) -> Self {
+        let mut headers = others.openai.headers;
+        headers.extend(self.openai.headers);
+        Self {
+            model: self.model.or(others.model),
+            workspace: self.workspace.or(others.workspace),
+            max_turns: self.max_turns.or(others.max_turns),
+            openai: OpenAi {
+                base_url: self.openai.base_url.or(others.openai.base_url),
+                api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
+                headers,
+            },
+        }
+    }
+}
+
+impl<T> Setting<T> {
+    pub(crate) fn new(value: T, origin: impl Into<String>) -> Self {
+        Self { value, origin: origin.into() }
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<Settings>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => file::parse(&text, path).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// The project's file and the user's, which need not exist.
+fn default_files() -> impl Iterator<Item = PathBuf> {
+    let user = etcetera::choose_base_strategy().ok();
+    let user = user.map(|dirs| dirs.config_dir().join("mainstem").join("config.toml"));
+    [PathBuf::from("./mainstem.toml")].into_iter().chain(user)
+}
+
+#[cfg(test)]
+mod tests;

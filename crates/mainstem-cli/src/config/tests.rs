@@ -1,0 +1,96 @@
+//! What files say, what is wrong with them, and who goes before whom.
+
+use clap::Parser;
+
+use super::*;
+
+fn check(text: &str, expected: &str) {
+    let path = Path::new("dir/mainstem.toml");
+    let error = file::parse(text, path).map(|said| format!("{said:?}")).unwrap_err().to_string();
+    assert_eq!(error, format!("dir/mainstem.toml:{expected}"), "{text}");
+    assert!(!error.contains("sk-"), "{error}");
+}
+
+#[test]
+fn errors_name_the_place_and_no_secret() {
+    check(
+        "\nmodle = 'x'",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `providers`; did you mean `model`?",
+    );
+    check("model = 1", "1:9: invalid type: integer `1`, expected a string");
+    check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
+    check("[providers.azure]", "1:12: unknown field `azure`, expected `openai`");
+    check(
+        "[providers.openai]\napi_key = 'sk-12345678'",
+        "2:11: a key does not belong into a file: put it into an environment variable, and the name of that into `api_key_env`",
+    );
+    check(
+        "[providers.openai]\napi_key_env = 'sk-12345678'",
+        "2:15: this is not the name of an environment variable, such as MY_KEY",
+    );
+    check(
+        "[providers.openai.headers]\nAuthorization = 'Bearer sk-1'",
+        "2:17: a key does not belong into a file: write `${MY_KEY}` for the value of Authorization",
+    );
+    check("model = 'x", "1:11: invalid literal string, expected `'`");
+    check("größe = 'ü' model", "1:13: unexpected key or value, expected newline, `#`");
+}
+
+const FILE: &str = "
+model = 'openai:file'
+workspace = 'ws'
+max_turns = 7
+[providers.openai]
+base_url = 'http://file/v1'
+api_key_env = 'FILE_KEY'
+headers = { x-team = 'blue', authorization = 'Bearer ${TOKEN}' }
+";
+
+fn shown<T: std::fmt::Display>(setting: &Option<Setting<T>>) -> String {
+    setting.as_ref().map_or_else(|| "-".to_owned(), |said| format!("{} ({})", said.value, said.origin))
+}
+
+/// What holds, given a line of flags and the environment.
+fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
+    let line = format!("mainstem run {flags}");
+    let args::Command::Run(run) = args::Cli::parse_from(line.split_whitespace()).command else { panic!() };
+    let var = |name: &str| env.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+    let all = Settings::load(&run, config, var).unwrap();
+    let workspace = all.workspace.map(|said| Setting::new(said.value.display().to_string(), said.origin));
+    let parts = [shown(&all.model), shown(&workspace), shown(&all.openai.base_url)];
+    format!("{} turns={:?}", parts.join(" | "), all.max_turns.map(NonZeroU32::get))
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    std::fs::write(&path, FILE).unwrap();
+    let check = |flags: &str, env: &[(&str, &str)], expected: &str| {
+        let holds = holds(flags, env, Some(&path)).replace(dir.path().to_str().unwrap(), "DIR");
+        assert_eq!(holds, expected);
+    };
+    let env = [("MAINSTEM_MODEL", "demo"), ("MAINSTEM_WORKSPACE", "e"), ("OPENAI_BASE_URL", "http://env/v1")];
+    check(
+        "",
+        &[],
+        "openai:file (DIR/c.toml) | DIR/ws (DIR/c.toml) | http://file/v1 (DIR/c.toml) turns=Some(7)",
+    );
+    check(
+        "",
+        &env,
+        "demo (MAINSTEM_MODEL) | e (MAINSTEM_WORKSPACE) | http://env/v1 (OPENAI_BASE_URL) turns=Some(7)",
+    );
+    check(
+        "-m x -w y --max-turns 2",
+        &env,
+        "x (--model) | y (--workspace) | http://env/v1 (OPENAI_BASE_URL) turns=Some(2)",
+    );
+}
+
+#[test]
+fn a_file_that_is_named_must_exist() {
+    let args::Command::Run(run) = args::Cli::parse_from(["mainstem", "run"]).command else { panic!() };
+    let error = Settings::load(&run, Some(Path::new("/no/such.toml")), |_| None).unwrap_err();
+    assert_eq!(error.to_string(), "/no/such.toml: there is no such file");
+}

@@ -1,0 +1,88 @@
+//! How the process ends: the one table of exit codes, and which of them a run comes to.
+
+use std::{fmt::Write as _, process::ExitCode};
+
+use mainstem::react::RunOutcome;
+use mainstem_event::Outcome;
+
+/// An exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Reply = 0,
+    Failed = 1,
+    Usage = 2,
+    Config = 3,
+    Refused = 4,
+    Limit = 5,
+    ChildFailed = 6,
+    Timeout = 124,
+    Interrupted = 130,
+    ClosedPipe = 141,
+    Terminated = 143,
+}
+
+/// What each code says to a person.
+const TABLE: [(Exit, &str); 11] = [
+    (Exit::Reply, "there is a reply"),
+    (Exit::Failed, "the run failed"),
+    (Exit::Usage, "the command line is wrong"),
+    (Exit::Config, "no usable model or configuration"),
+    (Exit::Refused, "the provider refused, also after retries (key, quota, load)"),
+    (Exit::Limit, "the limit of turns was reached"),
+    (Exit::ChildFailed, "there is a reply, but a child failed (--strict-children)"),
+    (Exit::Timeout, "--timeout ran out"),
+    (Exit::Interrupted, "cancelled by Ctrl-C"),
+    (Exit::ClosedPipe, "nobody reads the output any more, as with `| head`"),
+    (Exit::Terminated, "cancelled by SIGTERM"),
+];
+
+/// The table as the help shows it.
+pub(crate) fn table() -> String {
+    TABLE.iter().fold(String::new(), |mut text, (exit, meaning)| {
+        let _ = writeln!(text, "  {:>3}  {meaning}", *exit as u8);
+        text
+    })
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why nothing was run, or why the run's result can't be told.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+/// Gives an error its exit code.
+pub(crate) trait OrExit<T> {
+    fn or_exit(self, exit: Exit) -> Result<T, Fault>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
+    fn or_exit(self, exit: Exit) -> Result<T, Fault> {
+        self.map_err(|error| Fault { exit, error: error.into() })
+    }
+}
+
+/// The code of a run that nobody stopped; `None` is a run that was dropped.
+pub(crate) fn of_outcome(outcome: Option<&RunOutcome>, a_child_failed: bool) -> Exit {
+    let Some(outcome) = outcome else { return Exit::Failed };
+    let refused =
+        outcome.error.as_ref().and_then(|error| error.model_error()).is_some_and(|e| e.is_refusal());
+    match outcome.outcome {
+        Outcome::Success if a_child_failed => Exit::ChildFailed,
+        Outcome::Success => Exit::Reply,
+        Outcome::MaxIterations => Exit::Limit,
+        Outcome::Timeout => Exit::Timeout,
+        _ if refused => Exit::Refused,
+        _ => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

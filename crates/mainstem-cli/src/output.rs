@@ -1,0 +1,113 @@
+//! What stdout gets: the result and nothing else, in one of four forms. Pure; [`Stdout`] writes it.
+
+mod stdout;
+
+use bytes::Bytes;
+use mainstem::{message::Message, sse};
+use mainstem_event::{AgentEvent, FleetState, Outcome};
+use serde::Serialize;
+
+pub(crate) use self::stdout::Stdout;
+use crate::{args::Format, sanitize};
+
+/// The form, and whether a terminal shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    format: Format,
+    on_terminal: bool,
+}
+
+/// How a run ended.
+pub(crate) struct Ending<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) outcome: Outcome,
+    pub(crate) reply: Option<&'a Message>,
+    pub(crate) error: Option<mainstem::message::Failure>,
+    pub(crate) fleet: &'a FleetState,
+}
+
+impl Output {
+    pub(crate) fn new(format: Format, on_terminal: bool) -> Self {
+        Self { format, on_terminal }
+    }
+
+    /// What comes before the first event.
+    pub(crate) fn begin(self) -> Option<Bytes> {
+        (self.format == Format::Sse).then(sse::first_frame)
+    }
+
+    /// What an event adds.
+    pub(crate) fn event(self, event: &AgentEvent) -> Option<Bytes> {
+        match self.format {
+            Format::Text | Format::Json => None,
+            Format::Ndjson => Some(self.json(event.to_json())),
+            Format::Sse if self.on_terminal => {
+                let frame = sse::event_frame(event);
+                Some(sanitize::escape_json(&String::from_utf8_lossy(&frame)).into())
+            }
+            Format::Sse => Some(sse::event_frame(event)),
+        }
+    }
+
+    /// What the end of the run adds.
+    pub(crate) fn end(self, ending: &Ending<'_>) -> Option<Bytes> {
+        match self.format {
+            Format::Text => ending.reply.map(|reply| self.text(reply.text())),
+            Format::Json => Some(self.json(Summary::new(ending).to_json())),
+            Format::Ndjson => None,
+            Format::Sse => Some(sse::end_frame()),
+        }
+    }
+
+    /// With a line's end. A terminal gets no control sequence; a file or another program gets what was said.
+    fn text(self, text: String) -> Bytes {
+        let mut text = if self.on_terminal { sanitize::clean(&text) } else { text };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.into()
+    }
+
+    fn json(self, mut json: String) -> Bytes {
+        if self.on_terminal {
+            json = sanitize::escape_json(&json);
+        }
+        json.push('\n');
+        json.into()
+    }
+}
+
+/// The one object of `--output json`.
+#[derive(Serialize)]
+struct Summary<'a> {
+    run_id: &'a str,
+    session_id: Option<&'a str>,
+    outcome: Outcome,
+    reply: Option<String>,
+    error: Option<&'a mainstem::message::Failure>,
+    usage: mainstem::message::Usage,
+    agents: &'a [mainstem_event::fleet::AgentState],
+}
+
+impl<'a> Summary<'a> {
+    fn new(ending: &'a Ending<'a>) -> Self {
+        let Ending { run_id, outcome, fleet, .. } = *ending;
+        Self {
+            run_id,
+            session_id: fleet.session_id.as_ref().map(|id| id.as_str()),
+            outcome,
+            reply: ending.reply.map(Message::text),
+            error: ending.error.as_ref(),
+            usage: fleet.usage,
+            agents: &fleet.agents,
+        }
+    }
+
+    fn to_json(&self) -> String {
+        // Strings, numbers and lists always serialize.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

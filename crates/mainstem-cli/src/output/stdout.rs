@@ -1,0 +1,76 @@
+//! stdout behind a thread: a reader that is slow or stalled holds the run back, but not signals, limits and the clock.
+
+use std::{io, thread};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+/// As many pieces may wait for the reader.
+const WAITING: usize = 64;
+
+/// The way to stdout. Each piece is written and flushed at once. Dropping it leaves the thread to what it is at.
+#[derive(Debug)]
+pub(crate) struct Stdout {
+    pieces: mpsc::Sender<Bytes>,
+    /// How writing ended, told once.
+    result: Option<oneshot::Receiver<io::Result<()>>>,
+}
+
+impl Stdout {
+    /// Writes to `writer` from now on.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(crate) fn start(writer: impl io::Write + Send + 'static) -> io::Result<Self> {
+        let (pieces, waiting) = mpsc::channel(WAITING);
+        let (told, result) = oneshot::channel();
+        thread::Builder::new().name("stdout".to_owned()).spawn(move || {
+            // Nobody listens any more where the process is about to exit.
+            let _ = told.send(write_all(waiting, writer));
+        })?;
+        Ok(Self { pieces, result: Some(result) })
+    }
+
+    /// Waits for room for one more piece, if there is one; and for what ends all writing.
+    ///
+    /// # Errors
+    /// Writing failed, perhaps because the reader is gone. It is noticed at the next write.
+    pub(crate) async fn room(&mut self, is_wanted: bool) -> io::Result<mpsc::OwnedPermit<Bytes>> {
+        tokio::select! {
+            biased;
+            error = ended(&mut self.result) => {
+                Err(error.err().unwrap_or_else(|| io::Error::other("it is closed")))
+            }
+            Ok(room) = self.pieces.clone().reserve_owned(), if is_wanted => Ok(room),
+        }
+    }
+
+    /// Waits until everything is written.
+    ///
+    /// # Errors
+    /// It could not be.
+    pub(crate) async fn finish(mut self) -> io::Result<()> {
+        drop(self.pieces);
+        ended(&mut self.result).await
+    }
+}
+
+/// How writing ended, once it has; the reason is told once.
+async fn ended(result: &mut Option<oneshot::Receiver<io::Result<()>>>) -> io::Result<()> {
+    let Some(receiver) = result else { return Ok(()) };
+    let ended = receiver.await.unwrap_or(Ok(()));
+    *result = None;
+    ended
+}
+
+/// Writes what there is, then flushes, then waits for more.
+fn write_all(mut waiting: mpsc::Receiver<Bytes>, mut writer: impl io::Write) -> io::Result<()> {
+    while let Some(piece) = waiting.blocking_recv() {
+        writer.write_all(&piece)?;
+        while let Ok(piece) = waiting.try_recv() {
+            writer.write_all(&piece)?;
+        }
+        writer.flush()?;
+    }
+    Ok(())
+}

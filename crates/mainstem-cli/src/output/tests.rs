@@ -1,0 +1,81 @@
+//! The four forms, as stdout gets them.
+
+use mainstem::message::Failure;
+use mainstem_event::{EventKind, Origin, Timestamp};
+
+use super::*;
+
+const FORMATS: [Format; 4] = [Format::Text, Format::Json, Format::Ndjson, Format::Sse];
+
+fn event() -> AgentEvent {
+    let kind = EventKind::TextBlockDelta { block_id: "b".into(), delta: "Hi\u{9b}31m".to_owned() };
+    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), None) };
+    AgentEvent::new(1, Timestamp::default(), origin.into(), kind)
+}
+
+fn shown(bytes: Option<Bytes>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), |bytes| String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[test]
+fn events_are_lines_or_frames() {
+    let shown = FORMATS.map(|format| shown(Output::new(format, true).event(&event())));
+    let json = r#"{"type":"TEXT_BLOCK_DELTA","seq":1,"id":"s.1","sessionId":"s","createdAt":"1970-01-01T00:00:00.000000Z","replyId":"r","blockId":"b","delta":"Hi\u009b31m"}"#;
+    let frame = format!("id: 1\nevent: TEXT_BLOCK_DELTA\ndata: {json}\n\n");
+    assert_eq!(shown, ["-".to_owned(), "-".to_owned(), format!("{json}\n"), frame]);
+}
+
+#[test]
+fn a_stream_of_frames_has_a_beginning() {
+    let shown = FORMATS.map(|format| shown(Output::new(format, false).begin()));
+    assert_eq!(shown, ["-", "-", "-", "retry: 2000\n\n"]);
+}
+
+#[test]
+fn the_end_has_the_reply() {
+    let mut fleet = FleetState::default();
+    fleet.apply(&event());
+    let reply = Message::assistant("Red: \u{1b}[31m");
+    let mut ending = Ending {
+        run_id: "run-1",
+        outcome: Outcome::Success,
+        reply: Some(&reply),
+        error: None,
+        fleet: &fleet,
+    };
+    let ends = |ending: &Ending<'_>, on_terminal| {
+        [Format::Text, Format::Ndjson, Format::Sse]
+            .map(|format| shown(Output::new(format, on_terminal).end(ending)))
+    };
+    assert_eq!(ends(&ending, true), ["Red: \n", "-", "event: end\ndata: {}\n\n"]);
+    assert_eq!(ends(&ending, false), ["Red: \u{1b}[31m\n", "-", "event: end\ndata: {}\n\n"]);
+
+    (ending.reply, ending.outcome, ending.error) = (None, Outcome::Error, Some(Failure::new("auth", "no")));
+    assert_eq!(shown(Output::new(Format::Text, true).end(&ending)), "-");
+    let json = shown(Output::new(Format::Json, true).end(&ending));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["agents"][0]["name"], "main");
+    let expected = serde_json::json!({
+        "run_id": "run-1", "session_id": "s", "outcome": "error", "reply": null,
+        "error": { "code": "auth", "message": "no" }, "usage": json["usage"], "agents": json["agents"],
+    });
+    assert_eq!(json, expected);
+}
+
+#[tokio::test]
+async fn a_failed_write_is_noticed_and_ends_the_waiting() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut stdout = Stdout::start(Closed).unwrap();
+    stdout.room(true).await.unwrap().send(Bytes::from_static(b"x"));
+    assert_eq!(stdout.room(false).await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
+    assert_eq!(stdout.room(true).await.unwrap_err().to_string(), "it is closed");
+    assert!(stdout.finish().await.is_ok(), "the reason was told already");
+}

@@ -1,0 +1,60 @@
+//! What stderr shows while a run goes on.
+
+mod figures;
+#[cfg(test)]
+mod fixture;
+mod glyphs;
+mod live;
+mod names;
+mod plain;
+
+use std::io::{self, Write};
+
+use mainstem_event::{AgentEvent, Timestamp};
+
+pub(crate) use self::live::Live;
+use self::{glyphs::Glyphs, plain::Plain};
+use crate::{args::Mode, terminal::Terminal};
+
+/// Shows what goes on. Where stderr can't be written to, nothing is shown and nothing fails.
+pub(crate) trait Progress {
+    /// Takes in what happened.
+    fn event(&mut self, event: &AgentEvent);
+
+    /// Shows what is due; called ten times a second.
+    fn tick(&mut self, now: Timestamp);
+
+    /// Says something that is not about one agent.
+    fn note(&mut self, text: &str);
+
+    /// Shows what is left; nothing more comes.
+    fn finish(&mut self, now: Timestamp);
+}
+
+/// Progress on stderr in this mode, of a run of this prompt.
+pub(crate) fn on_stderr(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
+    let stderr: Box<dyn Write> = Box::new(io::stderr());
+    let glyphs = if terminal.ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
+    match mode {
+        Mode::Quiet => Box::new(Quiet(stderr, glyphs)),
+        Mode::Plain => Box::new(Plain::new(stderr, glyphs, terminal.color)),
+        Mode::Live | Mode::Auto => {
+            Box::new(Live::new(stderr, glyphs, terminal.color, prompt, live::size_of_stderr))
+        }
+    }
+}
+
+/// Only notes.
+struct Quiet<W>(W, Glyphs);
+
+impl<W: Write> Progress for Quiet<W> {
+    fn event(&mut self, _: &AgentEvent) {}
+
+    fn tick(&mut self, _: Timestamp) {}
+
+    fn note(&mut self, text: &str) {
+        let _ = writeln!(self.0, "{}", self.1.text(text));
+    }
+
+    fn finish(&mut self, _: Timestamp) {}
+}

@@ -1,0 +1,40 @@
+//! Times and counts as people read them.
+
+/// `0.4s`, `12.3s`, `1m04s`, `2h05m`.
+pub(super) fn time(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{}s", millis % 1000 / 100),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `00:12`, `1:02:03`.
+pub(super) fn clock(millis: u64) -> String {
+    let seconds = millis / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// `820 tok`, `14.2k tok`, `1.5M tok`.
+pub(super) fn tokens(count: u64) -> String {
+    let (size, unit) = match count {
+        0..1_000 => return format!("{count} tok"),
+        1_000..999_950 => (1_000.0, "k"),
+        _ => (1_000_000.0, "M"),
+    };
+    format!("{:.1}{unit} tok", count as f64 / size)
+}
+
+/// `1 agent`, `3 agents`.
+pub(super) fn agents(count: usize) -> String {
+    format!("{count} agent{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! A run for tests: the demo on a paused clock, the same every time, each event with its time.
+
+use futures_util::StreamExt;
+use mainstem::Harness;
+use mainstem_event::AgentEvent;
+use mainstem_testing::{CountedIds, FakeClock};
+
+use crate::demo;
+
+/// The demo's events.
+pub(super) fn demo() -> Vec<AgentEvent> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let harness =
+            Harness::builder("main", demo::model(1.0)).clock(FakeClock::default()).ids(CountedIds::default());
+        let harness = demo::furnish(harness, 1.0).build().unwrap();
+        harness.stream_events(demo::PROMPT).collect().await
+    })
+}
+
+/// What a function yields, called when each event has happened and ten times a second between them.
+pub(super) fn play(mut at: impl FnMut(Option<&AgentEvent>, mainstem_event::Timestamp)) {
+    let events = demo();
+    let mut now = events[0].at.as_micros();
+    for event in &events {
+        while now + 100_000 < event.at.as_micros() {
+            now += 100_000;
+            at(None, mainstem_event::Timestamp::from_micros(now));
+        }
+        at(Some(event), event.at);
+    }
+}

@@ -1,0 +1,110 @@
+//! The signs of a state. Each has a shape of its own and a word beside it, so that none depends on its colour.
+
+use anstyle::{AnsiColor, Style};
+use mainstem_event::Outcome;
+
+use crate::sanitize;
+
+/// A set of signs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Glyphs {
+    pub(super) ok: &'static str,
+    pub(super) failed: &'static str,
+    pub(super) cancelled: &'static str,
+    pub(super) limit: &'static str,
+    pub(super) asking: &'static str,
+    pub(super) tool: &'static str,
+    pub(super) warning: &'static str,
+    pub(super) below: &'static str,
+    pub(super) said: &'static str,
+    pub(super) dot: &'static str,
+    pub(super) more: &'static str,
+    spinner: &'static [&'static str],
+    is_ascii: bool,
+}
+
+impl Glyphs {
+    pub(super) const UNICODE: Self = Self {
+        ok: "✔",
+        failed: "✖",
+        cancelled: "■",
+        limit: "▲",
+        asking: "⏸",
+        tool: "→",
+        warning: "!",
+        below: " › ",
+        said: "│",
+        dot: " · ",
+        more: "…",
+        spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
+        is_ascii: false,
+    };
+
+    /// For a locale whose characters are not UTF-8.
+    pub(super) const ASCII: Self = Self {
+        ok: "+",
+        failed: "x",
+        cancelled: "~",
+        limit: "^",
+        asking: "?",
+        tool: ">",
+        warning: "!",
+        below: " > ",
+        said: "|",
+        dot: " - ",
+        more: "...",
+        spinner: &["|", "/", "-", "\\"],
+        is_ascii: true,
+    };
+
+    /// The sign and the word of an ending.
+    pub(super) fn ending(self, outcome: Outcome) -> (&'static str, &'static str) {
+        match outcome {
+            Outcome::Success => (self.ok, "done"),
+            Outcome::Cancelled => (self.cancelled, "cancelled"),
+            Outcome::Timeout => (self.failed, "timed out"),
+            Outcome::MaxIterations => (self.limit, "limit of turns"),
+            Outcome::Suspended => (self.asking, "waits for its caller"),
+            _ => (self.failed, "failed"),
+        }
+    }
+
+    /// A sign that turns, a step each tenth of a second.
+    pub(super) fn spinner(self, millis: u64) -> &'static str {
+        self.spinner[(millis / 100) as usize % self.spinner.len()]
+    }
+
+    /// Foreign text as this terminal may be given it.
+    pub(super) fn text(self, text: &str) -> String {
+        let text = sanitize::clean(text);
+        if self.is_ascii { sanitize::ascii(&text) } else { text }
+    }
+
+    /// The same as one line, its spaces as one each.
+    pub(super) fn line(self, text: &str) -> String {
+        self.text(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same, cut to a number of characters.
+    pub(super) fn short(self, text: &str, most: usize) -> String {
+        let line = self.line(text);
+        match line.char_indices().nth(most) {
+            Some((end, _)) => format!("{}{}", line[..end].trim_end(), self.more),
+            None => line,
+        }
+    }
+}
+
+/// The colour of an ending.
+pub(super) fn color(outcome: Outcome) -> AnsiColor {
+    match outcome {
+        Outcome::Success => AnsiColor::Green,
+        Outcome::Cancelled | Outcome::MaxIterations | Outcome::Suspended => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    }
+}
+
+/// A text in a style; bare where there are no colours.
+pub(super) fn styled(text: &str, style: Style, is_colored: bool) -> String {
+    if is_colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}

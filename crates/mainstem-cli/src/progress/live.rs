@@ -1,0 +1,116 @@
+//! Progress as a tree that is redrawn in place: who is at what now; those that ended scroll away above it.
+
+mod screen;
+mod tree;
+mod view;
+
+use std::io::{self, Write};
+
+use mainstem_event::{AgentEvent, Timestamp};
+
+use self::{screen::Screen, tree::Tree, view::View};
+use super::{Progress, figures, glyphs::Glyphs};
+
+/// Columns and rows of a terminal.
+pub(super) type Size = (u16, u16);
+
+/// So many rows of the terminal are left to what stood there.
+const LEFT: u16 = 3;
+
+/// The tree on a terminal.
+pub(crate) struct Live<W> {
+    tree: Tree,
+    screen: Screen<W>,
+    glyphs: Glyphs,
+    title: String,
+    size: fn() -> Size,
+    started: Option<Timestamp>,
+    now: Timestamp,
+    /// The widest name so far, so that columns stay where they are.
+    widest: usize,
+}
+
+/// The size of the terminal at stderr; that of the old terminals if it does not say.
+pub(super) fn size_of_stderr() -> Size {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or((80, 24), |(width, height)| (width.0.max(1), height.0.max(1)))
+}
+
+impl<W: Write> Live<W> {
+    pub(super) fn new(out: W, glyphs: Glyphs, is_colored: bool, prompt: &str, size: fn() -> Size) -> Self {
+        // What NO_COLOR and the flag say was weighed already.
+        crossterm::style::force_color_output(is_colored);
+        Self {
+            tree: Tree::new(glyphs),
+            screen: Screen::new(out, is_colored),
+            glyphs,
+            title: glyphs.line(prompt),
+            size,
+            started: None,
+            now: Timestamp::default(),
+            widest: 0,
+        }
+    }
+
+    /// Lets notes and those that ended scroll away, and draws the rest; at the end only the totals.
+    fn draw(&mut self, notes: &[String], is_over: bool) {
+        let (columns, height) = (self.size)();
+        // A terminal that is at its last column may wrap or not; nothing is put there.
+        let width = columns.saturating_sub(1).max(1);
+        let Some(started) = self.started else {
+            return self.screen.draw(notes, &[], columns);
+        };
+        let (ended, running) = (self.tree.take_ended(self.now), self.tree.running(self.now));
+        self.widest = view::widest(ended.iter().chain(&running)).max(self.widest);
+        let elapsed = self.now.millis_since(started);
+        let view = View { glyphs: self.glyphs, width, widest: self.widest, elapsed };
+        let ended: Vec<_> = ended.iter().map(|row| view.row(row)).collect();
+        let head = view.head(self.mark(is_over), &self.title, &self.totals(elapsed));
+        let rows = if is_over { &[] } else { &*running };
+        let frame = view.frame(head, rows, height.saturating_sub(LEFT));
+        self.screen.draw(notes, &[view::buffer(&ended, width), view::buffer(&frame, width)], columns);
+    }
+
+    fn mark(&self, is_over: bool) -> &'static str {
+        match self.tree.outcome() {
+            Some(outcome) if is_over => self.glyphs.ending(outcome).0,
+            _ => "+",
+        }
+    }
+
+    fn totals(&self, elapsed: u64) -> String {
+        let (agents, tokens) = self.tree.totals();
+        [figures::agents(agents), figures::tokens(tokens), figures::clock(elapsed)].join(self.glyphs.dot)
+    }
+}
+
+impl<W: Write> Progress for Live<W> {
+    fn event(&mut self, event: &AgentEvent) {
+        self.started.get_or_insert(event.at);
+        self.now = event.at;
+        self.tree.event(event);
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        self.now = now;
+        if self.started.is_some() {
+            self.draw(&[], false);
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        let notes: Vec<_> = text.lines().map(|line| self.glyphs.text(line)).collect();
+        self.draw(&notes, false);
+    }
+
+    fn finish(&mut self, now: Timestamp) {
+        self.now = now;
+        if self.started.is_some() {
+            self.draw(&[], true);
+            self.screen.leave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Drawing in place: the last lines of a terminal, over and over, and lines above them once.
+//!
+//! ratatui's inline viewport is not used: it asks the terminal where the cursor is, with a question on stdout, which has the result, and
+//! in raw mode, in which a Ctrl-C is lost. Here nothing is asked: the cursor goes up by as many lines as were drawn last. Nor is the
+//! state of the terminal changed, so that nothing has to be restored, however the process ends.
+
+use std::io::{self, Write};
+
+use crossterm::{
+    cursor::MoveUp,
+    queue,
+    style::{Attribute, Print, SetAttribute, SetForegroundColor},
+    terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate},
+};
+use ratatui::{
+    backend::IntoCrossterm,
+    buffer::{Buffer, Cell, CellWidth},
+    style::{Color, Modifier},
+};
+
+/// The part of the screen that is drawn in place. After each drawing the cursor is at the start of the line below it.
+#[derive(Debug)]
+pub(super) struct Screen<W> {
+    pub(super) out: W,
+    is_colored: bool,
+    /// How wide each line is that was drawn last.
+    drawn: Vec<usize>,
+}
+
+impl<W: Write> Screen<W> {
+    pub(super) fn new(out: W, is_colored: bool) -> Self {
+        Self { out, is_colored, drawn: Vec::new() }
+    }
+
+    /// Draws over what was drawn last, in one write: `notes`, which wrap and stay; then the parts, of which all but the last stay.
+    pub(super) fn draw(&mut self, notes: &[String], parts: &[Buffer], width: u16) {
+        let mut bytes = Vec::new();
+        // Writing to a vector can't fail; where the terminal is gone there is nobody to tell.
+        let _ = self.compose(&mut bytes, notes, parts, width);
+        let _ = self.out.write_all(&bytes).and_then(|()| self.out.flush());
+    }
+
+    /// Lets what was drawn last stay, too.
+    pub(super) fn leave(&mut self) {
+        self.drawn.clear();
+    }
+
+    fn compose(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        notes: &[String],
+        parts: &[Buffer],
+        width: u16,
+    ) -> io::Result<()> {
+        queue!(bytes, BeginSynchronizedUpdate, Print("\r"))?;
+        let up = self.lines_up(width);
+        if up > 0 {
+            queue!(bytes, MoveUp(up))?;
+        }
+        for note in notes {
+            queue!(bytes, Print(note), Clear(ClearType::UntilNewLine), Print("\n"))?;
+        }
+        self.drawn.clear();
+        for part in parts {
+            self.drawn.clear();
+            self.lines(bytes, part)?;
+        }
+        queue!(bytes, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)
+    }
+
+    /// How many lines what was drawn takes now: in a terminal that became narrower, lines wrap.
+    fn lines_up(&self, width: u16) -> u16 {
+        let width = usize::from(width.max(1));
+        let lines: usize = self.drawn.iter().map(|drawn| drawn.div_ceil(width).max(1)).sum();
+        u16::try_from(lines).unwrap_or(u16::MAX)
+    }
+
+    fn lines(&mut self, bytes: &mut Vec<u8>, part: &Buffer) -> io::Result<()> {
+        for cells in part.content.chunks(usize::from(part.area.width.max(1))) {
+            let end = cells.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
+            self.cells(bytes, &cells[..end])?;
+            queue!(bytes, Clear(ClearType::UntilNewLine), Print("\n"))?;
+            self.drawn.push(end);
+        }
+        Ok(())
+    }
+
+    fn cells(&self, bytes: &mut Vec<u8>, mut cells: &[Cell]) -> io::Result<()> {
+        let plain = (Color::Reset, Modifier::empty());
+        let mut style = plain;
+        while let Some(cell) = cells.first() {
+            if (cell.fg, cell.modifier) != style {
+                style = (cell.fg, cell.modifier);
+                self.style(bytes, style)?;
+            }
+            queue!(bytes, Print(cell.symbol()))?;
+            // A wide character covers the cells behind it.
+            let covered = usize::from(cell.cell_width().max(1));
+            cells = &cells[covered.min(cells.len())..];
+        }
+        if style != plain { self.style(bytes, plain) } else { Ok(()) }
+    }
+
+    fn style(&self, bytes: &mut Vec<u8>, (color, modifier): (Color, Modifier)) -> io::Result<()> {
+        if !self.is_colored {
+            return Ok(());
+        }
+        queue!(bytes, SetAttribute(Attribute::Reset))?;
+        for (wanted, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
+            if modifier.contains(wanted) {
+                queue!(bytes, SetAttribute(attribute))?;
+            }
+        }
+        if color == Color::Reset { Ok(()) } else { queue!(bytes, SetForegroundColor(color.into_crossterm())) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

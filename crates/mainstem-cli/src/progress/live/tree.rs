@@ -1,0 +1,184 @@
+//! What the tree shows, as rows of words: a fold of the events, without a terminal.
+
+use std::collections::HashMap;
+
+use mainstem::message::{AgentKey, ToolState};
+use mainstem_event::{
+    AgentEvent, EventKind, FleetState, Outcome, Timestamp,
+    fleet::{AgentState, Phase, ToolActivity},
+};
+use serde_json::Value;
+
+use crate::progress::{figures, glyphs::Glyphs, names::Names};
+
+/// One agent, in words.
+#[derive(Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) name: String,
+    /// `None` while it works.
+    pub(super) outcome: Option<Outcome>,
+    pub(super) is_asking: bool,
+    pub(super) time: String,
+    pub(super) tokens: String,
+    /// What it is at, or how it ended.
+    pub(super) activity: String,
+    /// What it is saying.
+    pub(super) said: Option<String>,
+}
+
+/// Something that went wrong and is being made good.
+#[derive(Debug)]
+enum Trouble {
+    /// A tool failed; shown until the model has thought of something.
+    Tool(String),
+    /// A model call failed; shown until the next one brings something.
+    Model(String),
+}
+
+/// The tree.
+#[derive(Debug)]
+pub(super) struct Tree {
+    glyphs: Glyphs,
+    fleet: FleetState,
+    names: Names,
+    /// What went wrong last, until something else is done.
+    troubles: HashMap<Option<AgentKey>, Trouble>,
+    /// Those that ended, in that order, and were not yet taken.
+    ended: Vec<Option<AgentKey>>,
+}
+
+impl Tree {
+    pub(super) fn new(glyphs: Glyphs) -> Self {
+        let (fleet, names) = (FleetState::default(), Names::default());
+        Self { glyphs, fleet, names, troubles: HashMap::new(), ended: Vec::new() }
+    }
+
+    pub(super) fn event(&mut self, event: &AgentEvent) {
+        self.fleet.apply(event);
+        self.names.event(event);
+        self.trouble(event);
+        if matches!(event.kind, EventKind::AgentEnd { .. }) {
+            self.ended.push(event.agent_key().cloned());
+        }
+    }
+
+    fn trouble(&mut self, event: &AgentEvent) {
+        use EventKind::*;
+        let key = || event.agent_key().cloned();
+        match &event.kind {
+            ToolResultEnd { tool_call_name, state: ToolState::Error, .. } => {
+                let trouble = format!("{} {tool_call_name} failed", self.glyphs.failed);
+                self.troubles.insert(key(), Trouble::Tool(trouble));
+            }
+            ModelRetry { wait_ms, error, .. } => {
+                let (wait, warning) = (figures::time(*wait_ms), self.glyphs.warning);
+                let trouble = format!("{warning} next attempt in {wait}: {}", error.message);
+                self.troubles.insert(key(), Trouble::Model(trouble));
+            }
+            ModelCallEnd { .. } => _ = self.troubles.remove(&key()),
+            TextBlockStart { .. } | ThinkingBlockStart { .. } | ToolCallStart { .. } => {
+                if let Some(Trouble::Model(_)) = self.troubles.get(&key()) {
+                    self.troubles.remove(&key());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Agents, and tokens of all of them.
+    pub(super) fn totals(&self) -> (usize, u64) {
+        (self.fleet.agents.len(), self.fleet.usage.total_tokens())
+    }
+
+    /// How the root ended.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.fleet.root().and_then(|root| root.outcome)
+    }
+
+    /// The rows of those that ended since the last time; one that has begun anew is not among them.
+    pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<Row> {
+        let ended = std::mem::take(&mut self.ended);
+        let ended =
+            ended.iter().filter_map(|key| self.fleet.agents.iter().find(|agent| agent.key() == key.as_ref()));
+        ended.filter(|agent| agent.outcome.is_some()).map(|agent| self.row(agent, now)).collect()
+    }
+
+    /// The rows of those at work, parents before their children.
+    pub(super) fn running(&self, now: Timestamp) -> Vec<Row> {
+        self.fleet.running().map(|agent| self.row(agent, now)).collect()
+    }
+
+    fn row(&self, agent: &AgentState, now: Timestamp) -> Row {
+        let until = agent.ended_at.unwrap_or(now);
+        let names: Vec<_> =
+            self.names.path(agent.source.as_ref()).iter().map(|name| self.glyphs.line(name)).collect();
+        let is_talking = matches!(agent.phase, Phase::Speaking | Phase::Thinking);
+        let said = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
+        Row {
+            name: names.join(self.glyphs.below),
+            outcome: agent.outcome,
+            is_asking: agent.phase == Phase::Asking,
+            time: figures::time(until.millis_since(agent.started_at)),
+            tokens: figures::tokens(agent.usage.total_tokens()),
+            activity: self.glyphs.line(&self.activity(agent, now)),
+            said,
+        }
+    }
+
+    /// The last line that it said, which may be under way.
+    fn last_line(&self, agent: &AgentState) -> String {
+        let text = self.glyphs.text(&agent.last_line);
+        text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+    }
+
+    fn activity(&self, agent: &AgentState, now: Timestamp) -> String {
+        if let Some(outcome) = agent.outcome {
+            let (_, word) = self.glyphs.ending(outcome);
+            let error = agent.error.as_ref().filter(|_| outcome != Outcome::Cancelled);
+            return error.map_or_else(|| word.to_owned(), |error| format!("{word}: {}", error.message));
+        }
+        if !agent.tools.is_empty() && agent.phase == Phase::Acting {
+            return self.acting(agent, now);
+        }
+        if let Some(Trouble::Tool(trouble) | Trouble::Model(trouble)) =
+            self.troubles.get(&agent.key().cloned())
+        {
+            return trouble.clone();
+        }
+        let word = match agent.phase {
+            Phase::Asking => "needs input",
+            Phase::Thinking => "thinks",
+            Phase::Speaking => "writes",
+            _ => "waits for its model",
+        };
+        word.to_owned()
+    }
+
+    /// Its children, else the tools at work.
+    fn acting(&self, agent: &AgentState, now: Timestamp) -> String {
+        let own = agent.source.as_ref().map(|source| &source.session_id).or(self.fleet.session_id.as_ref());
+        let is_child =
+            |other: &&AgentState| other.source.as_ref().map(|source| &source.parent_session_id) == own;
+        match self.fleet.running().filter(is_child).count() {
+            0 => {
+                let first = agent.tools.first().map(|tool| self.tool(tool, now)).unwrap_or_default();
+                let others = agent.tools.len().saturating_sub(1);
+                if others > 0 { format!("{first} +{others}") } else { first }
+            }
+            children => format!("waits for {}", figures::agents(children)),
+        }
+    }
+
+    /// `search "Paris" (2.1s)`
+    fn tool(&self, tool: &ToolActivity, now: Timestamp) -> String {
+        let texts = tool.input.as_object().into_iter().flat_map(|input| input.values());
+        let argument = texts.filter_map(Value::as_str).find(|text| !text.is_empty());
+        let argument =
+            argument.map(|text| format!(" \"{}\"", self.glyphs.short(text, 30))).unwrap_or_default();
+        let age = figures::time(now.millis_since(tool.started_at));
+        format!("{}{argument} ({age})", tool.name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! What agents are said to be at.
+
+use super::*;
+use crate::progress::fixture;
+
+fn activities(seconds: f64) -> Vec<String> {
+    let mut tree = Tree::new(Glyphs::UNICODE);
+    let events = fixture::demo();
+    let now = Timestamp::from_micros(events[0].at.as_micros() + (seconds * 1e6) as u64);
+    events.iter().take_while(|event| event.at <= now).for_each(|event| tree.event(event));
+    let rows = tree.running(now);
+    rows.into_iter().map(|row| format!("{}: {}", row.name, row.activity)).collect()
+}
+
+#[test]
+fn a_row_says_what_its_agent_waits_for() {
+    assert_eq!(activities(0.1), ["main: waits for its model"]);
+    assert_eq!(activities(0.6), ["main: writes"]);
+    assert_eq!(
+        activities(1.65),
+        [
+            "main: waits for 3 agents",
+            "main › reviewer#1: thinks",
+            "main › reviewer#2: waits for its model",
+            "main › tester: writes",
+        ]
+    );
+    let later = activities(3.5);
+    assert!(later.contains(&"main › tester › runner: ✖ run_tests failed".to_owned()), "{later:#?}");
+}
+
+#[test]
+fn who_ended_is_told_once() {
+    let mut tree = Tree::new(Glyphs::UNICODE);
+    let mut ended = Vec::new();
+    for event in fixture::demo() {
+        tree.event(&event);
+        ended.extend(
+            tree.take_ended(event.at).into_iter().map(|row| format!("{} {}", row.name, row.activity)),
+        );
+    }
+    ended.sort();
+    assert_eq!(
+        ended,
+        [
+            "main done",
+            "main › reviewer#1 done",
+            "main › reviewer#2 done",
+            "main › tester done",
+            "main › tester › runner done"
+        ]
+    );
+}

@@ -1,0 +1,176 @@
+//! The tree as lines of cells: columns that fit the width, rows that fit the height.
+
+use anstyle::AnsiColor;
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Color, Style, Stylize},
+    text::{Line, Span},
+};
+
+use super::tree::Row;
+use crate::progress::glyphs::{self, Glyphs};
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    pub(super) glyphs: Glyphs,
+    pub(super) width: u16,
+    /// The widest name.
+    pub(super) widest: usize,
+    /// Milliseconds, for what turns.
+    pub(super) elapsed: u64,
+}
+
+impl View {
+    /// The head and as many rows as there is height for; where there is more, what is being said as well.
+    pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
+        let room = usize::from(height).saturating_sub(1);
+        // The last line is needed to say how many are not shown.
+        let (shown, hidden) = if rows.len() > room { (room.saturating_sub(1), 1) } else { (rows.len(), 0) };
+        let mut talk = room.saturating_sub(shown + hidden);
+        let mut lines = vec![head];
+        for row in &rows[..shown] {
+            lines.push(self.row(row));
+            if let Some(said) = row.said.as_ref().filter(|_| talk > 0) {
+                talk -= 1;
+                lines.push(self.said(said));
+            }
+        }
+        if hidden > 0 && room > 0 {
+            let more = format!(" {} {} more running", self.glyphs.more, rows.len() - shown);
+            lines.push(Line::from(more).dim());
+        }
+        lines
+    }
+
+    /// The title at the left, the totals at the right; without room for both only the totals.
+    pub(super) fn head(self, mark: &str, title: &str, totals: &str) -> Line<'static> {
+        let width = usize::from(self.width);
+        let room = width.saturating_sub(cells(totals) + 2);
+        if room < 16 {
+            return Line::from(self.fit(&format!("[{mark}] {totals}"), width)).bold();
+        }
+        let title = self.fit(&format!("[{mark}] {title}"), room);
+        let gap = width - cells(&title) - cells(totals);
+        Line::from(vec![title.bold(), " ".repeat(gap).into(), totals.to_owned().dim()])
+    }
+
+    /// An agent: its state, name, time, tokens, and what it is at.
+    pub(super) fn row(self, row: &Row) -> Line<'static> {
+        let columns = Columns::of(self.widest, self.width);
+        let (glyph, style) = match row.outcome {
+            Some(outcome) => (self.glyphs.ending(outcome).0, Style::new().fg(color(glyphs::color(outcome)))),
+            None if row.is_asking => (self.glyphs.asking, Style::new().yellow()),
+            None => (self.glyphs.spinner(self.elapsed), Style::new().cyan()),
+        };
+        let name = self.fit_end(&row.name, columns.name);
+        let mut spans = vec![" ".into(), Span::styled(glyph, style), " ".into()];
+        spans.extend([name.clone().into(), gap(&name, columns.name)]);
+        for (text, width) in [(&row.time, columns.time), (&row.tokens, columns.tokens)] {
+            if width > 0 {
+                spans.extend([gap(text, width), text.clone().dim()]);
+            }
+        }
+        if columns.activity > 0 {
+            let style = if row.outcome.is_some() { style } else { Style::new() };
+            spans.extend(["  ".into(), Span::styled(self.fit(&row.activity, columns.activity), style)]);
+        }
+        Line::from(spans)
+    }
+
+    /// The end of what is said, so that the newest words are seen.
+    fn said(self, text: &str) -> Line<'static> {
+        let lead = format!("     {} ", self.glyphs.said);
+        let room = usize::from(self.width).saturating_sub(cells(&lead) + 1);
+        Line::from(format!("{lead}{}", self.fit_end(text, room))).dim()
+    }
+
+    /// A text, cut at its end to a number of cells.
+    fn fit(self, text: &str, width: usize) -> String {
+        if cells(text) <= width {
+            return text.to_owned();
+        }
+        let room = width.saturating_sub(cells(self.glyphs.more));
+        let ends = text.char_indices().map(|(end, _)| end).take_while(|end| cells(&text[..*end]) <= room);
+        let kept = text[..ends.last().unwrap_or_default()].trim_end();
+        if width > room { format!("{kept}{}", self.glyphs.more) } else { kept.to_owned() }
+    }
+
+    /// A text, cut at its beginning to a number of cells.
+    fn fit_end(self, text: &str, width: usize) -> String {
+        if cells(text) <= width {
+            return text.to_owned();
+        }
+        let room = width.saturating_sub(cells(self.glyphs.more));
+        let start = text.char_indices().map(|(start, _)| start).find(|start| cells(&text[*start..]) <= room);
+        format!("{}{}", self.glyphs.more, start.map_or("", |start| &text[start..]))
+    }
+}
+
+const TIME: usize = 7;
+const TOKENS: usize = 11;
+/// Less tells nothing.
+const ACTIVITY: usize = 16;
+
+/// How wide each column is; without a column 0.
+#[derive(Debug, PartialEq)]
+struct Columns {
+    name: usize,
+    time: usize,
+    tokens: usize,
+    activity: usize,
+}
+
+impl Columns {
+    /// Where there is too little room, the tokens go first, then the activity, then the time.
+    fn of(widest: usize, width: u16) -> Self {
+        let room = usize::from(width).saturating_sub(3);
+        let with_activity = |time: usize, tokens: usize| {
+            let room = room.checked_sub(time + tokens + 2)?;
+            let name = widest.max(12).min(room * 3 / 5);
+            let activity = Some(room - name).filter(|activity| *activity >= ACTIVITY)?;
+            Some(Self { name, time, tokens, activity })
+        };
+        let time = if room >= 24 { TIME } else { 0 };
+        with_activity(TIME, TOKENS).or_else(|| with_activity(TIME, 0)).unwrap_or_else(|| {
+            let name = widest.min(room - time);
+            Self { name, time, tokens: 0, activity: 0 }
+        })
+    }
+}
+
+/// The cells that the widest name takes.
+pub(super) fn widest<'a>(rows: impl Iterator<Item = &'a Row>) -> usize {
+    rows.map(|row| cells(&row.name)).max().unwrap_or_default()
+}
+
+/// Lines as cells.
+pub(super) fn buffer(lines: &[Line<'_>], width: u16) -> Buffer {
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    for (y, line) in (0..height).zip(lines) {
+        buffer.set_line(0, y, line, width);
+    }
+    buffer
+}
+
+fn cells(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// What a column has left beside a text.
+fn gap(text: &str, width: usize) -> Span<'static> {
+    " ".repeat(width.saturating_sub(cells(text))).into()
+}
+
+fn color(color: AnsiColor) -> Color {
+    match color {
+        AnsiColor::Green => Color::Green,
+        AnsiColor::Yellow => Color::Yellow,
+        _ => Color::Red,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Who may speak: one at a time, so that an agent's lines stay together, and nobody waits for ever.
+
+use std::collections::VecDeque;
+
+use mainstem_event::Timestamp;
+
+/// A speaker that was silent for so long gives the floor to who waits.
+const SILENCE: u64 = 1_000;
+/// Who waits so long gets the floor from a speaker that goes on …
+const PATIENCE: u64 = 5_000;
+/// … unless that one has only just begun.
+const MINIMUM: u64 = 3_000;
+
+/// The floor, and what waits for it. Times are milliseconds.
+#[derive(Debug)]
+pub(super) struct Floor<T> {
+    lanes: Vec<Lane<T>>,
+    holder: Option<usize>,
+    since: Timestamp,
+    last_said: Timestamp,
+}
+
+#[derive(Debug)]
+struct Lane<T> {
+    waiting: VecDeque<(Timestamp, T)>,
+    is_over: bool,
+}
+
+impl<T> Floor<T> {
+    pub(super) fn new() -> Self {
+        Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_said: Timestamp::default() }
+    }
+
+    /// A lane has something to say.
+    pub(super) fn say(&mut self, lane: usize, now: Timestamp, line: T) {
+        let missing = (lane + 1).saturating_sub(self.lanes.len());
+        self.lanes.extend((0..missing).map(|_| Lane { waiting: VecDeque::new(), is_over: false }));
+        self.lanes[lane].waiting.push_back((now, line));
+        self.lanes[lane].is_over = false;
+    }
+
+    /// A lane has nothing more to say for now.
+    pub(super) fn leave(&mut self, lane: usize) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.is_over = true;
+        }
+    }
+
+    /// The next line that is due.
+    pub(super) fn next(&mut self, now: Timestamp) -> Option<T> {
+        if !self.may_go_on(now) {
+            self.holder = Some(self.longest_waiting()?.0);
+            self.since = now;
+        }
+        let line = self.lanes.get_mut(self.holder?)?.waiting.pop_front()?.1;
+        self.last_said = now;
+        Some(line)
+    }
+
+    /// The next line, due or not; those of one lane together.
+    pub(super) fn rest(&mut self) -> Option<T> {
+        let holder = self.holder.filter(|lane| !self.lanes[*lane].waiting.is_empty());
+        let lane = holder.or_else(|| self.longest_waiting().map(|(lane, _)| lane))?;
+        self.holder = Some(lane);
+        self.lanes[lane].waiting.pop_front().map(|(_, line)| line)
+    }
+
+    fn may_go_on(&self, now: Timestamp) -> bool {
+        let Some(holder) = self.holder else { return false };
+        let Lane { waiting, is_over } = &self.lanes[holder];
+        if waiting.is_empty() {
+            return !is_over && now.millis_since(self.last_said) < SILENCE;
+        }
+        let others_patience = self.longest_waiting().map_or(0, |(_, since)| now.millis_since(since));
+        others_patience < PATIENCE || now.millis_since(self.since) < MINIMUM
+    }
+
+    /// Of those without the floor.
+    fn longest_waiting(&self) -> Option<(usize, Timestamp)> {
+        let lanes = self.lanes.iter().enumerate().filter(|(lane, _)| Some(*lane) != self.holder);
+        lanes
+            .filter_map(|(index, lane)| Some((index, lane.waiting.front()?.0)))
+            .min_by_key(|(_, since)| *since)
+    }
+}
+
+#[cfg(test)]
+mod tests;

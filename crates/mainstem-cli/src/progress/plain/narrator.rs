@@ -1,0 +1,208 @@
+//! Events to lines for people: what is said, line by line, what is done, and how it went.
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use anstyle::AnsiColor;
+use mainstem::message::{AgentKey, SessionId, ToolCallId, ToolState};
+use mainstem_event::{AgentEvent, EventKind, Outcome};
+
+use super::prose::Prose;
+use crate::progress::{
+    figures,
+    glyphs::{self, Glyphs},
+};
+
+/// A task, arguments or an error are cut after so many.
+const SHORT: usize = 120;
+
+/// The children's own lines tell of these calls, unless they fail.
+const DELEGATING: [&str; 3] = ["agent_spawn", "agent_fanout", "agent_send"];
+
+/// A line, and the number of the agent it is of.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) lane: usize,
+    pub(super) text: String,
+    pub(super) color: Option<AnsiColor>,
+}
+
+/// What was heard so far of each agent.
+#[derive(Debug)]
+pub(super) struct Narrator {
+    glyphs: Glyphs,
+    lanes: HashMap<Option<AgentKey>, usize>,
+    heard: Vec<Heard>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug)]
+struct Heard {
+    session: SessionId,
+    name: String,
+    prose: Prose,
+    /// Calls at work, with the beginning of what they answer.
+    calls: HashMap<ToolCallId, String>,
+    tokens: u64,
+}
+
+impl Heard {
+    fn new(session: SessionId, name: String) -> Self {
+        Self { session, name, prose: Prose::default(), calls: HashMap::new(), tokens: 0 }
+    }
+}
+
+impl Narrator {
+    pub(super) fn new(glyphs: Glyphs) -> Self {
+        Self { glyphs, lanes: HashMap::new(), heard: Vec::new(), lines: Vec::new() }
+    }
+
+    /// The agent's name.
+    pub(super) fn name(&self, lane: usize) -> &str {
+        &self.heard[lane].name
+    }
+
+    /// The lines that an event brings, and the lane that it ends.
+    pub(super) fn event(&mut self, event: &AgentEvent) -> (Vec<Line>, Option<usize>) {
+        if event.reply_id().is_none() {
+            return (Vec::new(), None);
+        }
+        let lane = self.lane(event);
+        self.tell(event, lane);
+        let is_over = matches!(event.kind, EventKind::AgentEnd { .. });
+        (std::mem::take(&mut self.lines), is_over.then_some(lane))
+    }
+
+    fn lane(&mut self, event: &AgentEvent) -> usize {
+        if let Some(lane) = self.lanes.get(&event.agent_key().cloned()) {
+            return *lane;
+        }
+        let source = event.source();
+        let session = source.map_or_else(|| event.session_id(), |source| &source.session_id).clone();
+        let name = match (source, &event.kind) {
+            (None, EventKind::AgentStart { name, .. }) => name,
+            _ => event.agent_label(),
+        };
+        self.heard.push(Heard::new(session, self.glyphs.line(name)));
+        self.lanes.insert(event.agent_key().cloned(), self.heard.len() - 1);
+        self.heard.len() - 1
+    }
+
+    /// The lane of who started it, unless that is not shown.
+    fn parent(&self, event: &AgentEvent) -> Option<usize> {
+        let parent = &event.source()?.parent_session_id;
+        self.heard.iter().position(|heard| heard.session == *parent)
+    }
+
+    fn tell(&mut self, event: &AgentEvent, lane: usize) {
+        use EventKind::*;
+        let tool = self.glyphs.tool;
+        match &event.kind {
+            AgentStart { input, .. } => {
+                let task = input.iter().map(|message| message.text()).collect::<Vec<_>>().join(" ");
+                let task = self.glyphs.short(&task, SHORT);
+                let by = self.parent(event).map(|parent| format!(" by #{}", parent + 1)).unwrap_or_default();
+                self.say(lane, &format!("started{by}: {task}"), None);
+            }
+            TextBlockDelta { delta, .. } => {
+                let lines = self.heard[lane].prose.push(delta);
+                lines.iter().for_each(|line| self.prose(event, lane, line));
+            }
+            TextBlockEnd { .. } => {
+                let line = self.heard[lane].prose.end();
+                self.prose(event, lane, &line);
+            }
+            ToolCallStart { .. } | ModelCallStart { .. } => self.release(lane),
+            ToolResultStart { tool_call_id, tool_call_name, input } => {
+                self.heard[lane].calls.insert(tool_call_id.clone(), String::new());
+                if DELEGATING.contains(&&**tool_call_name) {
+                    return;
+                }
+                let input = self.glyphs.short(&input.to_string(), SHORT);
+                self.say(lane, &format!("{tool} {tool_call_name} {input}"), Some(AnsiColor::Cyan));
+            }
+            ToolResultTextDelta { tool_call_id, delta } => {
+                let said = self.heard[lane].calls.entry(tool_call_id.clone()).or_default();
+                said.extend(delta.chars().take((4 * SHORT).saturating_sub(said.len())));
+            }
+            ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms } => {
+                let said = self.heard[lane].calls.remove(tool_call_id).unwrap_or_default();
+                self.answered(lane, tool_call_name, *state, *duration_ms, &said);
+            }
+            ModelRetry { attempt, wait_ms, error } => {
+                let (wait, error) = (figures::time(*wait_ms), &error.message);
+                self.warn(lane, &format!("attempt {attempt} failed, next in {wait}: {error}"));
+            }
+            ModelFallback { from, to, reason } => {
+                self.warn(lane, &format!("{from} failed, {to} is asked: {reason}"));
+            }
+            StreamFallback { reason } => self.warn(lane, &format!("the reply comes in one piece: {reason}")),
+            ExceedMaxIters { max_iters, .. } => self.warn(lane, &format!("the limit of {max_iters} turns")),
+            ModelCallEnd { usage, .. } => self.heard[lane].tokens += usage.unwrap_or_default().total_tokens(),
+            Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
+            AgentEnd { outcome, error, duration_ms, .. } => {
+                if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
+                    let line = self.heard[lane].prose.end();
+                    self.prose(event, lane, &line);
+                    self.release(lane);
+                }
+                let error = error.as_ref().filter(|_| *outcome != Outcome::Cancelled);
+                self.ended(lane, *outcome, error.map(|error| error.message.as_str()), *duration_ms);
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, lane: usize, text: &str, color: Option<AnsiColor>) {
+        let text = self.glyphs.text(text).trim_end().replace('\n', " ");
+        self.lines.push(Line { lane, text, color });
+    }
+
+    fn warn(&mut self, lane: usize, text: &str) {
+        let text = format!("{} {}", self.glyphs.warning, self.glyphs.short(text, 2 * SHORT));
+        self.say(lane, &text, Some(AnsiColor::Yellow));
+    }
+
+    /// The root's lines may turn out to be its reply.
+    fn prose(&mut self, event: &AgentEvent, lane: usize, line: &str) {
+        match event.is_root() {
+            _ if line.trim().is_empty() => {}
+            true => self.heard[lane].prose.hold(line.to_owned()),
+            false => self.say(lane, line, None),
+        }
+    }
+
+    /// They were not its reply.
+    fn release(&mut self, lane: usize) {
+        for line in self.heard[lane].prose.release() {
+            self.say(lane, &line, None);
+        }
+    }
+
+    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, said: &str) {
+        let time = figures::time(millis);
+        let Glyphs { ok, failed, cancelled, .. } = self.glyphs;
+        let (text, color) = match state {
+            ToolState::Success if DELEGATING.contains(&tool) => return,
+            ToolState::Success => (format!("{ok} {tool} {time}"), AnsiColor::Green),
+            ToolState::Error => {
+                let said = self.glyphs.short(said, SHORT);
+                (format!("{failed} {tool} failed, {time}: {said}"), AnsiColor::Red)
+            }
+            other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
+        };
+        self.say(lane, &text, Some(color));
+    }
+
+    fn ended(&mut self, lane: usize, outcome: Outcome, error: Option<&str>, millis: u64) {
+        let (glyph, word) = self.glyphs.ending(outcome);
+        let (time, tokens) = (figures::time(millis), figures::tokens(self.heard[lane].tokens));
+        let mut text = format!("{glyph} {word}, {time}, {tokens}");
+        if let Some(error) = error {
+            let _ = write!(text, ": {}", self.glyphs.short(error, 2 * SHORT));
+        }
+        self.say(lane, &text, Some(glyphs::color(outcome)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

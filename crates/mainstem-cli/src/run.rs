@@ -1,0 +1,58 @@
+//! `mainstem run`: sets a run up, drives it to its end, and says how it ended.
+
+mod drive;
+mod end;
+mod filter;
+mod ledger;
+mod setup;
+mod signals;
+
+use std::{fs::File, io, path::Path};
+
+use anyhow::Context;
+
+use self::{
+    drive::{Drive, Sinks},
+    ledger::Ledger,
+    setup::Setup,
+};
+use crate::{
+    args,
+    config::{Settings, var},
+    exit::{Exit, Fault, OrExit},
+    output::{Output, Stdout},
+    progress,
+    terminal::Terminal,
+};
+
+/// Runs what the command line says.
+pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
+    let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
+    let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
+    let (mode, objection) = terminal.mode(args.progress, args.output);
+    let mut progress = progress::on_stderr(mode, terminal, &prompt);
+    for note in notes.into_iter().chain(objection.map(|objection| format!("warning: {objection}"))) {
+        progress.note(&note);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let sinks = Sinks {
+        ledger: Ledger::new(record),
+        output: Output::new(args.output, terminal.stdout),
+        stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
+        progress,
+        signals: signals::watch().or_exit(Exit::Failed)?,
+    };
+    let exit = runtime.block_on(async {
+        let mut drive = Drive::new(args, sinks, harness.stream_events(prompt));
+        drive.until_end().await;
+        drive.finish(args).await
+    });
+    // What still blocks, such as a host's name being looked up, is not waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("--record {}", path.display()))
+}

@@ -1,0 +1,186 @@
+//! The one loop that waits: for events, room on stdout, signals, limits, the clock.
+
+use std::{cell::RefCell, collections::VecDeque, pin::Pin, rc::Rc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::LocalBoxStream};
+use mainstem::{
+    event::EventStreamExt,
+    prelude::{Run, RunHandle},
+};
+use mainstem_event::{AgentEvent, Clock, EventFilter, SystemClock};
+use tokio::{
+    sync::{mpsc::OwnedPermit, oneshot},
+    time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
+};
+
+use super::{end::Stop, filter::filter, ledger::Ledger, signals::Signal};
+use crate::{
+    args,
+    output::{Output, Stdout},
+    progress::Progress,
+};
+
+/// How often progress is redrawn at most.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// As good as never.
+const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// Where everything goes that a run brings.
+pub(super) struct Sinks {
+    pub(super) ledger: Ledger,
+    pub(super) output: Output,
+    pub(super) stdout: Stdout,
+    pub(super) progress: Box<dyn Progress>,
+    pub(super) signals: oneshot::Receiver<Signal>,
+}
+
+/// A run under way.
+pub(super) struct Drive {
+    pub(super) handle: RunHandle,
+    pub(super) ledger: Rc<RefCell<Ledger>>,
+    pub(super) output: Output,
+    pub(super) stdout: Stdout,
+    pub(super) progress: Box<dyn Progress>,
+    pub(super) signals: Signals,
+    /// What waits for room on stdout.
+    pub(super) queue: VecDeque<Bytes>,
+    pub(super) stop: Option<Stop>,
+    events: LocalBoxStream<'static, AgentEvent>,
+    filter: EventFilter,
+    clock: Clocks,
+}
+
+/// The first signal, told once.
+pub(super) struct Signals(Option<oneshot::Receiver<Signal>>);
+
+struct Clocks {
+    frames: Interval,
+    timeout: Pin<Box<Sleep>>,
+    give_up: Pin<Box<Sleep>>,
+    grace: Duration,
+}
+
+/// What there is to do next.
+enum Next {
+    Event(Option<AgentEvent>),
+    Room(OwnedPermit<Bytes>),
+    Frame,
+    Stop(Stop),
+    GiveUp,
+}
+
+impl Drive {
+    pub(super) fn new(args: &args::Run, sinks: Sinks, run: Run) -> Self {
+        let Sinks { ledger, output, stdout, progress, signals } = sinks;
+        let (handle, ledger) = (run.handle(), Rc::new(RefCell::new(ledger)));
+        let filter = filter(args, handle.session().id().as_str());
+        let keep = ledger.clone();
+        let seen = run.inspect(move |event| keep.borrow_mut().event(event));
+        let events =
+            if args.gate_root_text { seen.gate_root_text().boxed_local() } else { seen.boxed_local() };
+        Self {
+            handle,
+            ledger,
+            output,
+            stdout,
+            progress,
+            signals: Signals(Some(signals)),
+            queue: output.begin().into_iter().collect(),
+            stop: None,
+            events: events.filtered(filter.clone()).boxed_local(),
+            filter,
+            clock: Clocks::new(args),
+        }
+    }
+
+    /// Polls the run until it has ended, or there is no more waiting for it. Then nothing of it is at work any more, and everything
+    /// that it said is on its way.
+    pub(super) async fn until_end(&mut self) {
+        loop {
+            match self.next().await {
+                Next::Event(Some(event)) => self.show(&event),
+                Next::Event(None) | Next::GiveUp => break,
+                Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
+                Next::Frame => self.progress.tick(SystemClock.now()),
+                Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
+                    self.stop.get_or_insert(stop);
+                    break;
+                }
+                Next::Stop(stop) => self.cancel(stop),
+            }
+        }
+        self.abandon();
+    }
+
+    async fn next(&mut self) -> Next {
+        let is_stopping = self.stop.is_some();
+        if let Some(error) = self.ledger.borrow_mut().take_trouble() {
+            return Next::Stop(Stop::Record(error));
+        }
+        let Clocks { frames, timeout, give_up, .. } = &mut self.clock;
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => Next::Stop(Stop::Signal(signal)),
+            () = timeout, if !is_stopping => Next::Stop(Stop::Timeout),
+            () = give_up, if is_stopping => Next::GiveUp,
+            _ = frames.tick() => Next::Frame,
+            room = self.stdout.room(!self.queue.is_empty()) => {
+                room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
+            }
+            // A run that is cancelled must be polled to end, even if nobody reads.
+            event = self.events.next(), if self.queue.is_empty() || is_stopping => Next::Event(event),
+        }
+    }
+
+    fn show(&mut self, event: &AgentEvent) {
+        self.queue.extend(self.output.event(event));
+        self.progress.event(event);
+    }
+
+    /// Asks all agents to stop, and gives them time.
+    fn cancel(&mut self, stop: Stop) {
+        let agents = self.ledger.borrow().fleet.running().count();
+        self.progress.note(&stop.note(agents));
+        self.handle.cancel();
+        self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
+        self.stop = Some(stop);
+    }
+
+    /// Drops the run, which stops what is still at work, and takes in what it says to that.
+    fn abandon(&mut self) {
+        let next = self.ledger.borrow().fleet.seq + 1;
+        let mut rest = self.handle.subscribe_from(next);
+        self.events = futures_util::stream::empty().boxed_local();
+        while let Some(event) = rest.try_next() {
+            self.ledger.borrow_mut().event(&event);
+            if self.filter.matches(&event) {
+                self.show(&event);
+            }
+        }
+        self.progress.finish(SystemClock.now());
+    }
+}
+
+impl Signals {
+    pub(super) async fn next(&mut self) -> Signal {
+        if let Some(first) = &mut self.0 {
+            let signal = first.await;
+            self.0 = None;
+            if let Ok(signal) = signal {
+                return signal;
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+impl Clocks {
+    fn new(args: &args::Run) -> Self {
+        let mut frames = interval(FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let timeout = Box::pin(sleep(args.timeout.unwrap_or(FOREVER).min(FOREVER)));
+        Self { frames, timeout, give_up: Box::pin(sleep(FOREVER)), grace: args.grace.min(FOREVER) }
+    }
+}

@@ -1,0 +1,43 @@
+//! What is kept of every event, whatever is filtered: the record, the state of the fleet, the children that failed.
+
+use std::{
+    fs::File,
+    io::{self, LineWriter, Write},
+};
+
+use mainstem_event::{AgentEvent, EventKind, FleetState, Outcome};
+
+/// Takes in every event of the run, once.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    record: Option<LineWriter<File>>,
+    trouble: Option<io::Error>,
+    pub(super) fleet: FleetState,
+    /// The ids of children that failed.
+    pub(super) failed: Vec<String>,
+}
+
+impl Ledger {
+    pub(super) fn new(record: Option<File>) -> Self {
+        Self { record: record.map(LineWriter::new), ..Self::default() }
+    }
+
+    pub(super) fn event(&mut self, event: &AgentEvent) {
+        self.fleet.apply(event);
+        if let (Some(source), EventKind::AgentEnd { outcome, .. }) = (event.source(), &event.kind)
+            && !matches!(outcome, Outcome::Success | Outcome::MaxIterations)
+        {
+            self.failed.push(source.agent_id.to_string());
+        }
+        if let Some(record) = &mut self.record
+            && let Err(error) = writeln!(record, "{}", event.to_json())
+        {
+            (self.record, self.trouble) = (None, Some(error));
+        }
+    }
+
+    /// Why the record can't be written, told once.
+    pub(super) fn take_trouble(&mut self) -> Option<io::Error> {
+        self.trouble.take()
+    }
+}

@@ -1,0 +1,111 @@
+//! From settings to a harness and a prompt; or to an error that says what to set.
+
+use std::{io::Read, path::PathBuf};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use mainstem::{BuildError, Harness, spec::Mode};
+
+use crate::{
+    args,
+    config::{Setting, Settings, var},
+    demo,
+    exit::{Exit, Fault, OrExit},
+    model,
+    terminal::Terminal,
+};
+
+/// What is to be run.
+pub(super) struct Setup {
+    pub(super) harness: Harness,
+    pub(super) prompt: String,
+    /// What a person should know beforehand.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -> Result<Setup, Fault> {
+    let mut notes = Vec::new();
+    let model = match model::choose(settings, var) {
+        Some(model) => model,
+        // A program that reads stdout must not mistake a script for an answer.
+        None if !terminal.stdout => {
+            let how = format!("no model is configured: {}; or say -m demo for the demo", model::HOW);
+            return Err(anyhow!(how)).or_exit(Exit::Config);
+        }
+        None => {
+            notes.push(
+                "No model is configured: this is the demo. Set OPENAI_API_KEY, or see --help.".to_owned(),
+            );
+            Setting::new(demo::NAME.to_owned(), "the default")
+        }
+    };
+    let is_demo = model.value == demo::NAME;
+    if let (true, Some(said)) = (is_demo, &settings.workspace) {
+        notes.push(format!("warning: the demo brings its own agents; {} is not used", said.origin));
+    }
+    let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
+    notes.extend(harness.warnings());
+    if let Some(id) =
+        args.only_agent.as_deref().filter(|id| *id != "main" && harness.catalog().get(id).is_none())
+    {
+        notes.push(format!("warning: --only-agent: there is no agent {id:?}"));
+    }
+    if let Some(id) = &args.agent {
+        check_agent(&harness, id).or_exit(Exit::Usage)?;
+    }
+    let prompt = prompt(args, is_demo).or_exit(Exit::Usage)?;
+    Ok(Setup { harness, prompt, notes })
+}
+
+fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+    let registry = model::registry(settings, args.demo_pace, var)?;
+    let root = args.agent.as_deref().unwrap_or("main");
+    let name = &model.value;
+    let resolved = registry.resolve(name).with_context(|| model.origin.clone())?;
+    let mut harness = Harness::builder(root, resolved).registry(registry);
+    let here = Setting::new(PathBuf::from("."), "the current directory");
+    let workspace = settings.workspace.as_ref().unwrap_or(&here);
+    harness = match &**name {
+        demo::NAME => demo::furnish(harness, args.demo_pace),
+        _ => harness.workspace(&workspace.value),
+    };
+    if let Some(most) = settings.max_turns {
+        harness = harness.max_iterations(most.get());
+    }
+    harness.build().map_err(|error| match error {
+        BuildError::Workspace { .. } => anyhow!("{}: {error}", workspace.origin),
+        other => other.into(),
+    })
+}
+
+/// Whether the agent exists and may run as the root.
+fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
+    let catalog = harness.catalog();
+    let may_run = |spec: &mainstem::spec::AgentSpec| spec.mode != Mode::Subagent;
+    match catalog.get(id) {
+        Some(entry) => ensure!(may_run(&entry.spec), "--agent: {id:?} can't be run: its mode is subagent"),
+        None => {
+            let listed =
+                catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed() && may_run(spec));
+            let known = listed.map(|spec| spec.id.clone()).collect();
+            return Err(BuildError::UnknownAgent { id: id.to_owned(), known }).context("--agent");
+        }
+    }
+    Ok(())
+}
+
+fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {
+    let prompt = match args.prompt.as_deref() {
+        Some("-") => stdin()?,
+        Some(prompt) => prompt.to_owned(),
+        None if is_demo => demo::PROMPT.to_owned(),
+        None => bail!("no PROMPT is given; `-` reads it from stdin"),
+    };
+    ensure!(!prompt.trim().is_empty(), "the PROMPT is empty");
+    Ok(prompt)
+}
+
+fn stdin() -> anyhow::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("the PROMPT can't be read from stdin")?;
+    Ok(text)
+}

@@ -1,0 +1,88 @@
+//! Ctrl-C and SIGTERM, on a thread of their own: the first is told, the second ends the process, whatever the rest of it is at.
+
+use std::{io, process, thread};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+};
+
+use crate::exit::Exit;
+
+/// A request to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Interrupt,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
+    Terminate,
+}
+
+impl Signal {
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::Interrupt => Exit::Interrupted,
+            Self::Terminate => Exit::Terminated,
+        }
+    }
+}
+
+/// The first signal from now on. From then on a second one exits at once.
+///
+/// # Errors
+/// The system gives no thread, or no signals.
+pub(super) fn watch() -> io::Result<oneshot::Receiver<Signal>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _in_runtime = runtime.enter();
+        Signals::new()?
+    };
+    let (first, told) = oneshot::channel();
+    let wait = move |runtime: Runtime| {
+        runtime.block_on(async {
+            if first.send(signals.next().await).is_ok() {
+                let second = signals.next().await;
+                process::exit(second.exit() as i32);
+            }
+        });
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;
+    Ok(told)
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Signal {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Signal::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What stands at the other end of stdin, stdout and stderr.
+
+use std::io::{self, IsTerminal};
+
+use anstream::{AutoStream, ColorChoice};
+
+use crate::args::{Color, Format, Mode};
+
+/// The facts, looked up once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terminal {
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+    /// Nobody watches, or the terminal can't move its cursor.
+    pub(crate) is_dumb: bool,
+    pub(crate) color: bool,
+    /// Only ASCII is shown.
+    pub(crate) ascii: bool,
+}
+
+impl Terminal {
+    pub(crate) fn detect(color: Color, var: impl Fn(&str) -> Option<String>) -> Self {
+        let color = match color {
+            Color::Auto => AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let in_ci = var("CI").is_some_and(|value| value != "false" && value != "0");
+        Self {
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+            is_dumb: in_ci || var("TERM").is_some_and(|term| term == "dumb"),
+            color,
+            ascii: !cfg!(windows) && !is_utf8(var),
+        }
+    }
+
+    /// How progress is shown; and what to say where that is not what was asked for.
+    pub(crate) fn mode(self, asked: Mode, format: Format) -> (Mode, Option<&'static str>) {
+        // Lines of both on one screen would only disturb one another.
+        let is_stream_shown = self.stdout && matches!(format, Format::Ndjson | Format::Sse);
+        match asked {
+            Mode::Live if !self.stderr => {
+                (Mode::Plain, Some("stderr is not a terminal, so progress is plain rather than live"))
+            }
+            Mode::Auto if !self.stderr => (Mode::Plain, None),
+            Mode::Auto if is_stream_shown => (Mode::Quiet, None),
+            Mode::Auto if self.is_dumb => (Mode::Plain, None),
+            Mode::Auto => (Mode::Live, None),
+            asked => (asked, None),
+        }
+    }
+}
+
+/// Whether the locale's characters are UTF-8: the first of the three variables that is set decides (POSIX, "Locale").
+fn is_utf8(var: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Configuration and workspaces: what is said about them where they can't be used.
+
+use serde_json::json;
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, demo, mainstem},
+};
+
+fn check(cli: Cli, expected: &str) {
+    let done = cli.run();
+    assert_eq!((done.code, &*done.stderr), (Some(3), expected));
+}
+
+#[test]
+fn errors_have_their_place() {
+    let with = |text| mainstem("run -m demo Hi").file("mainstem.toml", text);
+    check(
+        with("max_turn = 3"),
+        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `providers`; did \
+         you mean `max_turns`?\n",
+    );
+    check(
+        with("[providers.openai]\napi_key = \"sk-123\""),
+        "error: ./mainstem.toml:2:11: a key does not belong into a file: put it into an environment variable, and the name of that \
+         into `api_key_env`\n",
+    );
+    let user = mainstem("run -m demo Hi").file(".config/mainstem/config.toml", "model = ");
+    let done = user.run();
+    assert!(done.stderr.contains("/.config/mainstem/config.toml:1:9: "), "{done:?}");
+    check(mainstem("run --config no.toml Hi"), "error: no.toml: there is no such file\n");
+}
+
+#[test]
+fn urls_and_workspaces_are_named_with_who_said_them() {
+    let wrong = "the base URL \"localhost\" can't be used: it must begin with http:// or https://, such as \"http://localhost\"";
+    let from_env = mainstem("run Hi").env("OPENAI_BASE_URL", "localhost");
+    check(from_env, &format!("error: OPENAI_BASE_URL: {wrong}\n"));
+    let from_file = mainstem("run Hi").file("mainstem.toml", "[providers.openai]\nbase_url = 'localhost'");
+    check(from_file, &format!("error: ./mainstem.toml: {wrong}\n"));
+    let url = "http://127.0.0.1:9/v1";
+    check(
+        mainstem("run -w nowhere Hi").env("OPENAI_BASE_URL", url),
+        "error: --workspace: workspace \"nowhere\" is not a directory\n",
+    );
+    check(
+        mainstem("run Hi").env("OPENAI_BASE_URL", url).env("MAINSTEM_WORKSPACE", "x"),
+        "error: MAINSTEM_WORKSPACE: workspace \"x\" is not a directory\n",
+    );
+}
+
+#[test]
+fn broken_agents_are_pointed_out_and_left_out() {
+    let server = Server::start(|_| vec![Step::Text("Hello.")]);
+    let cli = mainstem("run --progress quiet Hi").env("OPENAI_BASE_URL", &server.url());
+    let cli = cli.file("subagents/a.md", "---\ndescription: A\nsteps: many\n---\n");
+    let cli = cli.file("subagents/b.md", "---\ndescription: B\ntemperture: 1\n---\n");
+    let cli = cli.file("subagents/c.md", "---\ndescription: C\nmodel: nope:x\n---\n");
+    let done = cli.run();
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Hello.\n"), "{done:?}");
+    let mut lines: Vec<_> = done.stderr.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "./subagents/a.md:3:8: error: expected a whole number, got \"many\"",
+            "./subagents/b.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
+            "error: agent \"c\": unknown model \"nope:x\"; known: demo, openai:…",
+        ]
+    );
+}
+
+#[test]
+fn a_file_chooses_model_server_key_and_headers() {
+    let server =
+        Server::start(|request| vec![Step::Text(if request["model"] == "qwen3" { "Yes." } else { "No." })]);
+    let text = format!(
+        "model = 'openai:qwen3'\n[providers.openai]\nbase_url = '{}'\napi_key_env = 'MY_KEY'\nheaders = {{ x-team = '${{TEAM}}' }}",
+        server.url()
+    );
+    let with = |cli: Cli| cli.file("mainstem.toml", &text).env("TEAM", "blue").run();
+    let done = with(mainstem("run --progress quiet Hi").env("MY_KEY", "k"));
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\n"), "{done:?}");
+    let done = with(mainstem("run --progress quiet Hi"));
+    assert_eq!(
+        done.stderr,
+        "error: ./mainstem.toml: the variable MY_KEY, which shall hold the key, is not set\n"
+    );
+    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.requests()[0]["messages"][1], json!({ "role": "user", "content": "Hi" }));
+}
+
+#[test]
+fn the_demo_needs_no_workspace() {
+    let done = demo("-w nowhere --progress quiet").run();
+    assert_eq!(done.code, Some(0));
+    assert_eq!(done.stderr, "warning: the demo brings its own agents; --workspace is not used\n");
+}

@@ -1,0 +1,133 @@
+//! Each exit code, and what is said with it.
+
+use serde_json::json;
+
+use crate::{
+    server::{Server, Step},
+    support::{Done, demo, example, mainstem},
+};
+
+/// A run against a server that does this with every request.
+fn against(steps: Vec<Step>, arguments: &str) -> Done {
+    let server = Server::start(move |_| steps.clone());
+    let cli = mainstem(&format!("run --progress quiet {arguments} Hi"));
+    cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").run()
+}
+
+fn check(done: &Done, code: i32, stderr: &str) {
+    let shown = done.stderr.lines().map(|line| match line.split_once("127.0.0.1:") {
+        Some((before, after)) => {
+            format!("{before}HOST{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        None => line.to_owned(),
+    });
+    let shown = shown.collect::<Vec<_>>().join("\n");
+    assert_eq!((done.code, &*shown), (Some(code), stderr), "{done:?}");
+    assert!(!format!("{done:?}").contains("sk-secret"), "{done:?}");
+}
+
+#[test]
+fn a_reply_is_0() {
+    let done = demo("--progress quiet").run();
+    check(&done, 0, "");
+    assert!(done.stdout.starts_with("Don't merge: ") && done.stdout.ends_with("(security)\n"), "{done:?}");
+}
+
+#[test]
+fn a_failed_run_is_1() {
+    check(
+        &against(vec![Step::Garbage], ""),
+        1,
+        "error: HOST sent what is no chat completion: key must be a string at line 1 column 2: {garbage",
+    );
+    let refused = Step::Refuse("400 Bad Request", "", json!({ "error": { "message": "no" } }).to_string());
+    check(&against(vec![refused], ""), 1, "error: HOST answered 400 Bad Request: no");
+}
+
+#[test]
+fn a_wrong_command_line_is_2() {
+    check(&demo("  ").arg(" \n").run(), 2, "error: the PROMPT is empty");
+    let known = "general-purpose, main, reviewer, tester";
+    check(
+        &demo("-a reviwer").run(),
+        2,
+        &format!("error: --agent: unknown agent \"reviwer\"; known: {known}"),
+    );
+    check(&demo("-a runner").run(), 2, "error: --agent: \"runner\" can't be run: its mode is subagent");
+    check(
+        &demo("--record no/such/dir").run(),
+        2,
+        "error: --record no/such/dir: No such file or directory (os error 2)",
+    );
+    let done = mainstem("run").env("OPENAI_API_KEY", "k").run();
+    check(&done, 2, "error: no PROMPT is given; `-` reads it from stdin");
+    for wrong in
+        ["run --nonsense", "run --output xml", "run --timeout 10", "run --max-turns 0", "nonsense", ""]
+    {
+        assert_eq!(mainstem(wrong).run().code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn no_usable_model_is_3() {
+    check(
+        &mainstem("run Hi").run(),
+        3,
+        "error: no model is configured: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local OpenAI-compatible server, and choose a \
+         model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or say -m demo for the demo",
+    );
+    check(
+        &mainstem("run -m gpt Hi").run(),
+        3,
+        "error: --model: unknown model \"gpt\"; known: demo, openai:…",
+    );
+}
+
+#[test]
+fn a_provider_that_refuses_is_4() {
+    let body = || json!({ "error": { "message": "Incorrect API key: sk-secret-123456" } }).to_string();
+    check(
+        &against(vec![Step::Refuse("401 Unauthorized", "", body())], ""),
+        4,
+        "error: HOST answered 401 Unauthorized: Incorrect API key: [secret] (check the API key and its rights)",
+    );
+    let done = against(vec![Step::Refuse("429 Too Many Requests", "retry-after: 600\r\n", body())], "");
+    assert_eq!(done.code, Some(4), "{done:?}");
+}
+
+#[test]
+fn the_limit_of_turns_is_5_and_there_is_a_reply() {
+    let done = demo("--max-turns 1 --progress quiet").run();
+    check(&done, 5, "error: the limit of turns was reached; the reply is what there was by then");
+    assert!(done.stdout.starts_with("Don't merge: "), "{done:?}");
+}
+
+/// The root's first answer calls a reviewer, whose model fails.
+fn failing_child(arguments: &str) -> Done {
+    let server = Server::start(|request| match request["messages"].as_array().unwrap().len() {
+        _ if request.to_string().contains("You are a subagent") => {
+            vec![Step::Refuse("400 Bad Request", "", "{}".to_owned())]
+        }
+        2 => vec![Step::Call(vec![("agent_spawn", json!({ "agent_id": "reviewer", "task": "t" }))])],
+        _ => vec![Step::Text("Without a review, then.")],
+    });
+    let cli = mainstem(&format!("run --progress quiet {arguments} Hi"));
+    cli.arg("-w").arg(example()).env("OPENAI_BASE_URL", &server.url()).run()
+}
+
+#[test]
+fn a_failed_child_is_6_if_asked_for() {
+    check(&failing_child("--strict-children"), 6, "error: a child failed: reviewer");
+    check(&failing_child(""), 0, "");
+    assert_eq!(failing_child("--strict-children").stdout, "Without a review, then.\n");
+}
+
+#[test]
+fn a_timeout_is_124() {
+    let started = std::time::Instant::now();
+    let done = mainstem("run -m demo --timeout 300ms --progress quiet --output json").run();
+    check(&done, 124, "cancelling 1 agent… the time is up\nerror: there was no reply within 300ms");
+    assert!(started.elapsed().as_secs() < 5);
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&json["outcome"], &json["reply"]), (&json!("timeout"), &json!(null)));
+}

@@ -1,0 +1,14 @@
+//! The built binary, from outside: what it prints, how it exits, what a server sees of it, how it looks on a terminal.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod config;
+mod exits;
+mod outputs;
+mod provider;
+mod server;
+#[cfg(unix)]
+mod signals;
+mod support;
+#[cfg(unix)]
+mod terminal;

@@ -1,0 +1,159 @@
+//! On a terminal, which is a pseudo-terminal with an emulator behind it.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{Mode, OFlags, open},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::support::{Cli, Running, mainstem};
+
+/// A terminal of 80 by 24.
+struct Terminal {
+    parser: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<()>,
+    /// Kept open, or the reader sees an end before anything was written.
+    line: OwnedFd,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&main).unwrap();
+        unlockpt(&main).unwrap();
+        let name = ptsname(&main, Vec::new()).unwrap();
+        let line = open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        tcsetwinsize(&line, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let [rows, columns] = [24, 80].map(|size: u16| size.try_into().unwrap());
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let screen = parser.clone();
+        let reader = std::thread::spawn(move || {
+            let (mut main, mut bytes) = (File::from(main), [0; 4096]);
+            // Reading fails once nobody has the line open any more.
+            while let Ok(count @ 1..) = main.read(&mut bytes) {
+                screen.lock().unwrap().process(&bytes[..count]);
+            }
+        });
+        Self { parser, reader, line }
+    }
+
+    fn line(&self) -> OwnedFd {
+        self.line.try_clone().unwrap()
+    }
+
+    fn screen(&self) -> String {
+        self.parser.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen shows something.
+    fn until(&self, text: &str) {
+        let started = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(started.elapsed() < Duration::from_secs(20), "no {text:?} in\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The screen after the process has ended.
+    fn end(self, running: &mut Running) -> (Option<i32>, String) {
+        let code = running.wait().code();
+        drop(self.line);
+        self.reader.join().unwrap();
+        let screen = self.parser.lock().unwrap().screen().contents();
+        (code, screen)
+    }
+}
+
+/// Both streams on one terminal.
+fn on(terminal: &Terminal, cli: Cli) -> Running {
+    cli.streams(terminal.line(), terminal.line()).spawn()
+}
+
+fn times_left_out(screen: &str) -> String {
+    screen.lines().map(|line| line.split("   ").next().unwrap().trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn without_a_model_it_is_the_demo_live() {
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, mainstem("run --demo-pace 0.1"));
+    terminal.until("› tester › runner");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0));
+    let (head, tail) = screen.split_at(screen.find("[✔]").unwrap());
+    let mut head: Vec<_> = head.lines().map(times_left_out).collect();
+    head[1..].sort();
+    assert_eq!(
+        head,
+        [
+            "No model is configured: this is the demo. Set OPENAI_API_KEY, or see --help.",
+            " ✔ main",
+            " ✔ main › reviewer#1",
+            " ✔ main › reviewer#2",
+            " ✔ main › tester",
+            " ✔ main › tester › runner",
+        ]
+    );
+    let tail: Vec<_> = tail.lines().collect();
+    assert!(
+        tail[0].starts_with("[✔] Review the discount change") && tail[0].contains("5 agents"),
+        "{screen}"
+    );
+    assert_eq!(tail[1], "Don't merge: the total can panic, and an empty code is accepted.");
+    assert_eq!(tail.len(), 6, "{screen}");
+}
+
+#[test]
+fn ctrl_c_leaves_a_clean_screen() {
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, mainstem("run -m demo"));
+    terminal.until("waits for 3 agents");
+    running.signal("INT");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(130));
+    assert!(screen.starts_with("cancelling 4 agents… press Ctrl-C again to abort\n"), "{screen}");
+    assert_eq!(screen.matches(" cancelled\n").count(), 5 - 1, "{screen}");
+    assert!(screen.lines().last().unwrap().starts_with("[■] Review the discount change"), "{screen}");
+}
+
+#[test]
+fn a_dumb_terminal_gets_lines_without_controls() {
+    for (name, value) in [("TERM", "dumb"), ("CI", "1")] {
+        let terminal = Terminal::new();
+        let mut running =
+            on(&terminal, mainstem("run -m demo --demo-pace 0").env(name, value).env("NO_COLOR", "1"));
+        let (code, screen) = terminal.end(&mut running);
+        assert_eq!(code, Some(0));
+        assert!(screen.contains("#5 runner  ✔ done, "), "{screen}");
+    }
+}
+
+#[test]
+fn a_stream_on_a_terminal_is_not_disturbed() {
+    let terminal = Terminal::new();
+    let mut running = on(&terminal, mainstem("run -m demo --demo-pace 0 --output ndjson --only-agent main"));
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0));
+    assert!(screen.contains("\"type\":\"AGENT_END\"") && !screen.contains("[✔]"), "{screen}");
+}
+
+#[test]
+fn hostile_text_cannot_control_the_terminal() {
+    use crate::server::{Server, Step};
+    let server = Server::start(|_| vec![Step::Text("safe \u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2Jtext")]);
+    let terminal = Terminal::new();
+    let cli = mainstem("run --progress plain Hi").env("OPENAI_BASE_URL", &server.url());
+    let mut running = on(&terminal, cli);
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0));
+    assert!(screen.contains("safe 2Jtext") && screen.contains("#1 main  started: Hi"), "{screen}");
+}
