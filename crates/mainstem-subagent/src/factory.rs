@@ -150,3 +150,6 @@ fn general_purpose() -> AgentSpec {
         "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";
     AgentSpec::new(GENERAL_PURPOSE, description).with_origin(Origin::BuiltIn)
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,3 +36,6 @@ Hand over what is self-contained or can run in parallel; do small things yoursel
 differently or go on without it.
 
 Agents:";
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,8 @@ struct Child {
     status: ChildStatus,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
+    /// The stream of its first turn: its place in lists.
+    order: u64,
 }
 
 /// What a child is doing.
@@ -87,7 +89,8 @@ impl Roster {
     /// Adds a child that starts its first turn.
     pub(crate) fn enter(&self, agent: Agent, source: EventSource, label: Option<String>, now: Timestamp) {
         let (key, status) = (source.agent_key.clone(), ChildStatus::Running);
-        let child = Child { agent, source, label, status, history: Vec::new(), last_activity: now };
+        let order = source.stream_id;
+        let child = Child { agent, source, label, status, history: Vec::new(), last_activity: now, order };
         self.children.insert(key, child);
     }
 
@@ -98,7 +101,7 @@ impl Roster {
         now: Timestamp,
         next: impl FnOnce(&mut EventSource),
     ) -> Result<Seat, SpawnError> {
-        let mut child = self.children.get_mut(key).ok_or_else(|| self.unknown(key.as_str()))?;
+        let mut child = self.children.get_mut(key).ok_or_else(|| self.unknown(key.as_str(), None))?;
         if child.status == ChildStatus::Running {
             return Err(SpawnError::Busy { key: key.to_string() });
         }
@@ -129,7 +132,8 @@ impl Roster {
             _ => return Err(SpawnError::NotOne),
         };
         let known = self.list(parent);
-        key.filter(|key| known.iter().any(|child| child.agent_key == *key)).ok_or_else(|| self.unknown(name))
+        key.filter(|key| known.iter().any(|child| child.agent_key == *key))
+            .ok_or_else(|| self.unknown(name, parent))
     }
 
     /// The children below `parent`, or all, in the order of their start.
@@ -155,11 +159,11 @@ impl Roster {
         all
     }
 
-    fn unknown(&self, name: &str) -> SpawnError {
+    fn unknown(&self, name: &str, parent: Option<&SessionId>) -> SpawnError {
         let names = |child: ChildSummary| child.label.unwrap_or_else(|| child.agent_key.to_string());
         SpawnError::UnknownChild {
             name: name.to_owned(),
-            known: self.list(None).into_iter().map(names).collect(),
+            known: self.list(parent).into_iter().map(names).collect(),
         }
     }
 }
@@ -174,7 +178,7 @@ impl Child {
             status: self.status,
             turns: self.source.turn,
             last_activity: self.last_activity,
-            order: self.source.stream_id,
+            order: self.order,
         }
     }
 }

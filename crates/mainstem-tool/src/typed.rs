@@ -90,8 +90,9 @@ where
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let arguments = serde_path_to_error::deserialize(arguments).map_err(|error| {
             let pointer = pointer(error.path());
+            let place = if pointer.is_empty() { "arguments".to_owned() } else { format!("at {pointer}") };
             ToolError::new(format!(
-                "the arguments of {} can't be read: at {pointer}: {}",
+                "the arguments of {} can't be read: {place}: {}",
                 self.spec.name,
                 error.inner()
             ))

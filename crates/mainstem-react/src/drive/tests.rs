@@ -110,6 +110,37 @@ async fn a_run_that_was_cancelled_before_asks_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cancel_drops_the_model_call_at_once() {
+    let cancel = CancellationToken::new();
+    let before = tokio::time::Instant::now();
+    let later = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        cancel.cancel();
+    };
+    let run = play(scripted([Turn::new().text("Well").hang()]), cancel.clone());
+    let ((outcome, lines), ()) = futures_util::join!(run, later);
+    assert_eq!((outcome.outcome, before.elapsed().as_millis()), (Outcome::Cancelled, 50));
+    assert_eq!(lines[lines.len() - 3..lines.len() - 1], ["TEXT_BLOCK_END", "MODEL_CALL_END cancelled"]);
+}
+
+/// Counts the tool calls that reach it.
+#[derive(Clone, Default)]
+struct Counts(Arc<AtomicU32>);
+
+#[async_trait]
+impl crate::Middleware for Counts {
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: crate::PendingCall,
+        next: crate::NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        next.run(cx, call).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_cancel_no_further_tool_begins() {
     let cancel = |cx: &RunContext, _: &str| {
         cx.cancellation().cancel();
@@ -118,10 +149,13 @@ async fn after_a_cancel_no_further_tool_begins() {
     let second = act("second", |_, _| Ok("too late".into()));
     let ran = second.ran.clone();
     let turn = call("first").call("second", json!({}));
+    let counts = Counts::default();
     let agent = scripted([turn, Turn::new().text("never")]).tool(act("first", cancel)).tool(second);
+    let agent = agent.middleware(counts.clone());
     let (outcome, lines) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.outcome, Outcome::Cancelled);
     assert!(ran.lock().unwrap().is_empty());
+    assert_eq!(counts.0.load(Ordering::Relaxed), 1, "nor is a middleware asked about it");
     assert!(lines.contains(&"TOOL_RESULT_END first success (call-1)".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"TOOL_RESULT_END second interrupted (call-2)".to_owned()), "{lines:#?}");
 }

@@ -126,7 +126,7 @@ fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
         if before.is_some_and(|(_, ended)| one.start() < ended) {
             return broken("starts before its last turn ended");
         }
-        let next = before.map_or(1, |(turn, _)| turn + 1);
+        let next = before.map_or(1, |(turn, _)| turn.saturating_add(1));
         let turn = one.source.map_or(next, |source| source.turn);
         let may_be_later = before.is_none() && !is_whole;
         if turn != next && !(may_be_later && turn > next) {

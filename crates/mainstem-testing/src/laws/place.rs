@@ -55,7 +55,8 @@ impl<'a> Seen<'a> {
             None if self.is_partial && source.turn > 1 => return Ok(()),
             None => return Err(format!("its parent's session {parent} was not seen before")),
         };
-        if source.depth != depth + 1 || *source.path != format!("{path}/{}", source.agent_id) {
+        if source.depth.checked_sub(1) != Some(depth) || *source.path != format!("{path}/{}", source.agent_id)
+        {
             return Err(format!("{} at depth {} is not below {path} at {depth}", source.path, source.depth));
         }
         Ok(())

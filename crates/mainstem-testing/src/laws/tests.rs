@@ -187,7 +187,9 @@ fn law_1_sequence() {
     broken(|events| _ = events.splice(5..9, [gap(6, 8, 3, &[])]));
     broken(|events| _ = events.splice(5..9, [gap(5, 9, 5, &[])]));
     broken(|events| _ = events.splice(5..9, [renumber(&gap(6, 9, 4, &[]), 8)]));
+    broken(|events| _ = events.splice(5..8, [renumber(&gap(6, 9, 4, &[]), 8)]));
     broken(|events| _ = events.splice(5..9, [gap(9, 6, 4, &[])]));
+    broken(|events| _ = events.splice(5..9, [gap(6, 4, 4, &[])]));
     broken(|events| {
         let origin = Origin { session_id: "other".into(), ..(*events[7].origin).clone() };
         events[7] = AgentEvent::new(8, events[7].at, origin.into(), events[7].kind.clone());
@@ -295,7 +297,14 @@ fn law_4_blocks() {
     check(4, |t| t.shift("main TOOL_RESULT_START tool null (3)", "main TOOL_CALL_END tool (3)"));
     check(4, |t| t.swap("main TOOL_RESULT_TEXT_DELTA \"ok\" (3)", "main TOOL_RESULT_END tool success (3)"));
     check(4, |t| t.0.retain(|line| !(line.name.contains("main TOOL_RESULT") && line.name.ends_with("(3)"))));
+    check(4, |t| {
+        let (start, end) =
+            (t.at("main TOOL_RESULT_START tool null (3)"), t.at("main TOOL_RESULT_END tool success (3)"));
+        let again = [t.0[start].clone(), t.0[end].clone()];
+        t.0.splice(end + 1..end + 1, again);
+    });
     // Model calls.
+    check(4, |t| t.drop("a2 MODEL_CALL_END"));
     check(4, |t| t.drop("main MODEL_CALL_START"));
     check(4, |t| t.drop("main MODEL_CALL_END"));
     check(4, |t| t.double("main MODEL_CALL_START"));
@@ -558,6 +567,30 @@ fn a_held_call_lets_its_siblings_pass() {
     accept(&timeline);
 }
 
+/// A call of `agent_fanout` has several; the order of calls is that of their first.
+#[test]
+fn a_calls_further_children_may_start_late() {
+    accept(&script(
+        "
+        main start
+        main ask
+        main call 1
+        main call 2
+        main answer 1
+        main work 1
+        main work 2
+        a1 start a by main 1
+        b start b by main 2
+        a2 start a by main 1
+        a1 ends cancelled
+        b ends cancelled
+        a2 ends cancelled
+        main done 1
+        main done 2
+        main ends cancelled",
+    ));
+}
+
 #[test]
 fn what_a_gap_hides_is_not_judged() {
     let events = script(FLEET).events();
@@ -582,12 +615,12 @@ fn a_timeline_may_begin_with_the_second_run() {
         last call 2
         last answer 1
         last work 1
-        a1++ start a by last 1
-        a1++ ends cancelled
+        b+ start b by last 1
+        b+ ends cancelled
         last done 1
         last work 2
-        b+ start b by last 2
-        b+ ends cancelled
+        a1++ start a by last 2
+        a1++ ends cancelled
         last done 2
         last ends cancelled"
     ));

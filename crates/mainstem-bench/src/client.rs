@@ -1,0 +1,62 @@
+//! Who reads: the bare client or Mainstem, behind one face.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::{
+    bare::Bare,
+    fleet::{self, Fleet},
+    provider::Provider,
+    script::Load,
+};
+
+/// What a reader notices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen<'a> {
+    /// From this time on it was known what the children shall do, and both sides do the same.
+    Start(Duration),
+    /// A delta of a child has arrived.
+    Delta(&'a str),
+}
+
+/// Which reader.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Side {
+    Bare,
+    /// Mainstem's provider without its engine.
+    Provider,
+    Mainstem,
+}
+
+/// A reader at work.
+pub(crate) enum Client {
+    Bare(Bare),
+    Provider(Provider),
+    Fleet(Fleet),
+}
+
+impl Client {
+    /// Makes its HTTP client, and lets a child say one word so that nothing is done for the first time later on.
+    pub(crate) async fn connect(side: Side, url: &str) -> Result<Self> {
+        let client = match side {
+            Side::Bare => Self::Bare(Bare::new(url)?),
+            Side::Provider => Self::Provider(Provider::new(fleet::model(url)?)),
+            Side::Mainstem => Self::Fleet(Fleet::over_http(url)?),
+        };
+        client.run(&Load::new(1, 1), &mut |_| {}).await?;
+        Ok(client)
+    }
+
+    /// Reads a load to its end.
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+        match self {
+            Self::Bare(bare) => bare.run(load, seen).await,
+            Self::Provider(provider) => provider.run(load, seen).await,
+            Self::Fleet(fleet) => fleet.run(load, seen).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Mainstem: a root that starts children which talk, over HTTP or with a scripted model.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use futures_util::StreamExt;
+use mainstem::{
+    event::{AgentEvent, EventKind},
+    model::scripted::{ScriptedModel, Turn},
+    openai::OpenAi,
+    prelude::{AgentSpec, Harness, Model, Run},
+};
+use serde_json::json;
+
+use crate::{
+    client::Seen,
+    script::{LEAD, Load, Script, TEXT, WORKER},
+};
+
+const ROOT: &str = "root";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet(Harness);
+
+impl Fleet {
+    /// Its models are at the server.
+    pub(crate) fn over_http(base_url: &str) -> Result<Self> {
+        Self::new(model(base_url)?)
+    }
+
+    /// Its models answer at once, in this process.
+    pub(crate) fn scripted(load: &Load) -> Result<Self> {
+        let (mut model, mut script, mut agent) = (ScriptedModel::new(), load.script(), ROOT);
+        while let Script::Start { children, each } = script {
+            let call = json!({ "agent_id": each.agent(), "task": each.to_task() });
+            let start = (0..children).fold(Turn::new(), |turn, _| turn.call("agent_spawn", call.clone()));
+            let task = Script::Start { children, each: each.clone() }.to_task();
+            model = model.agent_on(agent, task, [start, Turn::new().text(TEXT)]);
+            (script, agent) = (*each, LEAD);
+        }
+        let says = Turn::new().repeat(TEXT, load.say.deltas as usize);
+        Self::new(model.agent(WORKER, [says]))
+    }
+
+    fn new(model: impl Model) -> Result<Self> {
+        let harness = Harness::builder(ROOT, model)
+            .system_prompt("You hand tasks to other agents.")
+            .subagent(AgentSpec::new(WORKER, "Says something"))
+            .subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
+            .build()?;
+        Ok(Self(harness))
+    }
+
+    /// A run whose children are this load; nothing happens before it is polled.
+    pub(crate) fn start(&self, load: &Load) -> Run {
+        self.0.stream_events(load.script().to_task())
+    }
+
+    /// A run, read to its end.
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+        let mut run = self.start(load);
+        let mut ends = 0;
+        while let Some(event) = run.next().await {
+            match (&event.kind, event.is_root()) {
+                // By its stamp, for it is read only after all children have begun.
+                (EventKind::ModelCallEnd { .. }, true) => {
+                    seen(Seen::Start(Duration::from_micros(event.at.as_micros())));
+                }
+                (EventKind::TextBlockDelta { delta, .. }, false) if is_leaf(&event) => {
+                    seen(Seen::Delta(delta))
+                }
+                (EventKind::AgentEnd { .. }, _) => ends += 1,
+                _ => {}
+            }
+        }
+        let all = load.children + u32::from(load.depth);
+        ensure!(ends == all, "{ends} of {all} agents ended");
+        Ok(())
+    }
+}
+
+/// The model at the server.
+pub(crate) fn model(base_url: &str) -> Result<OpenAi> {
+    Ok(OpenAi::new("scripted").with_api_key("a-key-of-the-bench").with_base_url(base_url)?)
+}
+
+/// Whether it comes from one of the children whose deltas are counted.
+pub(crate) fn is_leaf(event: &AgentEvent) -> bool {
+    event.source().is_some_and(|source| &*source.agent_id == WORKER)
+}

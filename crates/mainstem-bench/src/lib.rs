@@ -1,1 +1,0 @@
-//! Scripted HTTP model server, bare client, and the rows of quality.md. Not published.

@@ -1,0 +1,53 @@
+//! What a process may know of itself: processor time, memory, the time; and the middle of many figures.
+
+use std::{fs, time::Duration};
+
+use anyhow::{Context, Result};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    time::{ClockId, clock_gettime},
+};
+
+/// Processor time of this process, that of the kernel on its behalf included.
+pub(crate) fn cpu() -> Duration {
+    clock(ClockId::ProcessCPUTime)
+}
+
+/// The time of day: the one clock that events, chunks of the server and this process share.
+pub(crate) fn now() -> Duration {
+    clock(ClockId::Realtime)
+}
+
+fn clock(id: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(id)).unwrap_or_default()
+}
+
+/// Resident memory of this process in bytes.
+pub(crate) fn resident() -> Result<u64> {
+    let pages = fs::read_to_string("/proc/self/statm").context("memory is measured on Linux only")?;
+    let pages: u64 = pages.split(' ').nth(1).context("/proc/self/statm has a second column")?.parse()?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// As many open connections as the system lets us have.
+pub(crate) fn allow_many_connections() -> Result<()> {
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })
+        .context("can't raise the limit of open files")
+}
+
+/// The middle one; 0 of none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value below which this share of all lies; 0 of none.
+pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Measurements that need a process of their own: memory that others have freed would hide what these take.
+
+use std::{
+    cell::Cell,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Subcommand, ValueEnum};
+use futures_util::StreamExt;
+use mainstem::event::EventKind;
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use crate::{
+    client::{Client, Seen, Side},
+    fleet::{Fleet, is_leaf},
+    measure::resident,
+    sample::block_on,
+    script::Load,
+};
+
+/// What to measure; the URL is the model server's.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Probe {
+    /// Memory that children take which wait for their models
+    Waiting { side: Side, children: u32, url: String },
+    /// What happens while the caller does not read
+    Stall { seconds: u64, children: u32, deltas: u32, url: String },
+}
+
+/// What a caller finds that did not read for a while.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Stalled {
+    /// Deltas that never arrived, and gaps.
+    pub(crate) lost: u64,
+    /// How much memory grew meanwhile, in bytes.
+    pub(crate) growth: i64,
+}
+
+/// Bytes that so many waiting children take.
+pub(crate) fn waiting(side: Side, children: u32, url: &str) -> Result<i64> {
+    let side = side.to_possible_value().context("a side has a name")?;
+    ask(&["waiting", side.get_name(), &children.to_string(), url])
+}
+
+/// Lets a caller stop reading in the middle of a load, then go on.
+pub(crate) fn stall(seconds: u64, load: &Load, url: &str) -> Result<Stalled> {
+    ask(&["stall", &seconds.to_string(), &load.children.to_string(), &load.say.deltas.to_string(), url])
+}
+
+fn ask<T: for<'de> Deserialize<'de>>(arguments: &[&str]) -> Result<T> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let output = command.arg("probe").args(arguments).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "the probe {arguments:?} failed");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+impl Probe {
+    /// Measures, and writes the figures as JSON.
+    pub(crate) fn run(self) -> Result<()> {
+        let figures = match self {
+            Self::Waiting { side, children, url } => {
+                serde_json::to_string(&block_on(wait(side, &Load::new(children, 1).hanging(), &url))?)?
+            }
+            Self::Stall { seconds, children, deltas, url } => {
+                let pause = Duration::from_secs(seconds);
+                serde_json::to_string(&block_on(pause_reading(pause, &Load::new(children, deltas), &url))?)?
+            }
+        };
+        println!("{figures}");
+        Ok(())
+    }
+}
+
+async fn wait(side: Side, load: &Load, url: &str) -> Result<i64> {
+    let client = Client::connect(side, url).await?;
+    let (before, deltas) = (resident()?, Cell::new(0));
+    let mut seen = |seen: Seen<'_>| {
+        if let Seen::Delta(_) = seen {
+            deltas.set(deltas.get() + 1);
+        }
+    };
+    let all_wait = async {
+        while deltas.get() < load.deltas() {
+            sleep(Duration::from_millis(50)).await;
+        }
+        sleep(Duration::from_millis(200)).await;
+    };
+    tokio::select! {
+        ended = client.run(load, &mut seen) => bail!("the children did not wait: {ended:?}"),
+        () = all_wait => Ok(resident()?.cast_signed() - before.cast_signed()),
+    }
+}
+
+async fn pause_reading(pause: Duration, load: &Load, url: &str) -> Result<Stalled> {
+    let mut run = Fleet::over_http(url)?.start(load);
+    let (mut deltas, mut gaps, mut growth) = (0, 0, 0);
+    while let Some(event) = run.next().await {
+        match &event.kind {
+            EventKind::TextBlockDelta { .. } if is_leaf(&event) => deltas += 1,
+            EventKind::Gap { missed, .. } => gaps += missed,
+            _ => continue,
+        }
+        if deltas == load.deltas() / 10 {
+            let before = resident()?.cast_signed();
+            sleep(pause).await;
+            growth = resident()?.cast_signed() - before;
+        }
+    }
+    Ok(Stalled { lost: load.deltas() - deltas + gaps, growth })
+}

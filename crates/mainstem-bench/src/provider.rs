@@ -1,0 +1,55 @@
+//! The provider alone: its streams where the bare client has its own, to tell what it adds from what the engine adds.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use futures_util::StreamExt;
+use mainstem::{
+    message::Message,
+    model::{Model, ModelDelta, ModelRequest},
+    openai::OpenAi,
+};
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::{
+    bare::CHANNEL,
+    client::Seen,
+    measure,
+    script::{Load, Script},
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Provider(OpenAi);
+
+impl Provider {
+    pub(crate) fn new(model: OpenAi) -> Self {
+        Self(model)
+    }
+
+    /// All children of the load at once, each in a task of its own.
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+        let task = Message::user(Script::Say(load.say).to_task());
+        let request = ModelRequest { messages: vec![Arc::new(task)], ..ModelRequest::default() };
+        let (sender, mut receiver) = mpsc::channel(CHANNEL);
+        let mut children = JoinSet::new();
+        seen(Seen::Start(measure::now()));
+        for _ in 0..load.children {
+            children.spawn(self.clone().child(request.clone(), sender.clone()));
+        }
+        drop(sender);
+        while let Some(text) = receiver.recv().await {
+            seen(Seen::Delta(&text));
+        }
+        children.join_all().await.into_iter().collect()
+    }
+
+    async fn child(self, request: ModelRequest, sender: mpsc::Sender<String>) -> Result<()> {
+        let mut deltas = self.0.stream(request);
+        while let Some(delta) = deltas.next().await {
+            if let ModelDelta::Text(text) = delta? {
+                sender.send(text).await.context("nobody reads")?;
+            }
+        }
+        Ok(())
+    }
+}

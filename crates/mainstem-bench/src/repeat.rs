@@ -1,0 +1,47 @@
+//! One load again and again, for a profiler to look at.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::{client::Side, measure::quantile, sample::Sample, script::Load, server::Server};
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Repeat {
+    reader: Reader,
+    children: u32,
+    deltas: u32,
+    #[arg(long, default_value_t = 1)]
+    depth: u16,
+    #[arg(long, default_value_t = 1)]
+    times: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Reader {
+    Bare,
+    Provider,
+    Mainstem,
+    /// Mainstem with scripted models, in process.
+    Scripted,
+}
+
+impl Repeat {
+    /// Reads the load and says what a delta took.
+    pub(crate) fn run(&self) -> Result<()> {
+        let load = Load::new(self.children, self.deltas).at_depth(self.depth);
+        // Without a server, so that an instruction count of what is in process has nothing else in it.
+        let server = if self.reader == Reader::Scripted { None } else { Some(Server::start()?) };
+        let url = server.as_ref().map_or("", Server::url);
+        let take = || match self.reader {
+            Reader::Bare => Sample::over_http(Side::Bare, url, &load),
+            Reader::Provider => Sample::over_http(Side::Provider, url, &load),
+            Reader::Mainstem => Sample::over_http(Side::Mainstem, url, &load),
+            Reader::Scripted => Sample::in_process(&load),
+        };
+        let taken: Result<Vec<_>> = (0..self.times).map(|_| Ok(take()?.per_delta())).collect();
+        let taken = taken?;
+        let [least, middle] = [0.0, 0.5].map(|share| quantile(taken.iter().copied(), share));
+        println!("{least:.3} µs a delta at least, {middle:.3} µs in the middle");
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The rows of the contract. Each is a function from the bench to figures; this file says in which order, and which must be reached.
+
+mod depth;
+mod events;
+mod fairness;
+mod in_process;
+mod latency;
+mod memory;
+mod stall;
+mod start;
+
+use anyhow::{Result, ensure};
+
+use crate::{server::Server, table::Figure};
+
+/// What the rows share.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) server: Server,
+    quick: bool,
+}
+
+struct Row {
+    number: u8,
+    /// Whether a miss fails the run.
+    hard: bool,
+    take: fn(&Bench) -> Result<Vec<Figure>>,
+}
+
+const ROWS: [Row; 11] = [
+    Row { number: 1, hard: false, take: events::few },
+    Row { number: 2, hard: false, take: events::many },
+    Row { number: 3, hard: false, take: events::paced },
+    Row { number: 4, hard: true, take: depth::take },
+    Row { number: 5, hard: true, take: in_process::take },
+    Row { number: 6, hard: false, take: latency::take },
+    Row { number: 7, hard: false, take: memory::take },
+    Row { number: 8, hard: false, take: start::cpu },
+    Row { number: 9, hard: false, take: start::first_event },
+    Row { number: 10, hard: true, take: stall::take },
+    Row { number: 11, hard: true, take: fairness::take },
+];
+
+impl Bench {
+    pub(crate) fn start(quick: bool) -> Result<Self> {
+        Ok(Self { server: Server::start()?, quick })
+    }
+
+    /// Repetitions, or deltas: a tenth of them in a quick run, at least one.
+    pub(crate) fn scaled(&self, amount: u32) -> u32 {
+        if self.quick { (amount / 10).max(1) } else { amount }
+    }
+}
+
+/// Takes the rows of these numbers, all if there are none.
+pub(crate) fn run(bench: &Bench, numbers: &[u8]) -> Result<Vec<Figure>> {
+    for number in numbers {
+        ensure!(ROWS.iter().any(|row| row.number == *number), "there is no row {number}");
+    }
+    let mut figures = Vec::new();
+    for row in ROWS.iter().filter(|row| numbers.is_empty() || numbers.contains(&row.number)) {
+        eprintln!("row {} …", row.number);
+        let taken = (row.take)(bench)?;
+        figures.extend(taken.into_iter().map(|figure| Figure { row: row.number, hard: row.hard, ..figure }));
+    }
+    Ok(figures)
+}

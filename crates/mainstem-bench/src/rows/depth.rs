@@ -1,0 +1,29 @@
+//! Row 4: an event of an agent three levels down costs what one of a child does.
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::{
+    client::Side,
+    sample::{Sample, medians},
+    script::Load,
+    table::Figure,
+};
+
+const DEEP: u16 = 3;
+
+pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
+    let (inside, outside) = (Load::new(10, bench.scaled(20_000)), Load::new(10, bench.scaled(2000)));
+    let url = bench.server.url();
+    Ok(vec![
+        ratio(bench, "in process", |depth| Sample::in_process(&inside.at_depth(depth)))?,
+        ratio(bench, "over HTTP", |depth| Sample::over_http(Side::Mainstem, url, &outside.at_depth(depth)))?,
+    ])
+}
+
+fn ratio(bench: &Bench, name: &str, take: impl Fn(u16) -> Result<Sample>) -> Result<Figure> {
+    let take = |depth| Ok(take(depth)?.per_delta());
+    let (deep, shallow) = medians(bench.scaled(20), || take(DEEP), || take(1))?;
+    let what = format!("CPU per event, depth {DEEP} ÷ 1, {name}: {deep:.2} ÷ {shallow:.2} µs");
+    Ok(Figure::new(what, deep / shallow, "").at_most(1.1))
+}

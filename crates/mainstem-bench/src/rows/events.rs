@@ -1,0 +1,39 @@
+//! Rows 1 to 3: processor time for a child's event, compared with the bare client.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::{
+    client::Side,
+    sample::{Sample, medians},
+    script::Load,
+    table::Figure,
+};
+
+pub(super) fn few(bench: &Bench) -> Result<Vec<Figure>> {
+    compared(bench, 30, &[Load::new(10, 1000), Load::new(100, 200)])
+}
+
+pub(super) fn many(bench: &Bench) -> Result<Vec<Figure>> {
+    compared(bench, 10, &[Load::new(1000, 50)])
+}
+
+pub(super) fn paced(bench: &Bench) -> Result<Vec<Figure>> {
+    let pace = Duration::from_millis(1);
+    let deltas = bench.scaled(1000);
+    compared(bench, 5, &[Load::new(10, deltas).paced(pace), Load::new(100, deltas).paced(pace)])
+}
+
+fn compared(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
+    loads.iter().map(|load| ratio(bench, times, load)).collect()
+}
+
+fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
+    let take = |side| Ok(Sample::over_http(side, bench.server.url(), load)?.per_delta());
+    let (bare, ours) = medians(bench.scaled(times), || take(Side::Bare), || take(Side::Mainstem))?;
+    let pace = if load.say.pace > 0 { ", paced 1 ms" } else { "" };
+    let what = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
+    Ok(Figure::new(what, ours / bare, "").at_most(1.3))
+}

@@ -1,0 +1,43 @@
+//! Row 11: of many children that always have something to say, none falls far behind.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, ensure};
+use futures_util::StreamExt;
+use mainstem::event::EventKind;
+
+use super::Bench;
+use crate::{
+    fleet::{Fleet, is_leaf},
+    sample::block_on,
+    script::Load,
+    table::Figure,
+};
+
+const CHILDREN: u32 = 1000;
+
+pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
+    let load = Load::new(CHILDREN, bench.scaled(500));
+    let share = block_on(slowest(&load))?;
+    let what = format!("share of the slowest of {CHILDREN} ready children at half time");
+    Ok(vec![Figure::new(what, share * 100.0, " %").at_least(30.0)])
+}
+
+/// How much of what it has to say the slowest child has said when half of everything is said.
+async fn slowest(load: &Load) -> Result<f64> {
+    let mut run = Fleet::scripted(load)?.start(load);
+    let (mut said, mut all) = (HashMap::new(), 0);
+    while let Some(event) = run.next().await {
+        if is_leaf(&event) && matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            *said.entry(event.agent_key().cloned()).or_insert(0_u32) += 1;
+            all += 1;
+        }
+        if all == load.deltas() / 2 {
+            break;
+        }
+    }
+    ensure!(all == load.deltas() / 2, "only {all} of {} deltas", load.deltas());
+    let is_complete = said.len() == load.children as usize;
+    let least = said.into_values().min().filter(|_| is_complete).unwrap_or(0);
+    Ok(f64::from(least) / f64::from(load.say.deltas))
+}

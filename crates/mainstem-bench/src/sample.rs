@@ -1,0 +1,77 @@
+//! One repetition of a load, and many of them in turn.
+
+use std::{future::Future, time::Duration};
+
+use anyhow::{Result, ensure};
+use tokio::runtime;
+
+use crate::{
+    client::{Client, Seen, Side},
+    fleet::Fleet,
+    measure::{self, median},
+    script::Load,
+};
+
+/// What a repetition took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Processor time of all of it.
+    pub(crate) cpu: Duration,
+    /// From the moment at which the children are known to the first delta of any.
+    pub(crate) first: Duration,
+    /// Deltas of children.
+    pub(crate) deltas: u64,
+}
+
+/// Runs to the end on a runtime of its own, so that nothing is left over for the next.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+impl Sample {
+    /// A load over HTTP; connecting counts, making the HTTP client does not.
+    pub(crate) fn over_http(side: Side, url: &str, load: &Load) -> Result<Self> {
+        block_on(async { Self::of(&Client::connect(side, url).await?, load).await })
+    }
+
+    /// A load of scripted models.
+    pub(crate) fn in_process(load: &Load) -> Result<Self> {
+        block_on(Self::of(&Client::Fleet(Fleet::scripted(load)?), load))
+    }
+
+    async fn of(client: &Client, load: &Load) -> Result<Self> {
+        let (mut deltas, mut start, mut first) = (0, None, None);
+        let before = measure::cpu();
+        let mut seen = |seen: Seen<'_>| match seen {
+            Seen::Start(time) => _ = start.get_or_insert(time),
+            Seen::Delta(_) => {
+                deltas += 1;
+                first.get_or_insert_with(measure::now);
+            }
+        };
+        client.run(load, &mut seen).await?;
+        let cpu = measure::cpu() - before;
+        ensure!(deltas == load.deltas(), "{deltas} of {} deltas arrived", load.deltas());
+        let first = first.unwrap_or_default().saturating_sub(start.unwrap_or_default());
+        Ok(Self { cpu, first, deltas })
+    }
+
+    /// Microseconds of processor time for a delta.
+    pub(crate) fn per_delta(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.deltas as f64
+    }
+}
+
+/// Two kinds of repetition, by turns, so that a noisy moment hits both; the medians.
+pub(crate) fn medians(
+    times: u32,
+    mut one: impl FnMut() -> Result<f64>,
+    mut other: impl FnMut() -> Result<f64>,
+) -> Result<(f64, f64)> {
+    let (mut ones, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..times {
+        ones.push(one()?);
+        others.push(other()?);
+    }
+    Ok((median(ones), median(others)))
+}

@@ -1,0 +1,195 @@
+//! What an agent built from a spec has: tools, model, options, instructions, middleware.
+
+use std::sync::Mutex;
+
+use mainstem_model::{ModelRequest, ModelStream, ScriptedModel, scripted::Turn};
+use mainstem_spec::{Mode, Permission};
+use mainstem_tool::{RunContext, Tool, ToolError, tool_fn};
+
+use super::*;
+
+fn tool(name: &str) -> Arc<dyn Tool> {
+    Arc::new(tool_fn(name, "", |_, (): ()| async { Ok::<_, ToolError>("") }))
+}
+
+/// A parent with the tools `search` and `write`, and the models `own` and `fast`.
+fn factory() -> AgentFactory {
+    let mut factory = AgentFactory::new(Arc::new(ScriptedModel::named("own")));
+    factory.registry = ModelRegistry::new().with_model("fast", ScriptedModel::named("fast"));
+    factory.tools.insert(tool("search")).unwrap();
+    factory.tools.insert(tool("write")).unwrap();
+    factory
+}
+
+fn spec() -> AgentSpec {
+    AgentSpec::new("worker", "Works")
+}
+
+fn set(specs: impl IntoIterator<Item = AgentSpec>) -> SpecSet {
+    let mut set = SpecSet::new();
+    for spec in specs {
+        set.insert(spec);
+    }
+    set
+}
+
+#[test]
+fn tools_are_inherited_unless_the_spec_says_otherwise() {
+    #[track_caller]
+    fn check(spec: &AgentSpec, expected: &str) {
+        let agent = factory().build(spec).unwrap();
+        assert_eq!(agent.tools().names().collect::<Vec<_>>().join(" "), expected);
+    }
+    let none: [&str; 0] = [];
+    check(&spec(), "search write");
+    check(&spec().with_tools(["write"]), "write");
+    check(&spec().with_tools(none), "");
+    check(&spec().with_disallowed_tools(["write"]), "search");
+    check(&spec().with_tools(["search", "write"]).with_disallowed_tools(["write"]), "search");
+    check(&spec().with_tools(["nothing"]), "");
+    // What lets a child spawn is never inherited: it must be listed.
+    check(&spec().with_tools(["search", "agent_spawn"]), "search agent_spawn");
+    check(&spec().with_tools(["agent_spawn", "agent_send"]), "agent_spawn agent_send");
+    check(&spec().with_tools(["agent_spawn"]).with_disallowed_tools(["agent_spawn"]), "");
+    check(&spec().with_disallowed_tools(["agent_spawn"]), "search write");
+}
+
+#[test]
+fn the_model_is_the_parents_or_the_one_named_and_never_another() {
+    let model = |spec: &AgentSpec| factory().build(spec).map(|agent| agent.model().name().to_owned());
+    assert_eq!(model(&spec()).unwrap(), "own");
+    assert_eq!(model(&spec().with_model("fast")).unwrap(), "fast");
+    let error = model(&spec().with_model("fsat")).unwrap_err();
+    assert_eq!(error.to_string(), r#"agent "worker": unknown model "fsat"; known: fast"#);
+    assert!(!error.is_warning());
+}
+
+#[test]
+fn what_cannot_be_built_is_left_out_and_said() {
+    let specs = [
+        AgentSpec::new("good", "G"),
+        AgentSpec::new("lost", "L").with_model("fsat"),
+        AgentSpec::new("wishful", "W").with_tools(["search", "fly"]),
+    ];
+    let (catalog, problems) = factory().catalog(&set(specs));
+    let ids: Vec<_> = catalog.iter().map(|entry| entry.spec.id.as_str()).collect();
+    assert_eq!(ids, ["general-purpose", "good", "wishful"]);
+    let mut said: Vec<_> =
+        problems.iter().map(|problem| (problem.is_warning(), problem.to_string())).collect();
+    said.sort();
+    let expected = [
+        (false, r#"agent "lost": unknown model "fsat"; known: fast"#),
+        (
+            true,
+            r#"agent "wishful" lists tool "fly", which does not exist; known: search, write, agent_spawn, agent_fanout, agent_send, agent_list"#,
+        ),
+    ];
+    assert_eq!(said, expected.map(|(is_warning, text)| (is_warning, text.to_owned())));
+}
+
+#[test]
+fn tools_that_clash_leave_an_agent_out() {
+    let mut factory = factory();
+    factory.tools.insert(tool("agent_spawn")).unwrap();
+    let error = factory.build(&spec().with_tools(["agent_spawn"])).unwrap_err();
+    assert_eq!(error.to_string(), r#"agent "worker": two tools are named "agent_spawn"; rename one"#);
+    assert!(!error.is_warning());
+}
+
+#[test]
+fn general_purpose_is_always_there_unless_it_is_declared() {
+    let (catalog, problems) = factory().catalog(&set([]));
+    let general = catalog.spawnable("general-purpose").unwrap();
+    assert_eq!(general.agent.tools().names().collect::<Vec<_>>(), ["search", "write"]);
+    assert_eq!(general.agent.model().name(), "own");
+    assert!(problems.is_empty());
+    let declared = AgentSpec::new("general-purpose", "Mine").with_tools(["search"]);
+    let (catalog, _) = factory().catalog(&set([declared]));
+    let general = catalog.get("general-purpose").unwrap();
+    assert_eq!((&*general.spec.description, general.agent.tools().names().count()), ("Mine", 1));
+    assert_eq!(catalog.iter().count(), 1);
+}
+
+#[test]
+fn what_is_not_in_effect_is_said() {
+    #[track_caller]
+    fn check(spec: AgentSpec, key: &str, is_left_out: bool) {
+        let (catalog, problems) = factory().catalog(&set([spec]));
+        assert_eq!(catalog.get("worker").is_none(), is_left_out);
+        let rest = if is_left_out { ", so the agent is left out" } else { "" };
+        let expected = format!("agent \"worker\": {key} is not in effect in this version{rest}");
+        assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    }
+    check(spec().with_url("https://example.com"), "url", true);
+    check(spec().with_permission("search", Permission::Deny), "permissions", true);
+    check(spec().with_workspace_path("there"), "workspace.path", true);
+    check(spec().with_skills(["a"]), "skills", false);
+    check(spec().with_persist_session(true), "persist_session", false);
+    check(spec().with_timeout(std::time::Duration::from_secs(1)), "timeout_seconds", false);
+    check(spec().with_max_tokens_total(1), "max_tokens_total", false);
+    check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
+}
+
+#[test]
+fn a_model_is_offered_what_it_may_spawn() {
+    let specs = [
+        AgentSpec::new("boss", "B").with_mode(Mode::Primary),
+        AgentSpec::new("ghost", "G").with_hidden(true),
+        AgentSpec::new("kid", "K").with_mode(Mode::Subagent),
+    ];
+    let (catalog, _) = factory().catalog(&set(specs));
+    let offered: Vec<_> = catalog.offered().map(|entry| entry.spec.id.as_str()).collect();
+    assert_eq!(offered, ["general-purpose", "kid"]);
+    let refusal = |id: &str| catalog.spawnable(id).err().map(|error| error.to_string());
+    assert_eq!(refusal("kid"), None);
+    assert_eq!(refusal("boss").unwrap(), r#"agent "boss" can't be spawned: its mode is primary"#);
+    // A hidden one does not exist for a model.
+    assert_eq!(refusal("ghost").unwrap(), r#"unknown agent_id "ghost"; known: general-purpose, kid"#);
+    assert_eq!(refusal("ghots").unwrap(), r#"unknown agent_id "ghots"; known: general-purpose, kid"#);
+    assert!(catalog.get("ghost").is_some(), "code may call it");
+}
+
+/// Keeps what it is asked, and says it was asked.
+#[derive(Clone, Default)]
+struct Keeps(Arc<Mutex<Vec<ModelRequest>>>);
+
+impl Model for Keeps {
+    fn name(&self) -> &str {
+        "keeps"
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        self.0.lock().unwrap().push(request.clone());
+        let call = || Turn::new().call("search", serde_json::json!(null));
+        ScriptedModel::new().agent("worker", [call(), call(), call()]).stream(request)
+    }
+}
+
+struct Section;
+
+#[mainstem_tool::async_trait]
+impl Middleware for Section {
+    fn system_prompt(&self, _: &RunContext) -> Option<String> {
+        Some("A section.".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn options_steps_prompt_and_middleware_reach_the_model() {
+    let keeps = Keeps::default();
+    let mut factory = factory();
+    factory.model = Arc::new(keeps.clone());
+    factory.options.temperature = Some(0.9);
+    factory.options.top_p = Some(0.5);
+    factory.options.max_tokens = Some(64);
+    factory.middleware.push(Arc::new(Section));
+    let spec = spec().with_temperature(0.1).with_steps(2).with_prompt("Be brief.");
+    factory.build(&spec).unwrap().call("go").await;
+    let requests = keeps.0.lock().unwrap();
+    let options = &requests[0].options;
+    assert_eq!((options.temperature, options.top_p, options.max_tokens), (Some(0.1), Some(0.5), Some(64)));
+    assert_eq!(requests.len(), 3, "two steps, and the last call");
+    let system = requests[0].system.as_deref().unwrap();
+    assert!(system.starts_with("Be brief.\n\n# You are a subagent\n"), "{system}");
+    assert!(system.ends_with("\n\nA section."), "{system}");
+}

@@ -1,0 +1,49 @@
+//! What agents read about one another, word by word.
+
+use mainstem_model::ScriptedModel;
+use mainstem_react::Agent;
+use mainstem_spec::Mode;
+
+use super::*;
+
+#[test]
+fn a_child_reads_its_own_prompt_and_what_it_is() {
+    let spec = AgentSpec::new("reviewer", "Reviews");
+    insta::assert_snapshot!(child_prompt(&spec.clone().with_prompt("\nYou review code.\n")), @"
+    You review code.
+    
+    # You are a subagent
+    Another agent gave you the task in the first message; no person reads along.
+    - Do that task and nothing else, then stop.
+    - Your last reply is all that the other agent gets of your work: write the result itself into it, complete and short.
+    - If something is missing or fails, say what, and what you did instead; do not ask back.
+    ");
+    assert_eq!(child_prompt(&spec.clone().with_prompt(" \n")), CHILD);
+    assert_eq!(child_prompt(&spec), CHILD);
+}
+
+#[test]
+fn a_parent_reads_whom_it_can_spawn() {
+    let mut catalog = Catalog::default();
+    for spec in [
+        AgentSpec::new("tester", "Runs the tests"),
+        AgentSpec::new("ghost", "Hidden").with_hidden(true),
+        AgentSpec::new("boss", "Primary").with_mode(Mode::Primary),
+        AgentSpec::new("reviewer", "Reviews a change"),
+    ] {
+        let agent = Agent::builder(&*spec.id, ScriptedModel::new()).build().unwrap();
+        catalog.insert(spec, agent);
+    }
+    insta::assert_snapshot!(fleet_section(&catalog), @"
+    # Subagents
+    You can hand tasks to other agents. Each starts without your conversation, so put everything it needs into `task`.
+    - `agent_spawn` starts one and returns its reply. Several calls in one turn run at once; so do the tasks of one `agent_fanout`.
+    - `agent_send` asks a child that has answered something further; it still knows its conversation. Name it by `agent_key` or `label`.
+    - `agent_list` shows your children.
+    Hand over what is self-contained or can run in parallel; do small things yourself. If a child fails, read why, then try differently or go on without it.
+    
+    Agents:
+    - `reviewer`: Reviews a change
+    - `tester`: Runs the tests
+    ");
+}
