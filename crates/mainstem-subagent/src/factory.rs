@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
-use mainstem_react::{Agent, Middleware};
+use mainstem_react::{Agent, AgentBuilder, Middleware};
 use mainstem_spec::{AgentSpec, Origin, SpecSet};
 use mainstem_tool::ToolSet;
 
-use crate::{Catalog, CatalogError, prompt::child_prompt, tools};
+use crate::{Catalog, CatalogError, Limits, Subagents, prompt::child_prompt, tools};
 
 /// The id of the agent that always exists.
 pub(crate) const GENERAL_PURPOSE: &str = "general-purpose";
@@ -72,31 +72,42 @@ impl AgentFactory {
                 self.registry.resolve(name).map_err(|source| CatalogError::Model { id, source })?
             }
         };
-        let mut over = ModelOptions::default();
-        (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
-        let mut agent = Agent::builder(&*spec.id, model)
-            .system_prompt(child_prompt(spec))
-            .tools(self.tools.filtered(|name| inherits(spec, name)))
-            .max_iterations(spec.steps)
-            .options(self.options.overlaid(&over));
-        for middleware in &self.middleware {
-            agent = agent.shared_middleware(middleware.clone());
-        }
-        let fleet_tools = tools::all().into_iter().filter(|tool| lists(spec, &tool.spec().name));
-        for tool in fleet_tools {
-            agent = agent.shared_tool(tool);
-        }
+        let fleet_tools = fleet_tools().filter(|tool| lists(spec, tool));
+        let agent = self.builder(spec, model, &child_prompt(spec), fleet_tools.collect());
         agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
 
+    /// Begins the root that a spec declares: with its instructions as they are, this factory's model, and the tools for children unless
+    /// the spec takes them away or the limits leave no room for any.
+    pub fn root(&self, spec: &AgentSpec, limits: Limits) -> AgentBuilder {
+        let fleet_tools = fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
+        self.builder(spec, self.model.clone(), spec.prompt.trim(), fleet_tools.collect())
+    }
+
+    fn builder(
+        &self,
+        spec: &AgentSpec,
+        model: Arc<dyn Model>,
+        prompt: &str,
+        fleet_tools: Vec<String>,
+    ) -> AgentBuilder {
+        let mut over = ModelOptions::default();
+        (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
+        let mut agent = Agent::builder(&*spec.id, model)
+            .tools(self.tools.filtered(|name| inherits(spec, name)))
+            .max_iterations(spec.steps)
+            .options(self.options.overlaid(&over));
+        if !prompt.is_empty() {
+            agent = agent.system_prompt(prompt);
+        }
+        for middleware in &self.middleware {
+            agent = agent.shared_middleware(middleware.clone());
+        }
+        if fleet_tools.is_empty() { agent } else { agent.middleware(Subagents::only(fleet_tools)) }
+    }
+
     fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
-        let fleet_tools = tools::all();
-        let known: Vec<_> = self
-            .tools
-            .names()
-            .map(str::to_owned)
-            .chain(fleet_tools.iter().map(|tool| tool.spec().name))
-            .collect();
+        let known: Vec<_> = self.tools.names().map(str::to_owned).chain(fleet_tools()).collect();
         let listed = spec.tools.iter().flatten();
         listed
             .filter(|tool| !known.contains(tool))
@@ -131,6 +142,11 @@ fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
     said.into_iter()
         .filter(|(_, is_said, _)| *is_said)
         .map(move |(key, _, is_warning)| CatalogError::NotInEffect { id: id.clone(), key, is_warning })
+}
+
+/// The names of the tools for children.
+fn fleet_tools() -> impl Iterator<Item = String> {
+    tools::all().into_iter().map(|tool| tool.spec().name)
 }
 
 /// Whether a spec lets its agent have a tool that it would inherit.

@@ -55,6 +55,23 @@ fn tools_are_inherited_unless_the_spec_says_otherwise() {
 }
 
 #[test]
+fn a_root_is_what_its_spec_says_and_may_spawn_unless_it_says_otherwise() {
+    #[track_caller]
+    fn check(spec: &AgentSpec, max_depth: u16, expected: &str) {
+        let agent = factory().root(spec, Limits { max_depth }).build().unwrap();
+        assert_eq!(agent.tools().names().collect::<Vec<_>>().join(" "), expected);
+    }
+    check(&spec(), 3, "search write agent_spawn agent_fanout agent_send agent_list");
+    check(&spec(), 0, "search write");
+    check(&spec().with_tools(["search", "agent_spawn"]), 3, "search agent_spawn");
+    check(
+        &spec().with_disallowed_tools(["write", "agent_fanout"]),
+        3,
+        "search agent_spawn agent_send agent_list",
+    );
+}
+
+#[test]
 fn the_model_is_the_parents_or_the_one_named_and_never_another() {
     let model = |spec: &AgentSpec| factory().build(spec).map(|agent| agent.model().name().to_owned());
     assert_eq!(model(&spec()).unwrap(), "own");

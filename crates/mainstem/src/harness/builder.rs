@@ -5,8 +5,8 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_react::{Agent, Middleware};
-use mainstem_spec::{AgentSpec, Origin, SpecSet, load_dir};
-use mainstem_subagent::{AgentFactory, CatalogError, Limits, Subagents};
+use mainstem_spec::{AgentSpec, SpecSet, load_dir};
+use mainstem_subagent::{AgentFactory, CatalogError, Limits};
 use mainstem_tool::{Tool, ToolSet};
 
 use super::{Harness, Parts, Warnings};
@@ -33,6 +33,9 @@ pub struct HarnessBuilder {
 
 impl Harness {
     /// A harness whose root agent has this id and thinks with this model.
+    ///
+    /// If the workspace or the code declares an agent of this id, the root is what it declares: instructions, tools, steps, sampling.
+    /// The model given here is the root's all the same.
     pub fn builder(name: impl Into<Arc<str>>, model: impl Model) -> HarnessBuilder {
         HarnessBuilder {
             name: name.into(),
@@ -54,7 +57,7 @@ impl Harness {
 }
 
 impl HarnessBuilder {
-    /// The root's instructions. Without them, those of the workspace's agent of the same id, if there is one.
+    /// The root's instructions; without them, those of the declared agent of the same id.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.system_prompt = Some(prompt.into());
         self
@@ -184,25 +187,14 @@ impl HarnessBuilder {
     }
 
     fn root(&self, factory: &AgentFactory, specs: &SpecSet) -> Result<Agent, BuildError> {
-        let declared = specs.get(&self.name).filter(|spec| spec.origin != Origin::BuiltIn);
-        let prompt = self.system_prompt.clone();
-        let prompt = prompt.or_else(|| {
-            declared.map(|spec| spec.prompt.as_str().into()).filter(|p: &Arc<str>| !p.is_empty())
-        });
-        let mut agent = Agent::builder(self.name.clone(), self.model.clone())
-            .tools(factory.tools.clone())
-            .options(self.options.clone());
-        if let Some(prompt) = prompt {
-            agent = agent.system_prompt(prompt);
+        let declared = specs.get(&self.name).cloned();
+        let spec = declared.unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
+        let mut agent = factory.root(&spec, self.limits);
+        if let Some(prompt) = &self.system_prompt {
+            agent = agent.system_prompt(prompt.clone());
         }
-        if let Some(most) = self.max_iterations.or_else(|| declared.map(|spec| spec.steps)) {
+        if let Some(most) = self.max_iterations {
             agent = agent.max_iterations(most);
-        }
-        for middleware in &self.middleware {
-            agent = agent.shared_middleware(middleware.clone());
-        }
-        if self.limits.max_depth > 0 {
-            agent = agent.middleware(Subagents::new());
         }
         Ok(agent.build()?)
     }
