@@ -13,6 +13,7 @@ mod sample;
 mod script;
 mod server;
 mod table;
+mod turns;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::{client::Side, measure::quantile, sample::Sample, script::Load, server::Server};
+use crate::{client::Side, measure::quantile, sample::Sample, script::Load, server::Server, turns::turn};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Repeat {
@@ -23,6 +23,8 @@ enum Reader {
     Mainstem,
     /// Mainstem with scripted models, in process.
     Scripted,
+    /// Runs of one scripted agent, as many as `children`; a turn counts as a delta.
+    Turns,
 }
 
 impl Repeat {
@@ -30,16 +32,17 @@ impl Repeat {
     pub(crate) fn run(&self) -> Result<()> {
         let load = Load::new(self.children, self.deltas).at_depth(self.depth);
         // Without a server, so that an instruction count of what is in process has nothing else in it.
-        let server = if self.reader == Reader::Scripted { None } else { Some(Server::start()?) };
+        let in_process = matches!(self.reader, Reader::Scripted | Reader::Turns);
+        let server = if in_process { None } else { Some(Server::start()?) };
         let url = server.as_ref().map_or("", Server::url);
         let take = || match self.reader {
-            Reader::Bare => Sample::over_http(Side::Bare, url, &load),
-            Reader::Provider => Sample::over_http(Side::Provider, url, &load),
-            Reader::Mainstem => Sample::over_http(Side::Mainstem, url, &load),
-            Reader::Scripted => Sample::in_process(&load),
+            Reader::Bare => Ok(Sample::over_http(Side::Bare, url, &load)?.per_delta()),
+            Reader::Provider => Ok(Sample::over_http(Side::Provider, url, &load)?.per_delta()),
+            Reader::Mainstem => Ok(Sample::over_http(Side::Mainstem, url, &load)?.per_delta()),
+            Reader::Scripted => Ok(Sample::in_process(&load)?.per_delta()),
+            Reader::Turns => turn(self.children),
         };
-        let taken: Result<Vec<_>> = (0..self.times).map(|_| Ok(take()?.per_delta())).collect();
-        let taken = taken?;
+        let taken: Vec<_> = (0..self.times).map(|_| take()).collect::<Result<_>>()?;
         let [least, middle] = [0.0, 0.5].map(|share| quantile(taken.iter().copied(), share));
         println!("{least:.3} µs a delta at least, {middle:.3} µs in the middle");
         Ok(())

@@ -11,7 +11,7 @@ mod start;
 
 use anyhow::{Result, ensure};
 
-use crate::{server::Server, table::Figure};
+use crate::{measure::median, server::Server, table::Figure};
 
 /// What the rows share.
 #[derive(Debug)]
@@ -49,6 +49,23 @@ impl Bench {
     /// Repetitions, or deltas: a tenth of them in a quick run, at least one.
     pub(crate) fn scaled(&self, amount: u32) -> u32 {
         if self.quick { (amount / 10).max(1) } else { amount }
+    }
+
+    /// The middle of so many repetitions.
+    fn median(&self, times: u32, mut take: impl FnMut() -> Result<f64>) -> Result<f64> {
+        Ok(median((0..self.scaled(times)).map(|_| take()).collect::<Result<Vec<_>>>()?))
+    }
+
+    /// The middles of two kinds of repetition that take turns, so that a noisy moment hits both.
+    fn medians(
+        &self,
+        times: u32,
+        mut one: impl FnMut() -> Result<f64>,
+        mut other: impl FnMut() -> Result<f64>,
+    ) -> Result<(f64, f64)> {
+        let pairs = (0..self.scaled(times)).map(|_| Ok((one()?, other()?)));
+        let (ones, others): (Vec<_>, Vec<_>) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        Ok((median(ones), median(others)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One repetition of a load, and many of them in turn.
+//! One repetition of a load, and what it took.
 
 use std::{future::Future, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::runtime;
 use crate::{
     client::{Client, Seen, Side},
     fleet::Fleet,
-    measure::{self, median},
+    measure,
     script::Load,
 };
 
@@ -60,18 +60,4 @@ impl Sample {
     pub(crate) fn per_delta(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.deltas as f64
     }
-}
-
-/// Two kinds of repetition, by turns, so that a noisy moment hits both; the medians.
-pub(crate) fn medians(
-    times: u32,
-    mut one: impl FnMut() -> Result<f64>,
-    mut other: impl FnMut() -> Result<f64>,
-) -> Result<(f64, f64)> {
-    let (mut ones, mut others) = (Vec::new(), Vec::new());
-    for _ in 0..times {
-        ones.push(one()?);
-        others.push(other()?);
-    }
-    Ok((median(ones), median(others)))
 }

@@ -23,9 +23,7 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
             if cx.is_cancelled() {
                 return;
             }
-            let mut running: FuturesUnordered<_> =
-                group.iter().map(|call| run_one(agent, cx, call)).collect();
-            while running.next().await.is_some() {}
+            run_group(agent, cx, group).await;
         }
     };
     tokio::select! {
@@ -33,6 +31,15 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
         () = work => {}
         () = agent.out_of_grace(cx) => {}
     }
+}
+
+async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
+    // One call needs no set to find out who was woken: a chain of single children is as cheap as it is deep.
+    if let [call] = group {
+        return run_one(agent, cx, call).await;
+    }
+    let mut running: FuturesUnordered<_> = group.iter().map(|call| run_one(agent, cx, call)).collect();
+    while running.next().await.is_some() {}
 }
 
 /// Calls that may run at once, in order.

@@ -119,11 +119,12 @@ impl<'a> Work<'a> {
     fn request(&self) -> ModelRequest {
         let agent = self.agent.parts();
         let last = self.progress.summed_up;
-        let said = self.cx.messages();
+        let mut messages = self.history.clone();
+        self.cx.with_transcript(|transcript| messages.extend_from_slice(transcript.messages()));
         ModelRequest {
             agent: agent.id.clone(),
             system: self.system.clone(),
-            messages: self.history.iter().cloned().chain(said).collect(),
+            messages,
             tools: if last { Arc::default() } else { agent.tools.specs().clone() },
             tool_choice: ToolChoice::Auto,
             options: agent.options.clone(),

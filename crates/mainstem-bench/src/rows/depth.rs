@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::{
     client::Side,
-    sample::{Sample, medians},
+    sample::Sample,
     script::Load,
     table::Figure,
 };
@@ -23,7 +23,7 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
 
 fn ratio(bench: &Bench, name: &str, take: impl Fn(u16) -> Result<Sample>) -> Result<Figure> {
     let take = |depth| Ok(take(depth)?.per_delta());
-    let (deep, shallow) = medians(bench.scaled(20), || take(DEEP), || take(1))?;
+    let (deep, shallow) = bench.medians(20, || take(DEEP), || take(1))?;
     let what = format!("CPU per event, depth {DEEP} ÷ 1, {name}: {deep:.2} ÷ {shallow:.2} µs");
     Ok(Figure::new(what, deep / shallow, "").at_most(1.1))
 }

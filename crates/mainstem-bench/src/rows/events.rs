@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::{
     client::Side,
-    sample::{Sample, medians},
+    sample::Sample,
     script::Load,
     table::Figure,
 };
@@ -32,7 +32,7 @@ fn compared(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
 
 fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
     let take = |side| Ok(Sample::over_http(side, bench.server.url(), load)?.per_delta());
-    let (bare, ours) = medians(bench.scaled(times), || take(Side::Bare), || take(Side::Mainstem))?;
+    let (bare, ours) = bench.medians(times, || take(Side::Bare), || take(Side::Mainstem))?;
     let pace = if load.say.pace > 0 { ", paced 1 ms" } else { "" };
     let what = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
     Ok(Figure::new(what, ours / bare, "").at_most(1.3))

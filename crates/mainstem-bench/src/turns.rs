@@ -1,0 +1,31 @@
+//! One agent that takes turn after turn, with a scripted model and a tool that has nothing to do.
+
+use anyhow::{Result, ensure};
+use mainstem::{
+    event::Outcome,
+    model::scripted::Turn,
+    prelude::{Agent, ScriptedModel, ToolError, tool_fn},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{measure, sample::block_on, script::TEXT};
+
+/// Turns of one run.
+const TURNS: usize = 10;
+
+/// Microseconds of processor time for a turn that says a word and calls the tool, over so many runs.
+pub(crate) fn turn(runs: u32) -> Result<f64> {
+    let said = || Turn::new().text(TEXT);
+    let turns = (1..TURNS).map(|_| said().call("nothing", json!({}))).chain([said()]);
+    let nothing =
+        tool_fn("nothing", "Does nothing", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") });
+    let agent = Agent::builder("root", ScriptedModel::new().agent("root", turns)).tool(nothing).build()?;
+    block_on(async {
+        let before = measure::cpu();
+        for _ in 0..runs {
+            let end = agent.call("go").await;
+            ensure!(end.outcome == Outcome::Success, "the run ended with {end:?}");
+        }
+        Ok((measure::cpu() - before).as_secs_f64() * 1e6 / (runs as usize * TURNS) as f64)
+    })
+}
