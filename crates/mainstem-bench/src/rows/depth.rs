@@ -3,12 +3,7 @@
 use anyhow::Result;
 
 use super::Bench;
-use crate::{
-    client::Side,
-    sample::Sample,
-    script::Load,
-    table::Figure,
-};
+use crate::{client::Side, sample::Sample, script::Load, table::Figure};
 
 const DEEP: u16 = 3;
 

@@ -5,12 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Bench;
-use crate::{
-    client::Side,
-    sample::Sample,
-    script::Load,
-    table::Figure,
-};
+use crate::{client::Side, sample::Sample, script::Load, table::Figure};
 
 pub(super) fn few(bench: &Bench) -> Result<Vec<Figure>> {
     compared(bench, 30, &[Load::new(10, 1000), Load::new(100, 200)])
