@@ -41,8 +41,8 @@ pub struct EventData {
     pub origin: Arc<Origin>,
     /// What happened.
     pub kind: EventKind,
-    /// Whatever an encoder or an application adds.
-    pub metadata: Option<Map<String, Value>>,
+    /// Whatever an encoder or an application adds; boxed, for most events have none.
+    pub metadata: Option<Box<Map<String, Value>>>,
 }
 
 impl AgentEvent {
@@ -55,7 +55,7 @@ impl AgentEvent {
     #[must_use]
     pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
         let mut data = Arc::unwrap_or_clone(self.0);
-        data.metadata = Some(metadata);
+        data.metadata = Some(Box::new(metadata));
         Self(Arc::new(data))
     }
 

@@ -81,7 +81,7 @@ struct Reader {
     at: Option<Timestamp>,
     source: Option<Arc<EventSource>>,
     reply_id: Option<ReplyId>,
-    metadata: Option<Map<String, Value>>,
+    metadata: Option<Box<Map<String, Value>>>,
     fields: Map<String, Value>,
 }
 
