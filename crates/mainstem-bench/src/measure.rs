@@ -49,5 +49,44 @@ pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64
     values.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
 }
 
+/// Figures of ours and of what they are compared with, taken by turns: what disturbs the machine then disturbs both.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs(Vec<(f64, f64)>);
+
+impl Pairs {
+    /// Takes so many pairs.
+    pub(crate) fn take(
+        times: u32,
+        mut ours: impl FnMut() -> Result<f64>,
+        mut theirs: impl FnMut() -> Result<f64>,
+    ) -> Result<Self> {
+        (0..times).map(|_| Ok((ours()?, theirs()?))).collect::<Result<_>>().map(Self)
+    }
+
+    /// The middle of ours.
+    pub(crate) fn ours(&self) -> f64 {
+        self.median(|ours, _| ours)
+    }
+
+    /// The middle of theirs.
+    pub(crate) fn theirs(&self) -> f64 {
+        self.median(|_, theirs| theirs)
+    }
+
+    /// The middle of how many times theirs ours is.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.median(|ours, theirs| ours / theirs)
+    }
+
+    /// The middle of how much ours is above theirs.
+    pub(crate) fn difference(&self) -> f64 {
+        self.median(|ours, theirs| ours - theirs)
+    }
+
+    fn median(&self, of: impl Fn(f64, f64) -> f64) -> f64 {
+        median(self.0.iter().map(|(ours, theirs)| of(*ours, *theirs)))
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,11 @@ mod start;
 
 use anyhow::{Result, ensure};
 
-use crate::{measure::median, server::Server, table::Figure};
+use crate::{
+    measure::{Pairs, median},
+    server::Server,
+    table::Figure,
+};
 
 /// What the rows share.
 #[derive(Debug)]
@@ -56,16 +60,14 @@ impl Bench {
         Ok(median((0..self.scaled(times)).map(|_| take()).collect::<Result<Vec<_>>>()?))
     }
 
-    /// The middles of two kinds of repetition that take turns, so that a noisy moment hits both.
-    fn medians(
+    /// Ours, with theirs in between.
+    fn pairs(
         &self,
         times: u32,
-        mut one: impl FnMut() -> Result<f64>,
-        mut other: impl FnMut() -> Result<f64>,
-    ) -> Result<(f64, f64)> {
-        let pairs = (0..self.scaled(times)).map(|_| Ok((one()?, other()?)));
-        let (ones, others): (Vec<_>, Vec<_>) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        Ok((median(ones), median(others)))
+        ours: impl FnMut() -> Result<f64>,
+        theirs: impl FnMut() -> Result<f64>,
+    ) -> Result<Pairs> {
+        Pairs::take(self.scaled(times), ours, theirs)
     }
 }
 

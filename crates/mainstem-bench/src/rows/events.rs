@@ -27,8 +27,9 @@ fn compared(bench: &Bench, times: u32, loads: &[Load]) -> Result<Vec<Figure>> {
 
 fn ratio(bench: &Bench, times: u32, load: &Load) -> Result<Figure> {
     let take = |side| Ok(Sample::over_http(side, bench.server.url(), load)?.per_delta());
-    let (bare, ours) = bench.medians(times, || take(Side::Bare), || take(Side::Mainstem))?;
+    let pairs = bench.pairs(times, || take(Side::Mainstem), || take(Side::Bare))?;
     let pace = if load.say.pace > 0 { ", paced 1 ms" } else { "" };
+    let (ours, bare) = (pairs.ours(), pairs.theirs());
     let what = format!("CPU per event ÷ bare, K = {}{pace}: {ours:.2} ÷ {bare:.2} µs", load.children);
-    Ok(Figure::new(what, ours / bare, "").at_most(1.3))
+    Ok(Figure::new(what, pairs.ratio(), "").at_most(1.3))
 }

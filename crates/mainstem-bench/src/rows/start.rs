@@ -13,15 +13,17 @@ pub(super) fn cpu(bench: &Bench) -> Result<Vec<Figure>> {
         let cpu = Sample::over_http(side, bench.server.url(), &load)?.cpu;
         Ok(cpu.as_secs_f64() * 1e6 / f64::from(CHILDREN))
     };
-    let (bare, ours) = bench.medians(10, || take(Side::Bare), || take(Side::Mainstem))?;
+    let pairs = bench.pairs(10, || take(Side::Mainstem), || take(Side::Bare))?;
+    let (ours, bare) = (pairs.ours(), pairs.theirs());
     let what = format!("CPU to start a child above bare: {ours:.0} − {bare:.0} µs");
-    Ok(vec![Figure::new(what, ours - bare, " µs").at_most(100.0)])
+    Ok(vec![Figure::new(what, pairs.difference(), " µs").at_most(100.0)])
 }
 
 pub(super) fn first_event(bench: &Bench) -> Result<Vec<Figure>> {
     let load = Load::new(CHILDREN, 50);
     let take = |side| Ok(Sample::over_http(side, bench.server.url(), &load)?.first.as_secs_f64() * 1e3);
-    let (bare, ours) = bench.medians(10, || take(Side::Bare), || take(Side::Mainstem))?;
+    let pairs = bench.pairs(10, || take(Side::Mainstem), || take(Side::Bare))?;
+    let (ours, bare) = (pairs.ours(), pairs.theirs());
     let what = format!("first delta of {CHILDREN} children ÷ bare: {ours:.1} ÷ {bare:.1} ms");
-    Ok(vec![Figure::new(what, ours / bare, "").at_most(1.2)])
+    Ok(vec![Figure::new(what, pairs.ratio(), "").at_most(1.2)])
 }
