@@ -1,6 +1,6 @@
 //! The vendor's types, as far as they matter: a chunk of a stream, or the whole answer, which only differs in one word.
 //!
-//! Unknown fields are skipped unread. The strings are owned because each of them moves on into a delta: one allocation, no copy.
+//! Unknown fields are skipped unread. What the model says is borrowed where it has no escapes, so that its place in the payload is known.
 //! What is rare is boxed, for the size of these types is time: they are moved about while they are read.
 
 mod text;
@@ -11,51 +11,59 @@ use serde_json::Value;
 pub(crate) use self::text::{Arguments, Content};
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Chunk {
-    pub(crate) choices: Option<Vec<Choice>>,
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(crate) choices: Option<Vec<Choice<'a>>>,
     pub(crate) usage: Option<Box<Usage>>,
     pub(crate) error: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct Choice<'a> {
     pub(crate) index: Option<u64>,
     /// In a stream.
-    pub(crate) delta: Option<Delta>,
+    #[serde(borrow)]
+    pub(crate) delta: Option<Delta<'a>>,
     /// In an answer of one piece.
-    pub(crate) message: Option<Box<Delta>>,
+    #[serde(borrow)]
+    pub(crate) message: Option<Box<Delta<'a>>>,
     pub(crate) finish_reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Delta {
-    #[serde(default)]
-    pub(crate) content: Content,
+pub(crate) struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub(crate) content: Content<'a>,
     pub(crate) refusal: Option<String>,
     /// DeepSeek, llama.cpp, xAI, older vLLM.
-    pub(crate) reasoning_content: Option<String>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning_content: Content<'a>,
     /// OpenRouter, Groq, Ollama, newer vLLM.
-    pub(crate) reasoning: Option<String>,
-    pub(crate) tool_calls: Option<Vec<ToolCall>>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning: Content<'a>,
+    #[serde(borrow)]
+    pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
     /// The deprecated form of one tool call.
-    pub(crate) function_call: Option<Box<Function>>,
+    #[serde(borrow)]
+    pub(crate) function_call: Option<Box<Function<'a>>>,
 }
 
 /// A tool call, or a fragment of one.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct ToolCall {
+pub(crate) struct ToolCall<'a> {
     pub(crate) index: Option<u64>,
     pub(crate) id: Option<String>,
-    pub(crate) function: Option<Function>,
+    #[serde(borrow)]
+    pub(crate) function: Option<Function<'a>>,
     /// Gemini's thought signature, which it wants back with the call.
     pub(crate) extra_content: Option<Box<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Function {
+pub(crate) struct Function<'a> {
     pub(crate) name: Option<String>,
-    #[serde(default)]
-    pub(crate) arguments: Arguments,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Arguments<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]

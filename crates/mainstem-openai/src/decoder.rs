@@ -1,13 +1,17 @@
 //! What a chunk means: one payload in, deltas out. No I/O.
 
 mod calls;
+mod template;
 
 use std::{collections::VecDeque, fmt::Display, mem, sync::Arc};
 
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
-use self::calls::Calls;
+use self::{
+    calls::Calls,
+    template::{Out, Template},
+};
 use crate::{
     chunk::{Choice, Chunk, Content, Delta, ToolCall},
     complaint::{Complaint, excerpt},
@@ -20,6 +24,7 @@ pub(crate) type Deltas = VecDeque<ModelDelta>;
 /// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when they say them.
 pub(crate) struct Decoder {
     server: Arc<Server>,
+    template: Template,
     calls: Calls,
     usage: Option<Usage>,
     finish_reason: Option<String>,
@@ -29,8 +34,15 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        let calls = Calls::default();
-        Self { server, calls, usage: None, finish_reason: None, refused: false, done: false }
+        Self {
+            server,
+            template: Template::default(),
+            calls: Calls::default(),
+            usage: None,
+            finish_reason: None,
+            refused: false,
+            done: false,
+        }
     }
 
     /// Whether `[DONE]` was read.
@@ -43,7 +55,10 @@ impl Decoder {
         match data.trim() {
             "[DONE]" => self.done = true,
             "" => {}
-            chunk => self.decode_chunk(chunk, deltas)?,
+            chunk => match self.template.read(chunk) {
+                Some(delta) => deltas.push_back(delta),
+                None => self.decode_chunk(chunk, deltas)?,
+            },
         }
         Ok(())
     }
@@ -60,7 +75,8 @@ impl Decoder {
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
+        let mut out = Out::new(deltas);
+        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
         let choices = chunk.choices.unwrap_or_default();
         if chunk.error.is_some() || choices.is_empty() && chunk.usage.is_none() {
             self.look_for_complaint(data)?;
@@ -70,41 +86,42 @@ impl Decoder {
         }
         // With `n` greater than one, the first choice is the answer.
         for choice in choices.into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
-            self.choice(choice, deltas);
+            self.choice(choice, &mut out);
         }
+        out.teach(&mut self.template, data);
         Ok(())
     }
 
-    fn choice(&mut self, choice: Choice, deltas: &mut Deltas) {
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Out<'_>) {
         if let Some(delta) = choice.delta.or_else(|| choice.message.map(|message| *message)) {
-            self.delta(delta, deltas);
+            self.delta(delta, out);
         }
         let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
         self.finish_reason = reason.or_else(|| self.finish_reason.take());
     }
 
-    fn delta(&mut self, delta: Delta, deltas: &mut Deltas) {
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Out<'_>) {
         // Some servers send their reasoning under both names.
-        let thought = delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning);
-        push(thought.unwrap_or_default(), ModelDelta::Thinking, deltas);
+        let (thought, same) = (delta.reasoning_content.into_text(), delta.reasoning.into_text());
+        out.push(if thought.is_empty() { same } else { thought }, ModelDelta::Thinking);
         match delta.content {
             Content::Nothing => {}
-            Content::Text(text) => push(text, ModelDelta::Text, deltas),
+            Content::Text(text) => out.push(text, ModelDelta::Text),
             Content::Parts(parts) => {
                 for part in parts {
-                    push(part.thinking.into_text(), ModelDelta::Thinking, deltas);
-                    push(part.text.unwrap_or_default(), ModelDelta::Text, deltas);
+                    out.push(part.thinking.into_text(), ModelDelta::Thinking);
+                    out.push(part.text.unwrap_or_default().into(), ModelDelta::Text);
                 }
             }
         }
         if let Some(text) = delta.refusal {
             self.refused |= !text.is_empty();
-            push(text, ModelDelta::Text, deltas);
+            out.push(text.into(), ModelDelta::Text);
         }
         let legacy =
             delta.function_call.map(|function| ToolCall { function: Some(*function), ..ToolCall::default() });
         for call in delta.tool_calls.unwrap_or_default().into_iter().chain(legacy) {
-            self.calls.push(call, deltas);
+            self.calls.push(call, out);
         }
     }
 
@@ -150,12 +167,6 @@ impl Decoder {
         let said = excerpt(&self.server.redact(data.to_owned()));
         let what = format!("sent what is no chat completion: {error}: {said}");
         self.server.error(ErrorKind::Protocol, &what)
-    }
-}
-
-fn push(text: String, delta: fn(String) -> ModelDelta, deltas: &mut Deltas) {
-    if !text.is_empty() {
-        deltas.push_back(delta(text));
     }
 }
 

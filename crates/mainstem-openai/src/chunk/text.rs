@@ -1,6 +1,6 @@
 //! Two fields that are strings in the standard and more than that at some servers.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -12,32 +12,32 @@ use serde_json::Value;
 ///
 /// [Mistral's]: https://docs.mistral.ai/capabilities/reasoning
 #[derive(Debug, Default)]
-pub(crate) enum Content {
+pub(crate) enum Content<'a> {
     #[default]
     Nothing,
-    Text(String),
-    Parts(Vec<Part>),
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct Part<'a> {
     pub(crate) text: Option<String>,
-    #[serde(default)]
-    pub(crate) thinking: Content,
+    #[serde(borrow, default)]
+    pub(crate) thinking: Content<'a>,
 }
 
-impl Content {
+impl<'a> Content<'a> {
     /// All text, thinking left out.
-    pub(crate) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> Cow<'a, str> {
         match self {
-            Self::Nothing => String::new(),
+            Self::Nothing => Cow::Borrowed(""),
             Self::Text(text) => text,
             Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ContentVisitor)
     }
@@ -46,21 +46,25 @@ impl<'de> Deserialize<'de> for Content {
 struct ContentVisitor;
 
 impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content;
+    type Value = Content<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string, a list of parts or null")
     }
 
-    fn visit_unit<E>(self) -> Result<Content, E> {
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
         Ok(Content::Nothing)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-        Ok(Content::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content, A::Error> {
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
         let mut parts = Vec::new();
         while let Some(part) = seq.next_element()? {
             parts.push(part);
@@ -71,9 +75,9 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
 /// The arguments of a call: a string of JSON, or at some servers (TGI, builds of llama.cpp) the JSON object itself.
 #[derive(Debug, Default)]
-pub(crate) struct Arguments(pub(crate) String);
+pub(crate) struct Arguments<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Arguments {
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ArgumentsVisitor)
     }
@@ -82,21 +86,26 @@ impl<'de> Deserialize<'de> for Arguments {
 struct ArgumentsVisitor;
 
 impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
+    type Value = Arguments<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string, an object or null")
     }
 
-    fn visit_unit<E>(self) -> Result<Arguments, E> {
+    fn visit_unit<E>(self) -> Result<Arguments<'de>, E> {
         Ok(Arguments::default())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Arguments, E> {
-        Ok(Arguments(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Arguments<'de>, E> {
+        Ok(Arguments(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arguments, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(map)).map(|object| Arguments(object.to_string()))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Arguments<'de>, E> {
+        Ok(Arguments(Cow::Borrowed(text)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arguments<'de>, A::Error> {
+        Value::deserialize(MapAccessDeserializer::new(map))
+            .map(|object| Arguments(Cow::Owned(object.to_string())))
     }
 }

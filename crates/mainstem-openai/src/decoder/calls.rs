@@ -10,7 +10,7 @@ use std::mem;
 use mainstem_message::Opaque;
 use mainstem_model::ModelDelta;
 
-use super::Deltas;
+use super::{Deltas, template::Out};
 use crate::chunk::{Function, ToolCall};
 
 /// The calls of one answer; a call's place here is its slot.
@@ -34,7 +34,7 @@ impl Calls {
     }
 
     /// Adds a fragment, or a whole call.
-    pub(super) fn push(&mut self, fragment: ToolCall, deltas: &mut Deltas) {
+    pub(super) fn push(&mut self, fragment: ToolCall<'_>, out: &mut Out<'_>) {
         let ToolCall { index, id, function, extra_content } = fragment;
         let Function { name, arguments } = function.unwrap_or_default();
         let (id, name) = (id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
@@ -46,12 +46,10 @@ impl Calls {
         if !call.started {
             call.id = call.id.take().or_else(|| id.map(Into::into));
             if name.is_some() || !arguments.0.is_empty() {
-                deltas.push_back(call.start(slot, name));
+                out.push_whole(call.start(slot, name));
             }
         }
-        if !arguments.0.is_empty() {
-            deltas.push_back(ModelDelta::CallArguments { slot, delta: arguments.0 });
-        }
+        out.push(arguments.0, |delta| ModelDelta::CallArguments { slot, delta });
     }
 
     /// Ends all calls; none is known to be complete before.

@@ -7,9 +7,16 @@ use super::*;
 /// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for
 /// usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
+    decode_with(payloads, |_| {})
+}
+
+fn decode_with(payloads: &[&str], before_each: impl Fn(&mut Decoder)) -> String {
     let mut decoder = Decoder::new(Arc::new(Server::openai()));
     let mut deltas = Deltas::new();
-    let mut decoded = payloads.iter().try_for_each(|payload| decoder.decode(payload, &mut deltas));
+    let mut decoded = payloads.iter().try_for_each(|payload| {
+        before_each(&mut decoder);
+        decoder.decode(payload, &mut deltas)
+    });
     if decoded.is_ok() {
         decoded = decoder.finish(&mut deltas);
     }
@@ -418,8 +425,48 @@ const PIECES: [&str; 24] = [
     "é",
 ];
 
+/// Chunks around a text, raw as it stands between their quotation marks.
+const FRAMES: [&str; 12] = [
+    r#"{"id":"c","choices":[{"index":0,"delta":{"content":"$"}}]}"#,
+    r#"{"id":"c","choices":[{"index":0,"delta":{"content":"$"}}],"usage":null}"#,
+    r#"{"id":"d","choices":[{"index":0,"delta":{"content":"$"},"finish_reason":"length"}]}"#,
+    r#"{"id":"$","choices":[{"index":0,"delta":{"content":"$"}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"reasoning_content":"$","content":null}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"reasoning":"$","reasoning_content":"$"}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"reasoning":"$","content":"$"}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"refusal":"$"}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"content":[{"text":"$"}]}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"$"}}]}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"$"}}]}}]}"#,
+    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"name":"g","arguments":"$"}}]}}]}"#,
+];
+
+const TEXTS: [&str; 10] = [
+    "",
+    "a",
+    "b c",
+    "é",
+    r#"\""#,
+    r"\u00e9\n",
+    // Not the text of a string, or the end of one.
+    r#"a","content":"b"#,
+    r#"a","refusal":"b"#,
+    r"\",
+    "a\nb",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn what_chunks_have_in_common_is_read_once_and_means_the_same(
+        answer in prop::collection::vec((prop::sample::select(&FRAMES[..]), prop::sample::select(&TEXTS[..])), 0..12),
+    ) {
+        let chunks: Vec<_> = answer.iter().map(|(frame, text)| frame.replace('$', text)).collect();
+        let chunks: Vec<_> = chunks.iter().map(String::as_str).chain(["[DONE]"]).collect();
+        let afresh = decode_with(&chunks, |decoder| decoder.template = Template::default());
+        prop_assert_eq!(decode(&chunks), afresh);
+    }
 
     #[test]
     fn nothing_panics(
