@@ -1,5 +1,7 @@
 //! What a model's deltas mean, as events: one model call, decided without waiting.
 
+use std::{collections::HashSet, iter, sync::Arc};
+
 use mainstem_event::{EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
@@ -21,6 +23,8 @@ pub(crate) struct Turn {
     blocks: u32,
     open: Option<(BlockKind, BlockId)>,
     calls: Vec<Call>,
+    /// The ids of all calls.
+    taken: HashSet<ToolCallId>,
     pub(crate) usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
 }
@@ -29,14 +33,22 @@ pub(crate) struct Turn {
 struct Call {
     slot: usize,
     id: ToolCallId,
-    name: std::sync::Arc<str>,
+    name: Arc<str>,
     ended: bool,
 }
 
 impl Turn {
     /// Blocks are named after `prefix`, which is unique within the reply.
     pub(crate) fn new(prefix: String) -> Self {
-        Self { prefix, blocks: 0, open: None, calls: Vec::new(), usage: None, stop: None }
+        Self {
+            prefix,
+            blocks: 0,
+            open: None,
+            calls: Vec::new(),
+            taken: HashSet::new(),
+            usage: None,
+            stop: None,
+        }
     }
 
     /// Emits the events that a delta brings, in order; an empty fragment brings none.
@@ -132,10 +144,11 @@ impl Turn {
     fn start_call(&mut self, slot: usize, id: Option<ToolCallId>, name: String, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
         let wanted = id.filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| scope.new_call_id());
-        let is_free = |id: &ToolCallId| !scope.is_taken(id) && self.calls.iter().all(|call| call.id != *id);
+        let is_free = |id: &ToolCallId| !self.taken.contains(id) && !scope.is_taken(id);
         let numbered = (2..).map(|n| ToolCallId::new(format!("{wanted}~{n}")));
-        let id = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or(wanted);
-        let name: std::sync::Arc<str> = name.into();
+        let id = iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or(wanted);
+        let name: Arc<str> = name.into();
+        self.taken.insert(id.clone());
         self.calls.push(Call { slot, id: id.clone(), name: name.clone(), ended: false });
         scope.emit(EventKind::ToolCallStart { tool_call_id: id, tool_call_name: name });
     }

@@ -1,6 +1,6 @@
 //! One invocation's conversation, event by event.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use mainstem_message::{
     BlockId, ContentBlock, DataSource, Message, MessageId, Opaque, ReplyId, Role, StopReason, ToolCall,
@@ -28,7 +28,7 @@ pub struct Transcript {
     /// The answer that is being written.
     draft: Option<Message>,
     open: Option<Open>,
-    open_calls: Vec<(ToolCallId, Arc<str>)>,
+    open_calls: VecDeque<OpenCall>,
     results: Results,
     answers: usize,
 }
@@ -38,6 +38,14 @@ pub struct Transcript {
 struct Open {
     kind: BlockKind,
     id: BlockId,
+    place: usize,
+}
+
+/// A call that is being written, and its place in the draft.
+#[derive(Clone, Debug)]
+struct OpenCall {
+    id: ToolCallId,
+    name: Arc<str>,
     place: usize,
 }
 
@@ -61,7 +69,7 @@ impl Transcript {
             messages: Vec::new(),
             draft: None,
             open: None,
-            open_calls: Vec::new(),
+            open_calls: VecDeque::new(),
             results: Results::default(),
             answers: 0,
         }
@@ -85,11 +93,7 @@ impl Transcript {
             TextBlockDelta { block_id, delta }
             | ThinkingBlockDelta { block_id, delta }
             | DataBlockDelta { block_id, delta } => self.extend(block_id, delta),
-            ToolCallDelta { tool_call_id, delta } => {
-                if let Some(call) = self.call(tool_call_id) {
-                    call.arguments.push_str(delta);
-                }
-            }
+            ToolCallDelta { tool_call_id, delta } => self.extend_call(tool_call_id, delta),
             AgentStart { input, .. } => self.messages.extend(input.iter().cloned()),
             ModelCallStart { .. } => {
                 self.finish_draft();
@@ -106,17 +110,8 @@ impl Transcript {
             TextBlockEnd { block_id, opaque }
             | ThinkingBlockEnd { block_id, opaque }
             | DataBlockEnd { block_id, opaque } => self.close(block_id, opaque),
-            ToolCallStart { tool_call_id, tool_call_name } => {
-                let call = ToolCall::new(tool_call_id.clone(), &**tool_call_name, "");
-                self.open_calls.push((tool_call_id.clone(), tool_call_name.clone()));
-                self.push(ContentBlock::ToolCall(call));
-            }
-            ToolCallEnd { tool_call_id, opaque, .. } => {
-                self.open_calls.retain(|(id, _)| id != tool_call_id);
-                if let Some(call) = self.call(tool_call_id) {
-                    call.opaque = opaque.clone();
-                }
-            }
+            ToolCallStart { tool_call_id, tool_call_name } => self.open_call(tool_call_id, tool_call_name),
+            ToolCallEnd { tool_call_id, opaque, .. } => self.close_call(tool_call_id, opaque),
             ToolResultStart { tool_call_id, .. } => self.results.start(tool_call_id),
             ToolResultTextDelta { tool_call_id, delta } => self.results.text(tool_call_id, delta),
             ToolResultDataDelta { tool_call_id, data } => self.results.data(tool_call_id, data),
@@ -135,7 +130,7 @@ impl Transcript {
         if let Some(Open { kind, id, .. }) = &self.open {
             return Some(kind.end(id.clone(), Opaque::new()));
         }
-        if let Some((id, name)) = self.open_calls.first() {
+        if let Some(OpenCall { id, name, .. }) = self.open_calls.front() {
             let (tool_call_id, tool_call_name) = (id.clone(), name.clone());
             return Some(EventKind::ToolCallEnd { tool_call_id, tool_call_name, opaque: Opaque::new() });
         }
@@ -213,12 +208,34 @@ impl Transcript {
         self.open.take_if(|open| open.id == *id);
     }
 
-    /// The latest call of this id, which some models give twice.
-    fn call(&mut self, id: &ToolCallId) -> Option<&mut ToolCall> {
-        self.draft.as_mut()?.content.iter_mut().rev().find_map(|block| match block {
+    fn open_call(&mut self, id: &ToolCallId, name: &Arc<str>) {
+        let place = self.draft.as_ref().map_or(0, |draft| draft.content.len());
+        self.open_calls.push_back(OpenCall { id: id.clone(), name: name.clone(), place });
+        self.push(ContentBlock::ToolCall(ToolCall::new(id.clone(), &**name, "")));
+    }
+
+    /// Looks from the end: a fragment goes on with the latest call, which also settles ids that a model gives twice.
+    fn extend_call(&mut self, id: &ToolCallId, delta: &str) {
+        let open = self.open_calls.iter().rfind(|open| open.id == *id).map(|open| open.place);
+        if let Some(call) = open.and_then(|place| self.call_at(place, id)) {
+            call.arguments.push_str(delta);
+        }
+    }
+
+    /// Looks from the beginning: a batch ends in the order in which it began.
+    fn close_call(&mut self, id: &ToolCallId, opaque: &Opaque) {
+        let place = self.open_calls.iter().position(|open| open.id == *id);
+        let closed = place.and_then(|place| self.open_calls.remove(place));
+        if let Some(call) = closed.and_then(|closed| self.call_at(closed.place, id)) {
+            call.opaque.clone_from(opaque);
+        }
+    }
+
+    fn call_at(&mut self, place: usize, id: &ToolCallId) -> Option<&mut ToolCall> {
+        match self.draft.as_mut()?.content.get_mut(place)? {
             ContentBlock::ToolCall(call) if call.id == *id => Some(call),
             _ => None,
-        })
+        }
     }
 
     fn finish_draft(&mut self) {
