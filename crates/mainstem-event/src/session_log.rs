@@ -87,15 +87,25 @@ impl SessionLog {
     }
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
-    pub fn emit(&self, run_id: Option<RunId>, kind: EventKind) -> u64 {
-        self.append(&Arc::new(Origin::session(self.session_id.clone(), run_id)), kind)
+    pub fn emit(&self, kind: EventKind) -> u64 {
+        self.append_in(kind, |run| Arc::new(Origin::session(self.session_id.clone(), run.cloned())))
     }
 
     pub(crate) fn append(&self, origin: &Arc<Origin>, kind: EventKind) -> u64 {
+        self.append_in(kind, |_| origin.clone())
+    }
+
+    /// The same for whatever outlives the run that began it: its origin depends on the run that is active when it happens.
+    pub(crate) fn append_in(
+        &self,
+        kind: EventKind,
+        origin: impl FnOnce(Option<&RunId>) -> Arc<Origin>,
+    ) -> u64 {
         let at = self.clock.now();
         let mut state = self.lock();
         let seq = state.last + 1;
-        state.push(AgentEvent::new(seq, at, origin.clone(), kind));
+        let origin = origin(state.run());
+        state.push(AgentEvent::new(seq, at, origin, kind));
         self.head.store(seq, Ordering::Release);
         let parked = state.take_parked();
         drop(state);

@@ -5,13 +5,13 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     task::{Context, Poll, Waker},
 };
 
-use mainstem_message::{ReplyId, TaskId};
+use mainstem_message::{ReplyId, RunId, TaskId};
 
 use crate::{EventKind, EventSource, Origin, SessionLog, session_log::Ticket};
 
@@ -25,8 +25,8 @@ pub struct EventSink(Arc<Lane>);
 struct Lane {
     log: Arc<SessionLog>,
     origin: Arc<Origin>,
-    /// The same origin with a task id, made when the subtree moves to the background.
-    in_task: OnceLock<Arc<Origin>>,
+    /// The origin of the latest event in the background, of which the run may change.
+    in_task: Mutex<Option<Arc<Origin>>>,
     mode: Mode,
     burst: AtomicU32,
 }
@@ -71,7 +71,7 @@ impl EventSink {
         Self(Arc::new(Lane {
             log,
             origin: Arc::new(origin),
-            in_task: OnceLock::new(),
+            in_task: Mutex::default(),
             mode,
             burst: AtomicU32::new(0),
         }))
@@ -87,23 +87,29 @@ impl EventSink {
 
     /// Records an event and returns its number. Never waits, never fails.
     pub fn emit(&self, kind: EventKind) -> u64 {
-        self.0.log.append(self.origin(), kind)
-    }
-
-    /// What the events are stamped with at present.
-    pub fn origin(&self) -> &Arc<Origin> {
         let lane = &*self.0;
         match lane.mode.task() {
-            None => &lane.origin,
-            Some(task) => lane.in_task.get_or_init(|| Arc::new(lane.origin.in_task(task))),
+            None => lane.log.append(&lane.origin, kind),
+            Some(task) => lane.log.append_in(kind, |run| lane.in_task(task, run)),
         }
     }
 
-    /// Moves this invocation and all below it to the background: whoever waits goes on, nobody waits again.
+    /// What its events are stamped with; in the background they have the task besides, and the run during which they happen.
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.0.origin
+    }
+
+    /// The background task that it is part of.
+    pub fn task(&self) -> Option<&TaskId> {
+        self.0.mode.task()
+    }
+
+    /// Moves this invocation and all below it to the background: whoever waits goes on, nobody waits again. Within a task it becomes a
+    /// task of its own.
     ///
-    /// Returns `false` if it was there already.
+    /// Returns `false` if it was one already.
     pub fn move_to_background(&self, task: TaskId) -> bool {
-        let moved = self.0.mode.task().is_none() && self.0.mode.0.task.set(task).is_ok();
+        let moved = self.0.mode.0.task.set(task).is_ok();
         self.0.log.release();
         moved
     }
@@ -125,6 +131,12 @@ impl EventSink {
 }
 
 impl Lane {
+    fn in_task(&self, task: &TaskId, run: Option<&RunId>) -> Arc<Origin> {
+        let mut latest = self.in_task.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = latest.take().filter(|origin| origin.run_id.as_ref() == run);
+        latest.insert(same.unwrap_or_else(|| Arc::new(self.origin.in_task(task, run)))).clone()
+    }
+
     /// Whether it has had its turn.
     fn is_spent(&self) -> bool {
         let burst = self.burst.fetch_add(1, Ordering::Relaxed) + 1;

@@ -66,9 +66,9 @@ impl Origin {
         Self { session_id, run_id, reply_id: None, source: None }
     }
 
-    /// The same invocation as part of a background task.
-    pub(crate) fn in_task(&self, task: &TaskId) -> Self {
-        let mut origin = self.clone();
+    /// The same invocation as part of a background task, during another run or none.
+    pub(crate) fn in_task(&self, task: &TaskId, run: Option<&RunId>) -> Self {
+        let mut origin = Self { run_id: run.cloned(), ..self.clone() };
         if let Some(source) = &mut origin.source {
             Arc::make_mut(source).task_id = Some(task.clone());
         }

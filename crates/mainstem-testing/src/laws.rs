@@ -54,7 +54,7 @@ pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
     }
     let all = invocations(events)?;
     blocks::check(&all)?;
-    place::check(&all)?;
+    place::check(events, &all)?;
     let callers = cause::check(&all)?;
     sums::condensation(&all)?;
     sums::roll_up(&all, &callers)

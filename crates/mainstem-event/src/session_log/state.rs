@@ -6,13 +6,14 @@ use std::{
     task::Waker,
 };
 
+use mainstem_message::RunId;
 use smallvec::SmallVec;
 
 use super::{
     queue::Queue,
     reader::{Reader, ReaderId},
 };
-use crate::{AgentEvent, Origin};
+use crate::{AgentEvent, EventKind, Origin};
 
 /// To be woken once the lock is free.
 pub(crate) type Wakers = SmallVec<[Waker; 2]>;
@@ -21,6 +22,8 @@ pub(crate) struct State {
     /// In whose name gaps are made.
     session: Arc<Origin>,
     pub(crate) last: u64,
+    /// From the root's `AGENT_START` to its `AGENT_END`.
+    run: Option<RunId>,
     capacity: usize,
     ring: VecDeque<AgentEvent>,
     readers: BTreeMap<ReaderId, Reader>,
@@ -39,6 +42,7 @@ impl State {
         Self {
             session,
             last: 0,
+            run: None,
             capacity,
             ring: VecDeque::new(),
             readers: BTreeMap::new(),
@@ -50,8 +54,18 @@ impl State {
         }
     }
 
+    /// The run that is active.
+    pub(super) fn run(&self) -> Option<&RunId> {
+        self.run.as_ref()
+    }
+
     pub(super) fn push(&mut self, event: AgentEvent) {
         self.last = event.seq;
+        match &event.kind {
+            EventKind::AgentStart { .. } if event.is_root() => self.run = event.origin.run_id.clone(),
+            EventKind::AgentEnd { .. } if event.is_root() => self.run = None,
+            _ => {}
+        }
         if self.ring.len() == self.capacity
             && let Some(oldest) = self.ring.pop_front()
         {

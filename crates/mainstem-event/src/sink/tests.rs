@@ -209,7 +209,6 @@ fn events_have_the_task_from_the_moment_of_the_move() {
     let task = Some(TaskId::new("task-1"));
     assert_eq!(tasks(), [None, task.clone(), task.clone()]);
     assert!(!a.move_to_background("task-2".into()), "it was there already");
-    assert!(!below.move_to_background("task-2".into()), "with all below");
     assert_eq!(tasks(), [None, task.clone(), task.clone()]);
     fixture::child(&below, "a/x/y").emit(kind());
     assert_eq!(task_of(reader.try_next()), task, "a child that comes later, too");
@@ -221,11 +220,35 @@ fn a_task_within_a_task_keeps_its_own() {
     let mut reader = log.subscribe();
     let a = fixture::child(&fixture::root(&log), "a");
     let below = fixture::child(&a, "a/x");
+    let late = fixture::child(&a, "a/y");
     assert!(below.move_to_background("inner".into()));
     assert!(a.move_to_background("outer".into()));
-    [&a, &below].into_iter().for_each(|sink| _ = sink.emit(kind()));
+    assert!(late.move_to_background("late".into()), "also one that began in the outer");
+    [&a, &below, &late].into_iter().for_each(|sink| _ = sink.emit(kind()));
     assert_eq!(task_of(reader.try_next()), Some("outer".into()));
     assert_eq!(task_of(reader.try_next()), Some("inner".into()));
+    assert_eq!(task_of(reader.try_next()), Some("late".into()));
+}
+
+#[test]
+fn what_is_in_the_background_belongs_to_the_run_during_which_it_happens() {
+    let log = fixture::log(64, 64);
+    let mut reader = log.subscribe();
+    let root = fixture::root(&log);
+    let a = fixture::child(&root, "a");
+    let next =
+        EventSink::root(log.clone(), Origin { run_id: Some("run-2".into()), ..(**root.origin()).clone() });
+    let mut run_of = |emit: &dyn Fn()| {
+        emit();
+        std::iter::from_fn(|| reader.try_next()).last().unwrap().run_id().map(ToString::to_string)
+    };
+    run_of(&|| _ = root.emit(fixture::start("go")));
+    a.move_to_background("task".into());
+    assert_eq!(run_of(&|| _ = a.emit(kind())).as_deref(), Some("run-1"));
+    run_of(&|| _ = root.emit(fixture::end(crate::Outcome::Success)));
+    assert_eq!(run_of(&|| _ = a.emit(kind())), None, "between runs");
+    run_of(&|| _ = next.emit(fixture::start("go on")));
+    assert_eq!(run_of(&|| _ = a.emit(kind())).as_deref(), Some("run-2"));
 }
 
 #[test]

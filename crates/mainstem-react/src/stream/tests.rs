@@ -81,7 +81,7 @@ fn it_ends_with_the_agent_and_stays_ended() {
     assert!(events[events.len() - 1].ends_run());
     assert!(run.is_terminated());
     assert_eq!(run.outcome().unwrap().outcome, Outcome::Success);
-    log.emit(None, note("after the end"));
+    log.emit(note("after the end"));
     for _ in 0..3 {
         assert!(assert_ready!(run.poll_next()).is_none());
     }
@@ -115,7 +115,7 @@ fn it_is_woken_by_what_others_write_to_the_log() {
     while run.poll_next().is_ready() {}
     assert!(!run.is_woken());
     for name in ["once", "and again"] {
-        log.emit(None, note(name));
+        log.emit(note(name));
         assert!(run.is_woken());
         let event = assert_ready!(run.poll_next()).unwrap();
         assert_eq!(event.kind, note(name));

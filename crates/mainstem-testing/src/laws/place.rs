@@ -1,15 +1,22 @@
 //! Law 5: depth, path and session say where an agent is, and agree; nothing is labelled anew.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use mainstem_event::{EventSource, Origin};
-use mainstem_message::{AgentKey, SessionId};
+use mainstem_event::{AgentEvent, EventKind, EventSource, Origin};
+use mainstem_message::{AgentKey, SessionId, TaskId};
 
 use super::{Invocation, Violation};
 
-pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
+pub(super) fn check(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
     let is_partial = all.first().is_some_and(|first| first.start() > 1);
-    let mut seen = Seen { is_partial, ..Seen::default() };
+    let tasks = events.iter().filter_map(|event| match &event.kind {
+        EventKind::TaskUpdated { task_id, .. } => Some(task_id),
+        _ => None,
+    });
+    let mut seen = Seen { is_partial, tasks: tasks.collect(), ..Seen::default() };
     all.iter().try_for_each(|one| {
         seen.check(one).map_err(|message| Violation::new(5, one.start(), format!("{}: {message}", one.key())))
     })
@@ -20,6 +27,7 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<(), Violation> {
 struct Seen<'a> {
     /// Whether the timeline begins later than the session.
     is_partial: bool,
+    tasks: HashSet<&'a TaskId>,
     root: Option<&'a SessionId>,
     agents: HashMap<&'a AgentKey, &'a EventSource>,
     sessions: HashMap<&'a SessionId, &'a EventSource>,
@@ -29,7 +37,7 @@ struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     fn check(&mut self, one: &Invocation<'a>) -> Result<(), String> {
-        stays_in_place(one)?;
+        self.stays_in_place(one)?;
         let Some(source) = one.source else {
             self.root = Some(one.events[0].session_id());
             return Ok(());
@@ -45,6 +53,12 @@ impl<'a> Seen<'a> {
             Some(before) => Err(format!("{} in session {} before", before.agent_key, before.session_id)),
             None => Ok(()),
         }
+    }
+
+    fn stays_in_place(&self, one: &Invocation<'_>) -> Result<(), String> {
+        let mut pairs = one.events.windows(2).map(|pair| (&pair[0].origin, &pair[1].origin));
+        let stays = pairs.all(|(before, now)| before == now || is_moved(before, now, &self.tasks));
+        if stays { Ok(()) } else { Err("it changes its place".to_owned()) }
     }
 
     fn below_parent(&self, source: &EventSource) -> Result<(), String> {
@@ -70,17 +84,12 @@ fn identity(source: &EventSource) -> impl PartialEq + '_ {
     (agent_key, agent_id, agent_name, session_id, parent_session_id, depth, path)
 }
 
-fn stays_in_place(one: &Invocation<'_>) -> Result<(), String> {
-    let stays = one.events.windows(2).all(|pair| {
-        let (before, now) = (&pair[0].origin, &pair[1].origin);
-        before == now || moves_to_background(before, now)
-    });
-    if stays { Ok(()) } else { Err("it changes its place".to_owned()) }
-}
-
-/// Of one invocation only the task may change on the way, from none to one.
-fn moves_to_background(before: &Origin, now: &Origin) -> bool {
+/// Of one invocation only this may change on the way: it becomes part of a task; and what is part of one outlives its run.
+fn is_moved(before: &Origin, now: &Origin, tasks: &HashSet<&TaskId>) -> bool {
     let Some((was, is)) = before.source.as_deref().zip(now.source.as_deref()) else { return false };
-    let moved = EventSource { task_id: is.task_id.clone(), ..was.clone() };
-    was.task_id.is_none() && *now == Origin { source: Some(Arc::new(moved)), ..before.clone() }
+    let task_id = is.task_id.clone();
+    let moved = was.task_id == task_id || task_id.as_ref().is_some_and(|task| tasks.contains(task));
+    let run_id = if task_id.is_some() { now.run_id.clone() } else { before.run_id.clone() };
+    let source = Some(Arc::new(EventSource { task_id, ..was.clone() }));
+    moved && *now == Origin { source, run_id, ..before.clone() }
 }
