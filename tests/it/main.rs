@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
+mod background;
 mod cancel;
 mod fleet;
 mod http;
+mod limits;
 mod middleware;
 mod models;
 mod patterns;

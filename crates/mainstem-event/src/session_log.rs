@@ -44,7 +44,7 @@ impl Default for LogOptions {
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
-    buffer: u64,
+    buffer: AtomicU64,
     /// The last number given; what `settle` looks at without taking the lock.
     head: AtomicU64,
     /// What the caller reads next; `u64::MAX` without a caller.
@@ -64,7 +64,7 @@ impl SessionLog {
         Arc::new(Self {
             session_id,
             clock,
-            buffer: options.buffer.max(1) as u64,
+            buffer: AtomicU64::new(options.buffer.max(1) as u64),
             head: AtomicU64::new(0),
             caller: AtomicU64::new(u64::MAX),
             state: Mutex::new(State::new(session, options.ring.max(1))),
@@ -79,6 +79,11 @@ impl SessionLog {
     /// The clock that stamps.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+
+    /// How many events foreground work may be ahead of the caller from now on; at least 1. See [`LogOptions::buffer`].
+    pub fn set_buffer(&self, events: usize) {
+        self.buffer.store(events.max(1) as u64, Ordering::Relaxed);
     }
 
     /// The number of the latest event; 0 before the first.
@@ -178,7 +183,7 @@ impl SessionLog {
     /// Whether a foreground producer may go on.
     pub(crate) fn has_room(&self) -> bool {
         let (head, caller) = (self.head.load(Ordering::Acquire), self.caller.load(Ordering::Acquire));
-        head.saturating_sub(caller.saturating_sub(1)) < self.buffer
+        head.saturating_sub(caller.saturating_sub(1)) < self.buffer.load(Ordering::Relaxed)
     }
 
     /// Lets those go on whose subtree has moved to the background.

@@ -133,7 +133,11 @@ impl EventSink {
 impl Lane {
     fn in_task(&self, task: &TaskId, run: Option<&RunId>) -> Arc<Origin> {
         let mut latest = self.in_task.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = latest.take().filter(|origin| origin.run_id.as_ref() == run);
+        let is_same = |origin: &Arc<Origin>| {
+            let of_task = origin.source.as_ref().is_none_or(|source| source.task_id.as_ref() == Some(task));
+            of_task && origin.run_id.as_ref() == run
+        };
+        let same = latest.take().filter(is_same);
         latest.insert(same.unwrap_or_else(|| Arc::new(self.origin.in_task(task, run)))).clone()
     }
 

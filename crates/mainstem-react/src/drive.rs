@@ -48,7 +48,15 @@ pub(crate) async fn drive(
     let work = async { Work::new(&agent, &cx, history).run().await };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
-    ending.finish(result)
+    ending.finish(result.map_err(|error| why(error, &cx)))
+}
+
+/// Whoever stopped it may have said why.
+fn why(error: AgentError, cx: &RunContext) -> AgentError {
+    match (&error, cx.stopped()) {
+        (AgentError::Cancelled, Some(Outcome::Timeout)) => AgentError::TimedOut,
+        _ => error,
+    }
 }
 
 struct Work<'a> {

@@ -14,6 +14,9 @@ pub enum AgentError {
     /// Somebody stopped it.
     #[error("somebody stopped the run")]
     Cancelled,
+    /// It was out of time.
+    #[error("the agent was out of time and was stopped")]
+    TimedOut,
     /// The model answered with nothing, and again when asked for an answer.
     #[error("the model gave an empty answer")]
     EmptyReply,
@@ -33,6 +36,7 @@ impl AgentError {
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Cancelled => Outcome::Cancelled,
+            Self::TimedOut => Outcome::Timeout,
             _ => Outcome::Error,
         }
     }
@@ -58,6 +62,7 @@ impl From<&AgentError> for Failure {
             AgentError::Model(error) => return Self::from(error),
             AgentError::Refused(failure) => return failure.clone(),
             AgentError::Cancelled => "cancelled",
+            AgentError::TimedOut => "timeout",
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_message::SessionId;
+use mainstem_subagent::{Background, SpawnOptions};
 use serde_json::{Map, Value};
 
 /// Settings of one run; all have defaults.
@@ -15,6 +16,10 @@ pub struct RunOptions {
     pub user: Option<Arc<str>>,
     /// Whatever tools and children should know besides.
     pub attributes: Map<String, Value>,
+    /// How many events the run's agents may be ahead of its reader, each live one may add one; by default what the session's log says.
+    pub buffer: Option<usize>,
+    /// What becomes of children that take longer than their parents wait.
+    pub spawn: SpawnOptions,
 }
 
 impl RunOptions {
@@ -34,6 +39,27 @@ impl RunOptions {
     #[must_use]
     pub fn with_user(mut self, user: impl Into<Arc<str>>) -> Self {
         self.user = Some(user.into());
+        self
+    }
+
+    /// How many events the run's agents may be ahead of its reader.
+    #[must_use]
+    pub fn with_buffer(mut self, events: usize) -> Self {
+        self.buffer = Some(events);
+        self
+    }
+
+    /// A call that is out of time stops its child; nothing becomes a background task.
+    #[must_use]
+    pub fn with_force_sync(mut self, force_sync: bool) -> Self {
+        self.spawn.force_sync = force_sync;
+        self
+    }
+
+    /// What becomes of background tasks when the root has its answer.
+    #[must_use]
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.spawn.background = background;
         self
     }
 

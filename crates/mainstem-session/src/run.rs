@@ -12,6 +12,7 @@ use futures_core::{FusedStream, Stream};
 use mainstem_event::AgentEvent;
 use mainstem_message::{Message, RunId};
 use mainstem_react::{RunOutcome, RunStream};
+use mainstem_subagent::Background;
 use mainstem_tool::RunContext;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
@@ -42,15 +43,19 @@ struct Active {
     _turn: Option<OwnedSemaphorePermit>,
 }
 
-/// Keeps what was said, however the run ends.
+/// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive it.
 struct Said {
     session: Session,
     cx: RunContext,
+    background: Background,
 }
 
 impl Drop for Said {
     fn drop(&mut self) {
         self.session.remember(self.cx.messages());
+        if self.background == Background::Cancel {
+            self.session.task_set().cancel_below(self.session.id());
+        }
     }
 }
 
@@ -104,9 +109,10 @@ async fn start(
 ) -> Active {
     // The semaphore is never closed; without a permit a run would merely not wait for another.
     let turn = session.turn().clone().acquire_owned().await.ok();
+    session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
     let cx = session.context(run_id, &options, cancel);
     let stream = session.agent().stream_in(cx.clone(), session.history(), vec![input]);
-    Active { stream, _said: Said { session, cx }, _turn: turn }
+    Active { stream, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }
 }
 
 impl Stream for Run {

@@ -11,6 +11,7 @@ use mainstem_event::{
 use mainstem_message::{Message, ReplyId, RunId, SessionId};
 use mainstem_react::Agent;
 use mainstem_subagent::{Catalog, Fleet, Limits};
+use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::RunContext;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,9 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     agent: Agent,
     log: Arc<SessionLog>,
+    buffer: usize,
     fleet: Arc<Fleet>,
+    tasks: TaskSet,
     ids: Arc<dyn Ids>,
     streams: Arc<AtomicU64>,
     history: Mutex<Vec<Arc<Message>>>,
@@ -41,6 +44,7 @@ impl Session {
             id: None,
             catalog: Arc::default(),
             limits: Limits::default(),
+            tasks: None,
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -55,6 +59,25 @@ impl Session {
     /// Its events: to observe it, or to read back.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.0.log
+    }
+
+    /// The session's events from `seq` on: what there is, then live, also between runs. An observer that is slow gets a `GAP`; it never
+    /// slows a run.
+    pub fn subscribe_from(&self, seq: u64) -> Cursor {
+        self.0.log.subscribe_from(seq)
+    }
+
+    /// The background tasks of all its agents, oldest first.
+    ///
+    /// # Errors
+    /// That they can't be read.
+    pub async fn tasks(&self) -> Result<Vec<TaskRecord>, TaskError> {
+        self.0.tasks.list(&TaskFilter::of_root(self.id().clone())).await
+    }
+
+    /// Where its background work is done.
+    pub fn task_set(&self) -> &TaskSet {
+        &self.0.tasks
     }
 
     /// What was said so far between the caller and the agent.
@@ -82,6 +105,10 @@ impl Session {
             state.apply(&event);
         }
         state.clone()
+    }
+
+    pub(crate) fn buffer(&self) -> usize {
+        self.0.buffer
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -112,6 +139,8 @@ impl Session {
             .user(options.user.clone())
             .attributes(options.attributes.clone())
             .extension(inner.fleet.clone())
+            .extension(Arc::new(options.spawn))
+            .lifetime(inner.tasks.token().clone())
             .build()
     }
 }
@@ -133,6 +162,7 @@ pub struct SessionBuilder {
     id: Option<SessionId>,
     catalog: Arc<Catalog>,
     limits: Limits,
+    tasks: Option<TaskSet>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -157,6 +187,12 @@ impl SessionBuilder {
         self
     }
 
+    /// Where background work is done; in a set of its own by default, with records in memory.
+    pub fn tasks(mut self, tasks: TaskSet) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
     /// Where ids come from.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
@@ -178,10 +214,13 @@ impl SessionBuilder {
     /// The session.
     pub fn build(self) -> Session {
         let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
         Session(Arc::new(Inner {
             agent: self.agent,
+            buffer: self.log.buffer,
             log: SessionLog::with(id, self.clock, self.log),
-            fleet: Arc::new(Fleet::new(self.catalog, self.limits)),
+            fleet: Arc::new(Fleet::new(self.catalog, self.limits, tasks.clone())),
+            tasks,
             ids: self.ids,
             streams: Arc::default(),
             history: Mutex::default(),

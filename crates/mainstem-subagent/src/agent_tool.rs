@@ -1,7 +1,7 @@
 //! Any agent as a tool of another.
 
 use async_trait::async_trait;
-use mainstem_message::ToolSpec;
+use mainstem_message::{ReplyId, ToolSpec};
 use mainstem_react::Agent;
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
-    launch::{child_context, new_source, run},
+    launch::{new_source, run},
     report::Report,
 };
 
@@ -56,7 +56,8 @@ impl Tool for AgentTool {
             return Err(SpawnError::TooDeep { depth, max_depth }.into());
         }
         let source = new_source(cx, self.agent.id());
-        let outcome = run(&self.agent, &child_context(cx, source.clone()), Vec::new(), task).await;
+        let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+        let outcome = run(&self.agent, &child, Vec::new(), task).await;
         Ok(Report::new(&source, outcome).into())
     }
 }

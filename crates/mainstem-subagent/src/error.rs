@@ -52,6 +52,17 @@ pub enum SpawnError {
         /// Keys and labels.
         known: Vec<String>,
     },
+    /// No more background work at once.
+    #[error(
+        "{max} background tasks are at work, which is the limit; wait for one with task_wait, or stop one with task_cancel"
+    )]
+    TooManyTasks {
+        /// The limit.
+        max: usize,
+    },
+    /// The task could not be recorded, read or changed.
+    #[error(transparent)]
+    Task(#[from] mainstem_task::TaskError),
     /// It works on something else.
     #[error("{key} is still at work; wait for its result before you send more")]
     Busy {

@@ -1,10 +1,12 @@
 //! A session's agents: who can be spawned, who was.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use mainstem_message::TaskId;
+use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::RunContext;
 
-use crate::{Catalog, CatalogEntry, SpawnError, roster::Roster};
+use crate::{Catalog, CatalogEntry, SpawnError, roster::Roster, slots::Slots};
 
 /// How far agents may go.
 #[derive(Clone, Copy, Debug)]
@@ -12,11 +14,18 @@ use crate::{Catalog, CatalogEntry, SpawnError, roster::Roster};
 pub struct Limits {
     /// The deepest agent; the root is at 0. Default 3.
     pub max_depth: u16,
+    /// How many children of a session are at work at once; more wait for their turn. Default 16, at least 1. One that waits for children
+    /// of its own does not count.
+    pub max_children: usize,
+    /// How many background tasks of a session there can be at once; more are refused. Default 16.
+    pub max_tasks: usize,
+    /// How long a call waits for its child, unless it says otherwise. Default 30 s.
+    pub wait: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_depth: 3 }
+        Self { max_depth: 3, max_children: 16, max_tasks: 16, wait: Duration::from_secs(30) }
     }
 }
 
@@ -26,12 +35,15 @@ pub struct Fleet {
     catalog: Arc<Catalog>,
     limits: Limits,
     pub(crate) roster: Roster,
+    pub(crate) slots: Slots,
+    pub(crate) tasks: TaskSet,
 }
 
 impl Fleet {
-    /// A fleet without children.
-    pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        Self { catalog, limits, roster: Roster::default() }
+    /// A fleet without children, whose background work is done in this set.
+    pub fn new(catalog: Arc<Catalog>, limits: Limits, tasks: TaskSet) -> Self {
+        let slots = Slots::new(limits.max_children);
+        Self { catalog, limits, roster: Roster::default(), slots, tasks }
     }
 
     /// The agents that can be spawned.
@@ -60,5 +72,39 @@ impl Fleet {
             return Err(SpawnError::TooDeep { depth, max_depth });
         }
         self.catalog.spawnable(id)
+    }
+
+    /// A task that the caller may ask about: its own; the root may ask about all of its session.
+    pub(crate) async fn task(&self, cx: &RunContext, id: &TaskId) -> Result<TaskRecord, SpawnError> {
+        let task = self.tasks.get(id).await?;
+        let mine = task.parent_session_id == *cx.session_id();
+        let below = cx.depth() == 0 && task.root_session_id == *cx.session_id();
+        if mine || below { Ok(task) } else { Err(TaskError::Unknown { id: id.clone() }.into()) }
+    }
+
+    /// Waits until tasks are over, lending out the caller's own place; what they are then, or when the time is over.
+    pub(crate) async fn await_tasks(
+        &self,
+        cx: &RunContext,
+        ids: &[TaskId],
+        time: Duration,
+    ) -> Result<Vec<TaskRecord>, SpawnError> {
+        let lent = self.slots.lend(cx);
+        let over = self.tasks.wait(ids, time).await;
+        lent.take_back().await;
+        if let Some(tasks) = over? {
+            return Ok(tasks);
+        }
+        let mut tasks = Vec::new();
+        for id in ids {
+            tasks.push(self.tasks.get(id).await?);
+        }
+        Ok(tasks)
+    }
+
+    /// Whether one more background task may begin.
+    pub(crate) fn admit_task(&self, cx: &RunContext) -> Result<(), SpawnError> {
+        let (live, max) = (self.tasks.live_below(cx.sink().log().session_id()).len(), self.limits.max_tasks);
+        if live < max { Ok(()) } else { Err(SpawnError::TooManyTasks { max }) }
     }
 }

@@ -1,17 +1,13 @@
-//! Starting a child: its source, its context, its place in the roster while it works.
+//! A child that starts: its source, its context, its place in the roster while it works.
 
-use std::sync::Arc;
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, Message, ReplyId, SessionId};
 use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::RunContext;
 
-use crate::{
-    Fleet, SpawnError,
-    report::Report,
-    roster::{Roster, Seat},
-};
+use crate::{Fleet, SpawnError, roster::Seat};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -21,66 +17,77 @@ pub(crate) struct Order {
     pub(crate) label: Option<String>,
 }
 
+/// A child's turn, about to begin or under way. Owned, so that it can go on without whoever began it. Dropping it stops the child.
+pub(crate) struct Child {
+    pub(crate) source: EventSource,
+    pub(crate) cx: RunContext,
+    pub(crate) label: Option<String>,
+    pub(crate) task: String,
+    pub(crate) work: Pin<Box<dyn Future<Output = RunOutcome> + Send>>,
+}
+
 impl Fleet {
-    /// Starts a new child and waits for its reply. Nothing is created unless everything is in order.
-    pub(crate) async fn spawn(&self, cx: &RunContext, order: Order) -> Result<Report, SpawnError> {
+    /// A new child. Nothing is created unless everything is in order.
+    pub(crate) fn launch(self: &Arc<Self>, cx: &RunContext, order: Order) -> Result<Child, SpawnError> {
         let agent = self.admit(cx, &order.agent_id)?.agent.clone();
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
         let source = new_source(cx, agent.id());
         if let Some(label) = &label {
             self.roster.claim(label, &source.agent_key)?;
         }
-        self.roster.enter(agent.clone(), source.clone(), label, cx.now());
-        Ok(self.work(cx, Seat { agent, source, history: Vec::new() }, order.task).await)
+        self.roster.enter(agent.clone(), source.clone(), label.clone(), cx.now());
+        Ok(self.child(cx, Seat { agent, source, history: Vec::new(), label }, order.task))
     }
 
-    /// Asks an idle child something further and waits for its reply.
-    pub(crate) async fn send(
-        &self,
+    /// An idle child's next turn.
+    pub(crate) fn relaunch(
+        self: &Arc<Self>,
         cx: &RunContext,
         key: &AgentKey,
         message: String,
-    ) -> Result<Report, SpawnError> {
+    ) -> Result<Child, SpawnError> {
         let seat = self.roster.resume(key, cx.now(), |source| {
             source.parent_tool_call_id = cx.call_id().cloned();
             source.stream_id = cx.next_stream_id();
         })?;
-        Ok(self.work(cx, seat, message).await)
+        Ok(self.child(cx, seat, message))
     }
 
-    async fn work(&self, cx: &RunContext, seat: Seat, task: String) -> Report {
-        let child = child_context(cx, seat.source.clone());
-        // Declared before the work: on a drop the child ends first, then its place is given back.
-        let _place = Place { roster: &self.roster, key: &seat.source.agent_key, cx: &child };
-        let outcome = run(&seat.agent, &child, seat.history, task).await;
-        Report::new(&seat.source, outcome)
+    fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
+        let Seat { agent, source, history, label } = seat;
+        let cx = cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+        let place = Place { fleet: self.clone(), cx: cx.clone() };
+        let run = run(&agent, &cx, history, task.clone());
+        let work = Box::pin(async move {
+            // Given back last: on a drop the child ends first.
+            let _place = place;
+            run.await
+        });
+        Child { source, cx, label, task, work }
     }
 }
 
 /// A child's place in the roster while it works; gives back what was said, however it ends.
-struct Place<'a> {
-    roster: &'a Roster,
-    key: &'a AgentKey,
-    cx: &'a RunContext,
+struct Place {
+    fleet: Arc<Fleet>,
+    cx: RunContext,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
-        self.roster.leave(self.key, self.cx.messages(), self.cx.now());
+        if let Some(key) = self.cx.agent_key() {
+            self.fleet.roster.leave(key, self.cx.messages(), self.cx.now());
+        }
     }
 }
 
-pub(crate) fn child_context(cx: &RunContext, source: EventSource) -> RunContext {
-    cx.child(source, ReplyId::new(cx.new_id("reply-")))
-}
-
-pub(crate) async fn run(
+pub(crate) fn run(
     agent: &Agent,
     cx: &RunContext,
     history: Vec<Arc<Message>>,
     task: String,
-) -> RunOutcome {
-    agent.run(cx.clone(), history, vec![Arc::new(Message::user(task))]).await
+) -> impl Future<Output = RunOutcome> + Send + 'static {
+    agent.run(cx.clone(), history, vec![Arc::new(Message::user(task))])
 }
 
 /// Who a new child of the context's agent is.
@@ -97,5 +104,11 @@ pub(crate) fn new_source(cx: &RunContext, agent_id: &Arc<str>) -> EventSource {
         turn: 1,
         parent_tool_call_id: cx.call_id().cloned(),
         stream_id: cx.next_stream_id(),
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child").field("key", &self.source.agent_key).finish_non_exhaustive()
     }
 }

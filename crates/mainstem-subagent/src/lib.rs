@@ -2,18 +2,23 @@
 //!
 //! A session has a [`Fleet`]: a [`Catalog`] of the agents that can be spawned, and a roster of the children that were. [`Subagents`] is the
 //! middleware that gives an agent the tools for it; the tools find the fleet in their context. A child runs inside its parent's tool
-//! call, with a context of its own; nothing is spawned, nothing is forwarded.
+//! call, with a context of its own; nothing is forwarded. What its parent no longer waits for goes on as a background task.
 
 mod agent_tool;
+mod attend;
 mod catalog;
+mod deadline;
+mod delivery;
 mod error;
 mod factory;
 mod fleet;
 mod launch;
 mod middleware;
+mod options;
 mod prompt;
 mod report;
 mod roster;
+mod slots;
 mod tools;
 
 pub use agent_tool::{AgentTool, IntoTool};
@@ -22,4 +27,5 @@ pub use error::{CatalogError, SpawnError};
 pub use factory::AgentFactory;
 pub use fleet::{Fleet, Limits};
 pub use middleware::Subagents;
+pub use options::{Background, SpawnOptions};
 pub use roster::{ChildStatus, ChildSummary};

@@ -1,22 +1,32 @@
 //! What a parent reads of its child: `key: value` lines, then the body.
 
 use mainstem_event::{EventSource, Outcome};
-use mainstem_message::Failure;
+use mainstem_message::{Failure, TaskId, ToolState};
 use mainstem_react::RunOutcome;
+use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
 
-/// How a child's turn ended.
+use crate::attend::LONGEST;
+
+/// How a child's turn ended, or that it goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     head: String,
     body: String,
-    ok: bool,
+    state: ToolState,
+}
+
+/// How a child became a background task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// At once.
+    Accepted,
+    /// It took longer than its parent wanted to wait.
+    Promoted,
 }
 
 impl Report {
     pub(crate) fn new(source: &EventSource, outcome: RunOutcome) -> Self {
-        let EventSource { agent_key, agent_id, session_id, .. } = source;
-        let head = format!("agent_key: {agent_key}\nagent_id: {agent_id}\nsession_id: {session_id}");
         let ok = matches!(outcome.outcome, Outcome::Success | Outcome::MaxIterations);
         let body = match (&outcome.answer, &outcome.error) {
             (Some(answer), _) => format!("reply:\n{}", answer.text()),
@@ -24,11 +34,42 @@ impl Report {
             (None, None) => "reply:\n".to_owned(),
         };
         let status = if outcome.outcome == Outcome::Success { "completed" } else { outcome.outcome.as_str() };
-        Self { head, body: format!("status: {status}\n{body}"), ok }
+        let state = if ok { ToolState::Success } else { ToolState::Error };
+        Self { head: head(source), body: format!("status: {status}\n{body}"), state }
     }
 
-    pub(crate) fn is_ok(&self) -> bool {
-        self.ok
+    /// The child goes on in the background.
+    pub(crate) fn handed_over(source: &EventSource, task: &TaskId, how: Handover) -> Self {
+        let (status, note) = match how {
+            Handover::Accepted => ("accepted", ACCEPTED),
+            Handover::Promoted => ("promoted", PROMOTED),
+        };
+        let body = format!("status: {status}\ntask_id: {task}\n{note}");
+        Self { head: head(source), body, state: ToolState::Running }
+    }
+
+    /// The child was to go on in the background, could not, and has ended.
+    pub(crate) fn kept(source: &EventSource, end: TaskEnd, why: &TaskError) -> Self {
+        let (status, body, state) = match end {
+            TaskEnd::Completed(reply) => ("completed", format!("reply:\n{reply}"), ToolState::Success),
+            TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
+            TaskEnd::Cancelled => ("cancelled", "error: somebody stopped it".to_owned(), ToolState::Error),
+        };
+        let note =
+            format!("note: it took longer than asked for, and could not go on in the background: {why}");
+        Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
+    }
+
+    /// Says that the wait was shorter than asked for.
+    pub(crate) fn clamped(mut self, is_clamped: bool) -> Self {
+        if is_clamped {
+            self.head.push_str(&format!("\nnote: timeout_seconds is {} at most", LONGEST.as_secs()));
+        }
+        self
+    }
+
+    pub(crate) fn state(&self) -> ToolState {
+        self.state
     }
 
     pub(crate) fn text(&self) -> String {
@@ -36,9 +77,20 @@ impl Report {
     }
 }
 
+fn head(source: &EventSource) -> String {
+    let EventSource { agent_key, agent_id, session_id, .. } = source;
+    format!("agent_key: {agent_key}\nagent_id: {agent_id}\nsession_id: {session_id}")
+}
+
+const ACCEPTED: &str = "It works in the background. You are told when it is done; go on with something else, or answer. task_wait waits \
+for it, task_output shows how it stands, task_cancel stops it.";
+
+const PROMOTED: &str = "It takes longer than you wanted to wait and goes on in the background, with all it has done so far. Do not start \
+it again. You are told when it is done; task_wait waits for it, task_output shows how it stands, task_cancel stops it.";
+
 impl From<Report> for ToolOutput {
     /// The state says whether the child failed; no text is ever read for it.
     fn from(report: Report) -> Self {
-        if report.ok { Self::from(report.text()) } else { Self::failed(report.text()) }
+        Self::from(report.text()).with_state(report.state)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{EventSource, Timestamp};
-use mainstem_message::{AgentKey, Message, SessionId};
+use mainstem_message::{AgentKey, Message, SessionId, TaskId};
 use mainstem_react::Agent;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,6 +25,7 @@ struct Child {
     source: EventSource,
     label: Option<String>,
     status: ChildStatus,
+    task: Option<TaskId>,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
     /// The stream of its first turn: its place in lists.
@@ -40,6 +41,8 @@ pub enum ChildStatus {
     Idle,
     /// It is at work.
     Running,
+    /// It is at work, and its parent does not wait for it.
+    Background,
 }
 
 /// One line of a list of children.
@@ -56,6 +59,9 @@ pub struct ChildSummary {
     pub depth: u16,
     /// What it is doing.
     pub status: ChildStatus,
+    /// The background task that it works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
     /// How often it was asked.
     pub turns: u32,
     /// When its last turn began or ended.
@@ -70,6 +76,7 @@ pub(crate) struct Seat {
     pub(crate) agent: Agent,
     pub(crate) source: EventSource,
     pub(crate) history: Vec<Arc<Message>>,
+    pub(crate) label: Option<String>,
 }
 
 impl Roster {
@@ -90,7 +97,16 @@ impl Roster {
     pub(crate) fn enter(&self, agent: Agent, source: EventSource, label: Option<String>, now: Timestamp) {
         let (key, status) = (source.agent_key.clone(), ChildStatus::Running);
         let order = source.stream_id;
-        let child = Child { agent, source, label, status, history: Vec::new(), last_activity: now, order };
+        let child = Child {
+            agent,
+            source,
+            label,
+            status,
+            task: None,
+            history: Vec::new(),
+            last_activity: now,
+            order,
+        };
         self.children.insert(key, child);
     }
 
@@ -102,20 +118,32 @@ impl Roster {
         next: impl FnOnce(&mut EventSource),
     ) -> Result<Seat, SpawnError> {
         let mut child = self.children.get_mut(key).ok_or_else(|| self.unknown(key.as_str(), None))?;
-        if child.status == ChildStatus::Running {
+        if child.status != ChildStatus::Idle {
             return Err(SpawnError::Busy { key: key.to_string() });
         }
         (child.status, child.last_activity) = (ChildStatus::Running, now);
         child.source.turn += 1;
         next(&mut child.source);
-        Ok(Seat { agent: child.agent.clone(), source: child.source.clone(), history: child.history.clone() })
+        let Child { agent, source, history, label, .. } = &*child;
+        let (agent, source) = (agent.clone(), source.clone());
+        Ok(Seat { agent, source, history: history.clone(), label: label.clone() })
+    }
+
+    /// A child at work goes on in the background.
+    pub(crate) fn becomes_task(&self, key: &AgentKey, task: &TaskId) {
+        // It may have ended already.
+        if let Some(mut child) = self.children.get_mut(key)
+            && child.status == ChildStatus::Running
+        {
+            (child.status, child.task) = (ChildStatus::Background, Some(task.clone()));
+        }
     }
 
     /// Ends a child's turn and keeps what was said in it.
     pub(crate) fn leave(&self, key: &AgentKey, said: Vec<Arc<Message>>, now: Timestamp) {
         if let Some(mut child) = self.children.get_mut(key) {
             child.history.extend(said);
-            (child.status, child.last_activity) = (ChildStatus::Idle, now);
+            (child.status, child.task, child.last_activity) = (ChildStatus::Idle, None, now);
         }
     }
 
@@ -176,6 +204,7 @@ impl Child {
             label: self.label.clone(),
             depth: self.source.depth,
             status: self.status,
+            task_id: self.task.clone(),
             turns: self.source.turn,
             last_activity: self.last_activity,
             order: self.order,

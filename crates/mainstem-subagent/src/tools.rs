@@ -4,6 +4,10 @@ mod agent_fanout;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
+mod task_cancel;
+mod task_list;
+mod task_output;
+mod task_wait;
 
 use std::sync::Arc;
 
@@ -11,5 +15,14 @@ use mainstem_tool::Tool;
 
 /// All of them.
 pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
-    vec![agent_spawn::tool(), agent_fanout::tool(), agent_send::tool(), agent_list::tool()]
+    vec![
+        agent_spawn::tool(),
+        agent_fanout::tool(),
+        agent_send::tool(),
+        agent_list::tool(),
+        task_output::tool(),
+        task_wait::tool(),
+        task_cancel::tool(),
+        task_list::tool(),
+    ]
 }

@@ -19,6 +19,7 @@ mod clock;
 mod ids;
 mod laws;
 mod server;
+pub mod task_store;
 mod timeline;
 
 pub use clock::FakeClock;

@@ -8,12 +8,12 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use mainstem_event::{EventKind, EventSink, EventSource, Ids, Timestamp, fold::Transcript};
+use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
 use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,8 @@ pub struct RunContext {
 struct Shared {
     ids: Arc<dyn Ids>,
     streams: Arc<AtomicU64>,
+    /// What the tokens of children hang off that may outlive the run.
+    lifetime: CancellationToken,
     extensions: Extensions,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
@@ -44,6 +46,8 @@ struct Invocation {
     sink: EventSink,
     transcript: Mutex<Transcript>,
     cancel: CancellationToken,
+    /// How the invocation shall say that it ended, if it was stopped for a reason of its own.
+    stopped: OnceLock<Outcome>,
     meter: Meter,
     above: Option<Meter>,
 }
@@ -57,12 +61,24 @@ impl RunContext {
     /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
+        self.child_with(source, reply_id, self.invocation.cancel.child_token())
+    }
+
+    /// The same for a child that may outlive this invocation: its token hangs off the session's. Whoever waits for the child passes a
+    /// cancel of this invocation on to it, for as long as it waits.
+    #[must_use]
+    pub fn detachable_child(&self, source: EventSource, reply_id: ReplyId) -> Self {
+        self.child_with(source, reply_id, self.shared.lifetime.child_token())
+    }
+
+    fn child_with(&self, source: EventSource, reply_id: ReplyId, cancel: CancellationToken) -> Self {
         let agent = source.agent_id.clone();
         let invocation = Invocation {
             agent,
             transcript: Mutex::new(Transcript::new(reply_id.clone())),
             sink: self.invocation.sink.child(source, reply_id),
-            cancel: self.invocation.cancel.child_token(),
+            cancel,
+            stopped: OnceLock::new(),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
         };
@@ -170,6 +186,18 @@ impl RunContext {
     /// Whether somebody asked the invocation to stop.
     pub fn is_cancelled(&self) -> bool {
         self.invocation.cancel.is_cancelled()
+    }
+
+    /// Asks the invocation to stop, and to end with this outcome rather than as cancelled. The first reason counts.
+    pub fn stop(&self, outcome: Outcome) {
+        // Only the first reason counts.
+        let _ = self.invocation.stopped.set(outcome);
+        self.invocation.cancel.cancel();
+    }
+
+    /// The reason given to [`stop`](Self::stop).
+    pub fn stopped(&self) -> Option<Outcome> {
+        self.invocation.stopped.get().copied()
     }
 
     /// The token behind [`cancelled`](Self::cancelled), for code that takes one.

@@ -2,7 +2,7 @@
 
 mod builder;
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use mainstem_react::Agent;
 use mainstem_session::{Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
 use mainstem_subagent::{Catalog, CatalogError, Limits};
+use mainstem_task::TaskSet;
 
 pub use self::builder::HarnessBuilder;
 
@@ -27,6 +28,7 @@ struct Parts {
     clock: Arc<dyn Clock>,
     log: LogOptions,
     warnings: Warnings,
+    tasks: TaskSet,
     sessions: DashMap<SessionId, Session>,
 }
 
@@ -76,6 +78,7 @@ impl Harness {
         let session = Session::builder(parts.agent.clone())
             .catalog(parts.catalog.clone())
             .limits(parts.limits)
+            .tasks(parts.tasks.clone())
             .ids(parts.ids.clone())
             .clock(parts.clock.clone())
             .log(parts.log.clone());
@@ -83,6 +86,17 @@ impl Harness {
             Some(id) => session.id(id).build(),
             None => session.build(),
         }
+    }
+
+    /// All background tasks, of all sessions.
+    pub fn tasks(&self) -> &TaskSet {
+        &self.0.tasks
+    }
+
+    /// Stops all background work: asks it to stop, waits so long, then drops what is left. When it returns, nothing that the harness
+    /// spawned is alive, and each task has an end in its record. Runs that somebody polls are not touched.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.0.tasks.shutdown(grace).await;
     }
 
     /// The agent that runs.

@@ -50,6 +50,7 @@ pub use mainstem_react as react;
 pub use mainstem_session as session;
 pub use mainstem_spec as spec;
 pub use mainstem_subagent as subagent;
+pub use mainstem_task as task;
 pub use mainstem_tool as tool;
 
 /// What most programs use.
@@ -63,7 +64,7 @@ pub mod prelude {
     #[cfg(feature = "openai")]
     pub use mainstem_openai::OpenAi;
     pub use mainstem_react::{Agent, Middleware};
-    pub use mainstem_session::{Run, RunError, RunHandle, RunOptions, Session};
+    pub use mainstem_session::{Background, Run, RunError, RunHandle, RunOptions, Session};
     pub use mainstem_spec::AgentSpec;
     pub use mainstem_subagent::IntoTool as _;
     pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};

@@ -223,6 +223,8 @@ fn a_task_within_a_task_keeps_its_own() {
     let late = fixture::child(&a, "a/y");
     assert!(below.move_to_background("inner".into()));
     assert!(a.move_to_background("outer".into()));
+    late.emit(kind());
+    assert_eq!(task_of(reader.try_next()), Some("outer".into()));
     assert!(late.move_to_background("late".into()), "also one that began in the outer");
     [&a, &below, &late].into_iter().for_each(|sink| _ = sink.emit(kind()));
     assert_eq!(task_of(reader.try_next()), Some("outer".into()));
@@ -236,8 +238,7 @@ fn what_is_in_the_background_belongs_to_the_run_during_which_it_happens() {
     let mut reader = log.subscribe();
     let root = fixture::root(&log);
     let a = fixture::child(&root, "a");
-    let next =
-        EventSink::root(log.clone(), Origin { run_id: Some("run-2".into()), ..(**root.origin()).clone() });
+    let next = EventSink::root(log, Origin { run_id: Some("run-2".into()), ..(**root.origin()).clone() });
     let mut run_of = |emit: &dyn Fn()| {
         emit();
         std::iter::from_fn(|| reader.try_next()).last().unwrap().run_id().map(ToString::to_string)

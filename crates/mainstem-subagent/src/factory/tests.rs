@@ -58,16 +58,20 @@ fn tools_are_inherited_unless_the_spec_says_otherwise() {
 fn a_root_is_what_its_spec_says_and_may_spawn_unless_it_says_otherwise() {
     #[track_caller]
     fn check(spec: &AgentSpec, max_depth: u16, expected: &str) {
-        let agent = factory().root(spec, Limits { max_depth }).build().unwrap();
+        let agent = factory().root(spec, Limits { max_depth, ..Limits::default() }).build().unwrap();
         assert_eq!(agent.tools().names().collect::<Vec<_>>().join(" "), expected);
     }
-    check(&spec(), 3, "search write agent_spawn agent_fanout agent_send agent_list");
+    check(
+        &spec(),
+        3,
+        "search write agent_spawn agent_fanout agent_send agent_list task_output task_wait task_cancel task_list",
+    );
     check(&spec(), 0, "search write");
     check(&spec().with_tools(["search", "agent_spawn"]), 3, "search agent_spawn");
     check(
         &spec().with_disallowed_tools(["write", "agent_fanout"]),
         3,
-        "search agent_spawn agent_send agent_list",
+        "search agent_spawn agent_send agent_list task_output task_wait task_cancel task_list",
     );
 }
 
@@ -98,7 +102,7 @@ fn what_cannot_be_built_is_left_out_and_said() {
         (false, r#"agent "lost": unknown model "fsat"; known: fast"#),
         (
             true,
-            r#"agent "wishful" lists tool "fly", which does not exist; known: search, write, agent_spawn, agent_fanout, agent_send, agent_list"#,
+            r#"agent "wishful" lists tool "fly", which does not exist; known: search, write, agent_spawn, agent_fanout, agent_send, agent_list, task_output, task_wait, task_cancel, task_list"#,
         ),
     ];
     assert_eq!(said, expected.map(|(is_warning, text)| (is_warning, text.to_owned())));
@@ -142,7 +146,6 @@ fn what_is_not_in_effect_is_said() {
     check(spec().with_workspace_path("there"), "workspace.path", true);
     check(spec().with_skills(["a"]), "skills", false);
     check(spec().with_persist_session(true), "persist_session", false);
-    check(spec().with_timeout(std::time::Duration::from_secs(1)), "timeout_seconds", false);
     check(spec().with_max_tokens_total(1), "max_tokens_total", false);
     check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
 }

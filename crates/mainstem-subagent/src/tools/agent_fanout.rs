@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use mainstem_message::ToolState;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent_spawn::Spawn;
-use crate::{Fleet, SpawnError};
+use crate::{Fleet, SpawnError, launch::Order, report::Report};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,14 +16,37 @@ struct Fanout {
     /// What to start, all at once.
     #[schemars(length(min = 1))]
     spawns: Vec<Spawn>,
+    /// How many seconds to wait for each reply: 30 unless said otherwise, 600 at most; who is not done then goes on in the background. 0
+    /// does not wait at all.
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Spawn {
+    /// Which agent to start.
+    agent_id: String,
+    /// What it shall do, with everything it needs to know.
+    task: String,
+    /// A short name of your own for it, unique in this session.
+    #[serde(default)]
+    label: Option<String>,
+}
+
+impl From<Spawn> for Order {
+    fn from(Spawn { agent_id, task, label }: Spawn) -> Self {
+        Self { agent_id, task, label }
+    }
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start several subagents at once and wait for all their replies. One result for each, in the same order.";
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
         let fleet = Fleet::of(&cx)?;
-        let reports = join_all(fanout.spawns.into_iter().map(|spawn| fleet.spawn(&cx, spawn.into()))).await;
-        let all_ok = reports.iter().all(|report| report.as_ref().is_ok_and(|report| report.is_ok()));
+        let Fanout { spawns, timeout_seconds } = fanout;
+        let spawn = |spawn: Spawn| fleet.spawn(&cx, spawn.into(), timeout_seconds);
+        let reports = join_all(spawns.into_iter().map(spawn)).await;
         let parts: Vec<_> = reports
             .iter()
             .enumerate()
@@ -34,7 +57,16 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                 format!("# result {} of {}\n{text}", index + 1, reports.len())
             })
             .collect();
-        let text = parts.join("\n\n");
-        Ok::<_, SpawnError>(if all_ok { ToolOutput::from(text) } else { ToolOutput::failed(text) })
+        Ok::<_, SpawnError>(ToolOutput::from(parts.join("\n\n")).with_state(state(&reports)))
     }))
+}
+
+/// Running if one still is, for its child goes on; else an error if one has failed.
+fn state(reports: &[Result<Report, SpawnError>]) -> ToolState {
+    let state = |report: &Result<Report, _>| report.as_ref().map_or(ToolState::Error, Report::state);
+    let has = |wanted| reports.iter().any(|report| state(report) == wanted);
+    [ToolState::Running, ToolState::Error]
+        .into_iter()
+        .find(|wanted| has(*wanted))
+        .unwrap_or(ToolState::Success)
 }

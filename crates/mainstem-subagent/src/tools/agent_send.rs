@@ -19,6 +19,10 @@ struct Send {
     label: Option<String>,
     /// What to tell it.
     message: String,
+    /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
+    /// wait at all.
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
@@ -28,7 +32,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let fleet = Fleet::of(&cx)?;
         let key =
             fleet.roster.find(send.agent_key.as_deref(), send.label.as_deref(), Some(cx.session_id()))?;
-        let report = fleet.send(&cx, &key, send.message).await?;
+        let report = fleet.send(&cx, &key, send.message, send.timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

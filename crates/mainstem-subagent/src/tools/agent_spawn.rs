@@ -10,7 +10,7 @@ use crate::{Fleet, SpawnError, launch::Order};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Spawn {
+struct Spawn {
     /// Which agent to start.
     agent_id: String,
     /// What it shall do, with everything it needs to know.
@@ -18,19 +18,20 @@ pub(super) struct Spawn {
     /// A short name of your own for it, unique in this session.
     #[serde(default)]
     label: Option<String>,
-}
-
-impl From<Spawn> for Order {
-    fn from(Spawn { agent_id, task, label }: Spawn) -> Self {
-        Self { agent_id, task, label }
-    }
+    /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
+    /// wait at all.
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start a subagent on a task and wait for its reply. Calls of one turn run at once. The result begins with its \
-                       agent_key, for agent_send.";
+                       agent_key, for agent_send. With timeout_seconds 0, or when the time is over, it works in the background: the \
+                       result has a task_id then, and you are told when the task has ended.";
     Arc::new(tool_fn("agent_spawn", description, |cx, spawn: Spawn| async move {
-        let report = Fleet::of(&cx)?.spawn(&cx, spawn.into()).await?;
+        let Spawn { agent_id, task, label, timeout_seconds } = spawn;
+        let order = Order { agent_id, task, label };
+        let report = Fleet::of(&cx)?.spawn(&cx, order, timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

@@ -3,7 +3,7 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, Mutex, atomic::AtomicU64},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
 use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
@@ -28,6 +28,7 @@ impl RunContextBuilder {
         let shared = Shared {
             ids: Arc::new(RandomIds),
             streams: Arc::default(),
+            lifetime: CancellationToken::new(),
             extensions: Extensions::default(),
             user: None,
             attributes: Map::new(),
@@ -50,6 +51,12 @@ impl RunContextBuilder {
     /// The token that stops the run.
     pub fn cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
+        self
+    }
+
+    /// The token that stops whatever outlives the run; by default nothing does.
+    pub fn lifetime(mut self, token: CancellationToken) -> Self {
+        self.shared.lifetime = token;
         self
     }
 
@@ -80,6 +87,7 @@ impl RunContextBuilder {
             transcript: Mutex::new(Transcript::new(reply_id)),
             sink: self.sink,
             cancel: self.cancel,
+            stopped: OnceLock::new(),
             meter: Meter::default(),
             above: None,
         };

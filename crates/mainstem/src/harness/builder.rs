@@ -1,12 +1,13 @@
 //! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, SpecSet, load_dir};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits};
+use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::{Tool, ToolSet};
 
 use super::{Harness, Parts, Warnings};
@@ -26,6 +27,7 @@ pub struct HarnessBuilder {
     options: ModelOptions,
     max_iterations: Option<u32>,
     limits: Limits,
+    task_store: Option<Arc<dyn TaskStore>>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -49,6 +51,7 @@ impl Harness {
             options: ModelOptions::default(),
             max_iterations: None,
             limits: Limits::default(),
+            task_store: None,
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -111,6 +114,31 @@ impl HarnessBuilder {
         self
     }
 
+    /// How many children of a session are at work at once; 16 by default, more wait for their turn.
+    pub fn max_children(mut self, most: usize) -> Self {
+        self.limits.max_children = most;
+        self
+    }
+
+    /// How many background tasks of a session there can be at once; 16 by default, more are refused.
+    pub fn max_tasks(mut self, most: usize) -> Self {
+        self.limits.max_tasks = most;
+        self
+    }
+
+    /// How long a call waits for its child unless it says otherwise; 30 s by default.
+    pub fn wait(mut self, time: Duration) -> Self {
+        self.limits.wait = time;
+        self
+    }
+
+    /// Where the records of background tasks are kept: by default in the workspace, where other processes see them, and without a
+    /// workspace in memory.
+    pub fn task_store(mut self, store: impl TaskStore) -> Self {
+        self.task_store = Some(Arc::new(store));
+        self
+    }
+
     /// Where ids come from; for tests.
     pub fn ids(mut self, ids: impl Ids) -> Self {
         self.ids = Arc::new(ids);
@@ -155,6 +183,7 @@ impl HarnessBuilder {
             warnings.agents.push(problem);
         }
         let agent = self.root(&factory, &specs)?;
+        let tasks = self.tasks();
         Ok(Harness(Arc::new(Parts {
             agent,
             catalog: Arc::new(catalog),
@@ -163,8 +192,18 @@ impl HarnessBuilder {
             clock: self.clock,
             log: self.log,
             warnings,
+            tasks,
             sessions: dashmap::DashMap::new(),
         })))
+    }
+
+    fn tasks(&self) -> TaskSet {
+        let store: Arc<dyn TaskStore> = match (&self.task_store, &self.workspace) {
+            (Some(store), _) => store.clone(),
+            (None, Some(workspace)) => Arc::new(FileTaskStore::new(workspace)),
+            (None, None) => Arc::new(MemoryTaskStore::new()),
+        };
+        TaskSet::new(store, self.clock.clone(), ExecutorId::new(self.ids.next("executor-")))
     }
 
     fn specs(&self) -> Result<(SpecSet, Warnings), BuildError> {

@@ -1,0 +1,208 @@
+//! Waiting for a child: until it answers, until the time is over, or not at all. What is not waited for becomes a background task.
+
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use mainstem_event::Outcome;
+use mainstem_message::{AgentKey, Failure, TaskId};
+use mainstem_react::RunOutcome;
+use mainstem_task::{NewTask, TaskEnd};
+use mainstem_tool::RunContext;
+
+use crate::{
+    Fleet, SpawnError, SpawnOptions,
+    deadline::Deadline,
+    launch::{Child, Order},
+    report::{Handover, Report},
+};
+
+/// What a call waits at most, whatever the model wants.
+pub(crate) const LONGEST: Duration = Duration::from_secs(600);
+
+/// What a call waits for its child.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// `None` is not at all.
+    time: Option<Duration>,
+    /// What to do when the time is over: stop the child, or let it go on in the background.
+    must_end: bool,
+    /// More was asked for.
+    is_clamped: bool,
+}
+
+impl Patience {
+    /// From what the model asks for, what the agent's spec says, and what the caller of the run wants.
+    pub(crate) fn new(asked: Option<u64>, usual: Duration, options: SpawnOptions) -> Self {
+        let wanted = asked.map_or(usual, Duration::from_secs);
+        let background = wanted.is_zero() && !options.force_sync;
+        let wanted = if wanted.is_zero() { usual } else { wanted };
+        Self {
+            time: (!background).then_some(wanted.min(LONGEST)),
+            must_end: options.force_sync,
+            is_clamped: wanted > LONGEST,
+        }
+    }
+}
+
+impl Fleet {
+    /// Starts a new child and attends to it.
+    pub(crate) async fn spawn(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        order: Order,
+        asked: Option<u64>,
+    ) -> Result<Report, SpawnError> {
+        let usual = self.admit(cx, &order.agent_id)?.spec.timeout.unwrap_or_else(|| self.limits().wait);
+        let patience = Patience::new(asked, usual, SpawnOptions::of(cx));
+        self.attend(cx, patience, || self.launch(cx, order)).await
+    }
+
+    /// Asks an idle child something further and attends to it.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        key: &AgentKey,
+        message: String,
+        asked: Option<u64>,
+    ) -> Result<Report, SpawnError> {
+        let patience = Patience::new(asked, self.limits().wait, SpawnOptions::of(cx));
+        self.attend(cx, patience, || self.relaunch(cx, key, message)).await
+    }
+
+    async fn attend(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        patience: Patience,
+        launch: impl FnOnce() -> Result<Child, SpawnError>,
+    ) -> Result<Report, SpawnError> {
+        let Some(time) = patience.time else {
+            self.admit_task(cx)?;
+            return self.hand_over(cx, launch()?, Handover::Accepted).await;
+        };
+        let mut deadline = Deadline::new(time);
+        let lent = self.slots.lend(cx);
+        let report = self.wait_for(cx, &mut deadline, launch, patience).await;
+        lent.take_back().await;
+        report
+    }
+
+    async fn wait_for(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        deadline: &mut Deadline,
+        launch: impl FnOnce() -> Result<Child, SpawnError>,
+        patience: Patience,
+    ) -> Result<Report, SpawnError> {
+        // The clock starts at the call, but what has not begun can't be handed over.
+        let mut place = tokio::select! {
+            biased;
+            place = self.slots.enter(cx) => place,
+            never = tick(deadline) => match never {},
+        };
+        let mut child = launch()?;
+        place.belongs_to(&child.source.agent_key);
+        let report =
+            |child: &Child, outcome| Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped));
+        if let Some(outcome) = in_time(cx, &mut child, deadline).await {
+            return report(&child, outcome);
+        }
+        if patience.must_end {
+            child.cx.stop(Outcome::Timeout);
+            let outcome = child.work.as_mut().await;
+            return report(&child, outcome);
+        }
+        // Its place is for those who are waited for.
+        drop(place);
+        Ok(self.hand_over(cx, child, Handover::Promoted).await?.clamped(patience.is_clamped))
+    }
+
+    /// Makes a child a background task. If that fails, one that works already goes on where it is.
+    async fn hand_over(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        child: Child,
+        how: Handover,
+    ) -> Result<Report, SpawnError> {
+        let Child { source, cx: child_cx, label, task, work } = child;
+        let id = TaskId::new(cx.new_id("task-"));
+        let new = NewTask {
+            id: id.clone(),
+            parent_agent_id: cx.agent().clone(),
+            parent_session_id: cx.session_id().clone(),
+            agent_key: source.agent_key.clone(),
+            agent_id: source.agent_id.clone(),
+            label,
+            task,
+            sink: child_cx.sink().clone(),
+            cancel: child_cx.cancellation().clone(),
+        };
+        let work = Box::pin(async move { end_of(work.await) });
+        match self.tasks.begin(new, work).await {
+            Ok(_) => {
+                self.roster.becomes_task(&source.agent_key, &id);
+                Ok(Report::handed_over(&source, &id, how))
+            }
+            Err((error, work)) if how == Handover::Promoted => {
+                let end = tethered(cx, &child_cx, work).await;
+                Ok(Report::kept(&source, end, &error))
+            }
+            Err((error, _)) => Err(SpawnError::Task(error)),
+        }
+    }
+}
+
+/// Lets time pass.
+async fn tick(deadline: &mut Deadline) -> Infallible {
+    deadline.over().await;
+    pending().await
+}
+
+/// The child's outcome, unless the time is over before. The parent's cancel is the child's.
+async fn in_time(cx: &RunContext, child: &mut Child, deadline: &mut Deadline) -> Option<RunOutcome> {
+    let tether = async {
+        cx.cancelled().await;
+        child.cx.cancellation().cancel();
+        pending().await
+    };
+    let interrupted = async {
+        tokio::select! {
+            biased;
+            never = tether => match never {},
+            () = deadline.over() => {}
+        }
+    };
+    // In a set, which polls it only when it is woken: each of the child's events passes here.
+    let mut interrupted: FuturesUnordered<_> = std::iter::once(interrupted).collect();
+    tokio::select! {
+        biased;
+        outcome = child.work.as_mut() => Some(outcome),
+        _ = interrupted.next() => None,
+    }
+}
+
+async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Output = T>) -> T {
+    let tether = async {
+        cx.cancelled().await;
+        child.cancellation().cancel();
+        pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        end = work => end,
+        never = tether => match never {},
+    }
+}
+
+fn end_of(outcome: RunOutcome) -> TaskEnd {
+    let failure = || {
+        let nothing = || Failure::new("error", "it ended without an answer");
+        outcome.error.as_ref().map_or_else(nothing, Failure::from)
+    };
+    match outcome.outcome {
+        Outcome::Success | Outcome::MaxIterations => {
+            TaskEnd::Completed(outcome.answer.as_ref().map(|answer| answer.text()).unwrap_or_default())
+        }
+        Outcome::Cancelled => TaskEnd::Cancelled,
+        _ => TaskEnd::Failed(failure()),
+    }
+}

@@ -1,0 +1,51 @@
+//! What the caller of a run says about its children.
+
+use mainstem_tool::RunContext;
+
+/// How a run treats its children. Belongs into the context of the run, as an extension; without one the defaults count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpawnOptions {
+    /// A call that is out of time stops its child (`status: timeout`); nothing becomes a background task.
+    pub force_sync: bool,
+    /// What becomes of background tasks when the root has its answer.
+    pub background: Background,
+}
+
+/// What becomes of background tasks at the end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the three things one can do with work that is not done")]
+pub enum Background {
+    /// They go on, and the next turn hears of them.
+    #[default]
+    Detach,
+    /// The root waits for its tasks, reads their results, and answers again; then it waits for the tasks of its children.
+    Wait,
+    /// They are stopped.
+    Cancel,
+}
+
+impl SpawnOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether calls stop their children when they are out of time.
+    #[must_use]
+    pub fn with_force_sync(mut self, force_sync: bool) -> Self {
+        self.force_sync = force_sync;
+        self
+    }
+
+    /// What becomes of background tasks.
+    #[must_use]
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = background;
+        self
+    }
+
+    pub(crate) fn of(cx: &RunContext) -> Self {
+        cx.get::<Self>().map_or_else(Self::default, |options| *options)
+    }
+}

@@ -1,0 +1,48 @@
+//! `task_list`: which tasks there are.
+
+use std::sync::Arc;
+
+use mainstem_event::TaskStatus;
+use mainstem_task::{TaskFilter, TaskRecord};
+use mainstem_tool::{Tool, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Fleet, SpawnError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Only tasks that stand so.
+    #[serde(default)]
+    status: Option<TaskStatus>,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "List your background tasks: task_id, agent, status, since when.";
+    Arc::new(
+        tool_fn("task_list", description, |cx, List { status }: List| async move {
+            let mine = TaskFilter::of_parent(cx.session_id().clone());
+            let filter = status.into_iter().fold(mine, TaskFilter::with_status);
+            let tasks = Fleet::of(&cx)?.tasks.list(&filter).await?;
+            let lines: Vec<_> = tasks.iter().map(line).collect();
+            let which = status.map(|status| format!(" that are {}", status.as_str())).unwrap_or_default();
+            let head = if lines.is_empty() {
+                format!("You have no background tasks{which}.")
+            } else {
+                format!("Background tasks{which} ({}):", lines.len())
+            };
+            Ok::<_, SpawnError>([head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+        })
+        .read_only(),
+    )
+}
+
+fn line(task: &TaskRecord) -> String {
+    let TaskRecord { id, agent_id, status, created_at, .. } = task;
+    let label = task.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    format!(
+        "- task_id: {id}  agent: {agent_id}{label}  status: {}  created_at: {created_at}",
+        status.as_str()
+    )
+}

@@ -1,0 +1,54 @@
+//! `task_output`: how a task stands, and what came of it.
+
+use std::{sync::Arc, time::Duration};
+
+use mainstem_message::{TaskId, ToolState};
+use mainstem_task::TaskRecord;
+use mainstem_tool::{Tool, ToolOutput, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Output {
+    /// Which task.
+    task_id: String,
+    /// Whether to wait for its end; true unless said otherwise.
+    #[serde(default)]
+    block: Option<bool>,
+    /// How many seconds to wait at most: 30 unless said otherwise, 600 at most.
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Show a background task: its status, and its result or error if it has ended. Waits for the end unless block \
+                       is false.";
+    Arc::new(
+        tool_fn("task_output", description, |cx, output: Output| async move {
+            let fleet = Fleet::of(&cx)?;
+            let id = TaskId::new(output.task_id);
+            let mut task = fleet.task(&cx, &id).await?;
+            if output.block.unwrap_or(true) && !task.is_over() {
+                let time = output.timeout_seconds.map_or_else(|| fleet.limits().wait, Duration::from_secs);
+                task = fleet.await_tasks(&cx, &[id], time.min(LONGEST)).await?.remove(0);
+            }
+            fleet.mark_delivered(task.is_undelivered().then(|| task.id.clone()).as_slice()).await;
+            Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))
+        })
+        .read_only(),
+    )
+}
+
+/// An error if one has failed, running if one still is.
+pub(super) fn state(tasks: &[TaskRecord]) -> ToolState {
+    if tasks.iter().any(|task| task.is_over() && task.result.is_none()) {
+        ToolState::Error
+    } else if tasks.iter().all(TaskRecord::is_over) {
+        ToolState::Success
+    } else {
+        ToolState::Running
+    }
+}

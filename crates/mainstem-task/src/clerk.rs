@@ -1,0 +1,75 @@
+//! What an executor owes those who share its store: to say that it is alive, and to look what they want of its tasks.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use mainstem_event::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    TaskError, TaskFilter,
+    lease::{LEASE, RENEW},
+    set::Inner,
+};
+
+/// How often the wishes of others are looked at: a cancel is noticed within a second.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Takes the lease, and starts the clerk that keeps it as long as there are tasks.
+pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
+    if !std::mem::replace(&mut *inner.has_clerk(), true) {
+        if let Err(error) = renew(inner).await {
+            *inner.has_clerk() = false;
+            return Err(error);
+        }
+        inner.tracker.spawn(keep(inner.clone()));
+    }
+    Ok(())
+}
+
+async fn keep(inner: Arc<Inner>) {
+    let mut renewed = Instant::now();
+    loop {
+        tokio::select! {
+            biased;
+            () = inner.stop.cancelled() => return,
+            () = sleep(LOOK) => {}
+        }
+        {
+            let mut has_clerk = inner.has_clerk();
+            if inner.live.is_empty() {
+                *has_clerk = false;
+                return;
+            }
+        }
+        if renewed.elapsed() >= RENEW {
+            match renew(&inner).await {
+                Ok(()) => renewed = Instant::now(),
+                Err(error) => tracing::error!(%error, "the lease could not be renewed"),
+            }
+        }
+        if let Err(error) = look(&inner).await {
+            tracing::error!(%error, "can't see what is wanted of tasks");
+        }
+    }
+}
+
+async fn renew(inner: &Inner) -> Result<(), TaskError> {
+    let lease = LEASE.as_micros().try_into().unwrap_or(u64::MAX);
+    let until = Timestamp::from_micros(inner.now().as_micros().saturating_add(lease));
+    inner.store.renew(&inner.executor, until).await
+}
+
+/// Stops what somebody wants stopped.
+async fn look(inner: &Inner) -> Result<(), TaskError> {
+    let parents: BTreeSet<_> = inner.live.iter().map(|live| live.parent.clone()).collect();
+    for parent in parents {
+        for record in inner.store.list(&TaskFilter::of_parent(parent)).await? {
+            if record.cancel.is_some()
+                && let Some(live) = inner.live.get(&record.id)
+            {
+                live.cancel.cancel();
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Who executes tasks, and for how long that is believed.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How long an executor's lease lasts. It is renewed three times as often; a process that has not for this long is taken for dead, and
+/// its tasks for lost.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// How often a lease is renewed.
+pub(crate) const RENEW: Duration = Duration::from_secs(10);
+
+/// A process that executes tasks, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ExecutorId(#[schemars(with = "String")] Arc<str>);
+
+impl ExecutorId {
+    /// Takes any string as it is.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ExecutorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,20 @@
+//! Background tasks: one record and one state machine for whatever outlives its caller.
+//!
+//! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state machine, pure. A [`TaskStore`] keeps records:
+//! [`MemoryTaskStore`] for one process, [`FileTaskStore`] for all processes that share a workspace. The [`TaskSet`] is the only place that
+//! spawns: it runs tasks, records how they end, tells sessions, holds the executor's lease, and stops them all.
+
+mod clerk;
+mod error;
+mod lease;
+mod record;
+mod set;
+mod status;
+mod store;
+
+pub use error::{IllegalChange, TaskError};
+pub use lease::{ExecutorId, LEASE};
+pub use record::{CancelRequest, TaskChange, TaskRecord};
+pub use set::{NewTask, TaskEnd, TaskSet, Work};
+pub use status::{allows, is_terminal};
+pub use store::{Expected, FileTaskStore, MemoryTaskStore, TaskFilter, TaskStore};

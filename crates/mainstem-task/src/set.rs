@@ -1,0 +1,181 @@
+//! The only place that spawns: runs tasks, records how they end, and stops them.
+
+mod ask;
+mod begin;
+
+pub use self::begin::Work;
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use dashmap::{DashMap, DashSet};
+use mainstem_event::{Clock, EventSink, SystemClock, Timestamp};
+use mainstem_message::{AgentKey, Failure, SessionId, TaskId};
+use tokio::{sync::watch, task::AbortHandle, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{ExecutorId, MemoryTaskStore, TaskStore};
+
+/// All background work of a harness. Cheap to clone; clones are the same set.
+///
+/// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set stops nothing; when the runtime goes, what
+/// is left of the work is dropped, and in a store that others share its tasks are found lost after the [lease](crate::LEASE).
+#[derive(Clone)]
+pub struct TaskSet(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn TaskStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) executor: ExecutorId,
+    pub(crate) live: DashMap<TaskId, Live>,
+    pub(crate) tracker: TaskTracker,
+    pub(crate) stop: CancellationToken,
+    /// Changes whenever a task of this set has ended.
+    pub(crate) ends: watch::Sender<u64>,
+    /// Parents that are known to have no tasks, so that the store need not be asked before each of their model calls.
+    quiet: DashSet<SessionId>,
+    /// Whether somebody renews the lease.
+    pub(crate) has_clerk: Mutex<bool>,
+}
+
+/// A task that is executed here.
+pub(crate) struct Live {
+    pub(crate) parent: SessionId,
+    pub(crate) cancel: CancellationToken,
+    sink: EventSink,
+    fence: u64,
+    abort: Option<AbortHandle>,
+}
+
+/// What is to become a task.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made by whoever starts a task, who must know all of it")]
+pub struct NewTask {
+    /// The handle.
+    pub id: TaskId,
+    /// The agent that is told of its end.
+    pub parent_agent_id: Arc<str>,
+    /// That agent's own session.
+    pub parent_session_id: SessionId,
+    /// The child that works on it.
+    pub agent_key: AgentKey,
+    /// What it is an instance of.
+    pub agent_id: Arc<str>,
+    /// The name that the parent gave it.
+    pub label: Option<String>,
+    /// What it was asked.
+    pub task: String,
+    /// The child's sink, which moves to the background when the task is recorded.
+    pub sink: EventSink,
+    /// Stops the child gently.
+    pub cancel: CancellationToken,
+}
+
+/// How a task's work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "these are the terminal states")]
+pub enum TaskEnd {
+    /// It has a result.
+    Completed(String),
+    /// It failed.
+    Failed(Failure),
+    /// It was stopped.
+    Cancelled,
+}
+
+impl TaskSet {
+    /// A set that keeps its records in a store; `executor` names it among all that share the store.
+    pub fn new(store: Arc<dyn TaskStore>, clock: Arc<dyn Clock>, executor: ExecutorId) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            executor,
+            live: DashMap::new(),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            ends: watch::Sender::new(0),
+            quiet: DashSet::new(),
+            has_clerk: Mutex::new(false),
+        }))
+    }
+
+    /// A set with its records in memory.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(MemoryTaskStore::new()), Arc::new(SystemClock), ExecutorId::new("local"))
+    }
+
+    /// Where the records are.
+    pub fn store(&self) -> &Arc<dyn TaskStore> {
+        &self.0.store
+    }
+
+    /// Is cancelled when the set is shut down; what may outlive a run hangs off it.
+    pub fn token(&self) -> &CancellationToken {
+        &self.0.stop
+    }
+
+    /// Drives something to its end that is no task but outlives its caller, such as a run that nobody reads. It is dropped at
+    /// [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn drive(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.0.stop.clone();
+        self.0.tracker.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    /// How many are at work here.
+    pub fn live(&self) -> usize {
+        self.0.live.len()
+    }
+
+    /// Stops everything: asks all tasks to stop, waits so long, then drops what is left. When it returns, nothing that was spawned is
+    /// alive, and every task of the set has an end in its record. No task can begin any more.
+    pub async fn shutdown(&self, grace: Duration) {
+        let inner = &*self.0;
+        inner.stop.cancel();
+        inner.live.iter().for_each(|live| live.cancel.cancel());
+        inner.tracker.close();
+        if timeout(grace, inner.tracker.wait()).await.is_err() {
+            inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
+            inner.tracker.wait().await;
+        }
+        let left: Vec<_> = inner.live.iter().map(|live| live.key().clone()).collect();
+        for id in left {
+            inner.finish(&id, TaskEnd::Cancelled).await;
+        }
+        if let Err(error) = inner.store.release(&inner.executor).await {
+            tracing::warn!(%error, "the lease stays until it runs out");
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn has_clerk(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.has_clerk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TaskSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { executor, .. } = &*self.0;
+        f.debug_struct("TaskSet")
+            .field("executor", executor)
+            .field("live", &self.live())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,164 @@
+//! What one can ask of tasks, wherever they are executed.
+
+use std::time::Duration;
+
+use mainstem_message::{Failure, SessionId, TaskId};
+use tokio::time::{sleep, timeout};
+
+use super::TaskSet;
+use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
+
+/// How often the records of tasks that others execute are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+impl TaskSet {
+    /// The record of a task.
+    ///
+    /// # Errors
+    /// [`TaskError::Unknown`], or that it can't be read.
+    pub async fn get(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        let record = self.0.store.get(id).await?.ok_or_else(|| TaskError::Unknown { id: id.clone() })?;
+        self.found_lost(record).await
+    }
+
+    /// Records, oldest first. Those whose executor is gone are failed on the way.
+    ///
+    /// # Errors
+    /// That they can't be read.
+    pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        let mut records = Vec::new();
+        for record in self.0.store.list(filter).await? {
+            records.push(self.found_lost(record).await?);
+        }
+        records.retain(|record| filter.matches(record));
+        Ok(records)
+    }
+
+    /// The tasks of a parent that are over and of which it was not told.
+    ///
+    /// # Errors
+    /// That they can't be read.
+    pub async fn undelivered(&self, parent: &SessionId) -> Result<Vec<TaskRecord>, TaskError> {
+        if self.0.quiet.contains(parent) {
+            return Ok(Vec::new());
+        }
+        let all = self.list(&TaskFilter::of_parent(parent.clone())).await?;
+        if all.is_empty() {
+            self.0.quiet.insert(parent.clone());
+        }
+        let mut over: Vec<_> = all.into_iter().filter(TaskRecord::is_undelivered).collect();
+        over.sort_by_key(|record| record.updated_at);
+        Ok(over)
+    }
+
+    /// Notes that the parent of a task was told of its end; a second time changes nothing.
+    ///
+    /// # Errors
+    /// That it can't be kept.
+    pub async fn mark_delivered(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        self.0.store.update(id, Expected::any(), TaskChange::Deliver, self.0.now()).await
+    }
+
+    /// Waits until all of these are over, and returns their records in this order; `None` if the time runs out before.
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Errors
+    /// An id is unknown, or records can't be read.
+    pub async fn wait(
+        &self,
+        ids: &[TaskId],
+        at_most: Duration,
+    ) -> Result<Option<Vec<TaskRecord>>, TaskError> {
+        match timeout(at_most, self.all_over(ids)).await {
+            Ok(records) => records.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn all_over(&self, ids: &[TaskId]) -> Result<Vec<TaskRecord>, TaskError> {
+        let mut ends = self.0.ends.subscribe();
+        loop {
+            ends.mark_unchanged();
+            let mut records = Vec::new();
+            for id in ids {
+                records.push(self.get(id).await?);
+            }
+            if records.iter().all(TaskRecord::is_over) {
+                return Ok(records);
+            }
+            let elsewhere =
+                records.iter().any(|record| !record.is_over() && !self.0.live.contains_key(&record.id));
+            tokio::select! {
+                biased;
+                _ = ends.changed() => {}
+                () = sleep(LOOK), if elsewhere => {}
+            }
+        }
+    }
+
+    /// Asks a task to stop, and waits until it has, for so long. Its record says whether it has; one that was over before stays as it was.
+    ///
+    /// # Errors
+    /// The id is unknown, or the wish can't be kept.
+    pub async fn cancel(&self, id: &TaskId, by: &str, at_most: Duration) -> Result<TaskRecord, TaskError> {
+        let wish = TaskChange::RequestCancel { by: by.to_owned() };
+        let record = self.0.store.update(id, Expected::any(), wish, self.0.now()).await?;
+        if record.is_over() {
+            return Ok(record);
+        }
+        if let Some(live) = self.0.live.get(id) {
+            live.cancel.cancel();
+        }
+        let over = self.wait(std::slice::from_ref(id), at_most).await?;
+        match over.and_then(|mut records| records.pop()) {
+            Some(record) => Ok(record),
+            None => self.get(id).await,
+        }
+    }
+
+    /// Asks all tasks below a root session to stop that are executed here, without waiting.
+    pub fn cancel_below(&self, root: &SessionId) {
+        let of_root = |live: &super::Live| live.sink.log().session_id() == root;
+        self.0.live.iter().filter(|live| of_root(live)).for_each(|live| live.cancel.cancel());
+    }
+
+    /// The ids of the tasks of a parent that are executed here.
+    pub fn live_of(&self, parent: &SessionId) -> Vec<TaskId> {
+        self.live_where(|live| live.parent == *parent)
+    }
+
+    /// The ids of all tasks below a root session that are executed here.
+    pub fn live_below(&self, root: &SessionId) -> Vec<TaskId> {
+        self.live_where(|live| live.sink.log().session_id() == root)
+    }
+
+    fn live_where(&self, holds: impl Fn(&super::Live) -> bool) -> Vec<TaskId> {
+        let live = self.0.live.iter().filter(|live| holds(live));
+        let mut ids: Vec<_> = live.map(|live| live.key().clone()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// The record, failed first if whoever executed it is gone.
+    async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
+        let inner = &*self.0;
+        let Some(executor) = record.executor.as_ref().filter(|_| !record.is_over()) else {
+            return Ok(record);
+        };
+        if inner.live.contains_key(&record.id) || !inner.store.is_shared() {
+            return Ok(record);
+        }
+        let until = inner.store.lease(executor).await?;
+        if until.is_some_and(|until| until > inner.now()) {
+            return Ok(record);
+        }
+        let why = format!("executor lost: {executor} has not been heard of for its whole lease");
+        let lost = TaskChange::Fail { error: Failure::new("executor_lost", why) };
+        match inner.store.update(&record.id, Expected::version(record.version), lost, inner.now()).await {
+            // Somebody was faster, perhaps the executor itself.
+            Err(TaskError::Conflict { .. }) => Ok(inner.store.get(&record.id).await?.unwrap_or(record)),
+            changed => changed,
+        }
+    }
+}

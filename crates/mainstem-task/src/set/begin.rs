@@ -1,0 +1,132 @@
+//! A task's life: recorded, run, recorded again.
+
+use std::{future::Future, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+
+use futures_util::FutureExt;
+use mainstem_event::{EventKind, TaskStatus};
+use mainstem_message::{Failure, TaskId};
+use tokio::sync::oneshot;
+
+use super::{Inner, Live, NewTask, TaskEnd, TaskSet};
+use crate::{Expected, TaskChange, TaskError, TaskRecord, clerk};
+
+/// The work of a task: a child that began already, or is about to.
+pub type Work = Pin<Box<dyn Future<Output = TaskEnd> + Send>>;
+
+type Kept = Result<TaskRecord, (TaskError, Work)>;
+
+impl TaskSet {
+    /// Makes work a task: records it, moves its child to the background, says so, and goes on with it. Returns when it is recorded;
+    /// dropping the future does not stop the task.
+    ///
+    /// # Errors
+    /// It could not be recorded, or the set is shut down. The work is given back, and nothing has happened to it.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn begin(&self, task: NewTask, work: Work) -> Kept {
+        let inner = &self.0;
+        if inner.stop.is_cancelled() {
+            return Err((TaskError::Closed, work));
+        }
+        let (id, record) = (task.id.clone(), inner.record(&task));
+        let NewTask { parent_session_id: parent, sink, cancel, .. } = task;
+        inner.live.insert(id.clone(), Live { parent, cancel, sink, fence: record.fence, abort: None });
+        let (kept, answer) = oneshot::channel();
+        let life = inner.clone().live(record, work, kept);
+        let abort = inner.tracker.spawn(life).abort_handle();
+        if let Some(mut live) = inner.live.get_mut(&id) {
+            live.abort = Some(abort);
+        }
+        // Only a task that was dropped with its runtime does not answer; then nobody waits either.
+        answer.await.unwrap_or_else(|_| Err((TaskError::Closed, Box::pin(async { TaskEnd::Cancelled }))))
+    }
+}
+
+impl Inner {
+    fn record(&self, task: &NewTask) -> TaskRecord {
+        let now = self.now();
+        TaskRecord {
+            id: task.id.clone(),
+            root_session_id: task.sink.log().session_id().clone(),
+            parent_agent_id: task.parent_agent_id.clone(),
+            parent_session_id: task.parent_session_id.clone(),
+            agent_key: task.agent_key.clone(),
+            agent_id: task.agent_id.clone(),
+            label: task.label.clone(),
+            task: task.task.clone(),
+            status: TaskStatus::Running,
+            version: 1,
+            executor: Some(self.executor.clone()),
+            fence: 1,
+            result: None,
+            error: None,
+            cancel: None,
+            created_at: now,
+            updated_at: now,
+            delivered_at: None,
+        }
+    }
+
+    async fn live(self: Arc<Self>, record: TaskRecord, work: Work, kept: oneshot::Sender<Kept>) {
+        let id = record.id.clone();
+        if let Err(error) = self.keep(&record).await {
+            self.live.remove(&id);
+            // Whoever wanted the task may be gone; the work goes with it.
+            let _ = kept.send(Err((error, work)));
+            return;
+        }
+        if let Some(sink) = self.live.get(&id).map(|live| live.sink.clone()) {
+            sink.move_to_background(id.clone());
+            sink.log().emit(updated(&id, TaskStatus::Pending, TaskStatus::Running, None));
+        }
+        let _ = kept.send(Ok(record));
+        let end = AssertUnwindSafe(work).catch_unwind().await;
+        let end = end.unwrap_or_else(|_| TaskEnd::Failed(Failure::new("panic", "the task panicked")));
+        self.finish(&id, end).await;
+    }
+
+    async fn keep(self: &Arc<Self>, record: &TaskRecord) -> Result<(), TaskError> {
+        if self.store.is_shared() {
+            clerk::start(self).await?;
+        }
+        self.store.create(record.clone()).await?;
+        self.quiet.remove(&record.parent_session_id);
+        Ok(())
+    }
+
+    /// Records an end and says so: in this order, so that whoever hears of it can read it.
+    pub(crate) async fn finish(&self, id: &TaskId, end: TaskEnd) {
+        let Some((sink, fence)) = self.live.get(id).map(|live| (live.sink.clone(), live.fence)) else {
+            return;
+        };
+        let change = match end {
+            TaskEnd::Completed(result) => TaskChange::Complete { result },
+            TaskEnd::Failed(error) => TaskChange::Fail { error },
+            TaskEnd::Cancelled => {
+                let by = if self.stop.is_cancelled() { "the shutdown of its harness" } else { "its parent" };
+                TaskChange::Cancel { by: by.to_owned() }
+            }
+        };
+        let from = self.status(id).await;
+        let (to, error) = match self.store.update(id, Expected::fence(fence), change, self.now()).await {
+            Ok(record) => (record.status, record.error),
+            Err(error) => {
+                tracing::error!(task = %id, %error, "the end of a task could not be recorded");
+                (TaskStatus::Failed, Some(Failure::new("task_store", error.to_string())))
+            }
+        };
+        sink.log().emit(updated(id, from, to, error));
+        self.live.remove(id);
+        self.ends.send_modify(|ends| *ends += 1);
+    }
+
+    async fn status(&self, id: &TaskId) -> TaskStatus {
+        let record = self.store.get(id).await.ok().flatten();
+        record.map_or(TaskStatus::Running, |record| record.status)
+    }
+}
+
+fn updated(id: &TaskId, from: TaskStatus, to: TaskStatus, error: Option<Failure>) -> EventKind {
+    EventKind::TaskUpdated { task_id: id.clone(), from, to, error }
+}

@@ -1,0 +1,16 @@
+//! Every pair.
+
+use super::*;
+
+#[test]
+fn what_may_become_what() {
+    let all = [Pending, Running, WaitingConfirm, Completed, Failed, Cancelled];
+    let legal = |from| all.into_iter().filter(|to| allows(from, *to)).collect::<Vec<_>>();
+    assert_eq!(legal(Pending), [Running, Failed, Cancelled]);
+    assert_eq!(legal(Running), [WaitingConfirm, Completed, Failed, Cancelled]);
+    assert_eq!(legal(WaitingConfirm), [Running, Completed, Failed, Cancelled]);
+    for end in [Completed, Failed, Cancelled] {
+        assert!(is_terminal(end) && legal(end).is_empty(), "{end:?} is final");
+    }
+    assert!(![Pending, Running, WaitingConfirm].into_iter().any(is_terminal));
+}

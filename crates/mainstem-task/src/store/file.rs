@@ -1,0 +1,151 @@
+//! Records in files of a workspace, one a parent's session: for all processes that share it.
+
+mod layout;
+mod tasks;
+mod writer;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use dashmap::DashMap;
+use mainstem_event::Timestamp;
+use mainstem_message::TaskId;
+use tokio::task::spawn_blocking;
+
+use self::{
+    layout::Layout,
+    tasks::Reader,
+    writer::{Op, Writer},
+};
+use super::{Expected, TaskFilter, TaskStore, sort};
+use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
+
+/// Keeps records in `agents/<parent agent>/tasks/<session>.json` below a directory: one JSON object of task id to record.
+///
+/// A file is written anew, flushed to the disk and renamed, under an advisory lock (`<session>.lock` beside it) that holds between processes;
+/// whoever reads sees the file before or after a change. Changes that come while one is written are written together. A file that
+/// can't be read is kept aside and said, never overwritten. Leases are files in `agents/.executors/`.
+#[derive(Debug)]
+pub struct FileTaskStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    layout: Layout,
+    reader: Reader,
+    writer: Writer,
+    /// Where the tasks are that were seen.
+    places: DashMap<TaskId, PathBuf>,
+}
+
+impl FileTaskStore {
+    /// The tasks of a workspace. Nothing is created before there is something to keep.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Inner {
+            layout: Layout::new(workspace.into()),
+            reader: Reader::default(),
+            writer: Writer::default(),
+            places: DashMap::new(),
+        }))
+    }
+
+    /// Does what waits for the disk elsewhere.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner) -> Result<T, TaskError> + Send + 'static,
+    ) -> Result<T, TaskError> {
+        let inner = self.0.clone();
+        let done = spawn_blocking(move || read(&inner)).await;
+        done.unwrap_or_else(|gone| Err(TaskError::io("read", "the task files")(gone.into())))
+    }
+}
+
+impl Inner {
+    fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        let mut found = Vec::new();
+        for path in self.layout.files(filter.parent.as_ref())? {
+            for record in self.reader.read(&path)?.values() {
+                if !self.places.contains_key(&record.id) {
+                    self.places.insert(record.id.clone(), path.clone());
+                }
+                if filter.matches(record) {
+                    found.push(record.clone());
+                }
+            }
+        }
+        sort(&mut found);
+        Ok(found)
+    }
+
+    fn place(&self, id: &TaskId) -> Result<Option<PathBuf>, TaskError> {
+        let known = || self.places.get(id).map(|path| path.clone());
+        if known().is_none() {
+            self.list(&TaskFilter::all())?;
+        }
+        Ok(known())
+    }
+}
+
+#[async_trait]
+impl TaskStore for FileTaskStore {
+    async fn create(&self, record: TaskRecord) -> Result<(), TaskError> {
+        let path = self.0.layout.file(&record.parent_agent_id, &record.parent_session_id);
+        self.0.places.insert(record.id.clone(), path.clone());
+        self.0.writer.write(path, Op::Create(Box::new(record))).await.map(drop)
+    }
+
+    async fn update(
+        &self,
+        id: &TaskId,
+        expected: Expected,
+        change: TaskChange,
+        now: Timestamp,
+    ) -> Result<TaskRecord, TaskError> {
+        let wanted = id.clone();
+        let place = self.blocking(move |inner| inner.place(&wanted)).await?;
+        let path = place.ok_or_else(|| TaskError::Unknown { id: id.clone() })?;
+        self.0.writer.write(path, Op::Update { id: id.clone(), expected, change, now }).await
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        let id = id.clone();
+        self.blocking(move |inner| {
+            let Some(path) = inner.place(&id)? else { return Ok(None) };
+            Ok(inner.reader.read(&path)?.get(&id).cloned())
+        })
+        .await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        let filter = filter.clone();
+        self.blocking(move |inner| inner.list(&filter)).await
+    }
+
+    async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
+        let path = self.0.layout.lease(executor);
+        self.blocking(move |_| tasks::replace(&path, until.to_string().as_bytes(), false)).await
+    }
+
+    async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
+        let path = self.0.layout.lease(executor);
+        self.blocking(move |_| {
+            // A lease that can't be understood is none: its executor writes it anew before long, or is dead.
+            Ok(tasks::read_if_there(&path)?.and_then(|text| text.trim().parse().ok()))
+        })
+        .await
+    }
+
+    async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
+        let path = self.0.layout.lease(executor);
+        self.blocking(move |_| match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(TaskError::io("remove", path)(error))
+            }
+            _ => Ok(()),
+        })
+        .await
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}

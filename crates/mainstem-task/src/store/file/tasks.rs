@@ -1,0 +1,103 @@
+//! One file of tasks: read, replaced, kept aside.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use dashmap::DashMap;
+use mainstem_message::TaskId;
+use tempfile::NamedTempFile;
+
+use crate::{TaskError, TaskRecord};
+
+pub(super) type Tasks = BTreeMap<TaskId, TaskRecord>;
+
+/// Reads files, and remembers them as long as they are the same.
+#[derive(Debug, Default)]
+pub(super) struct Reader(DashMap<PathBuf, (Stamp, Arc<Tasks>)>);
+
+/// What changes whenever a file is replaced.
+#[derive(Clone, Debug, PartialEq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    len: u64,
+    inode: u64,
+}
+
+impl Reader {
+    /// The tasks of a file; none if there is no file.
+    pub(super) fn read(&self, path: &Path) -> Result<Arc<Tasks>, TaskError> {
+        let stamp = match fs::metadata(path) {
+            Ok(metadata) => Stamp::of(&metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arc::default()),
+            Err(error) => return Err(TaskError::io("read", path)(error)),
+        };
+        if let Some(known) = self.0.get(path).filter(|known| known.0 == stamp) {
+            return Ok(known.1.clone());
+        }
+        let tasks = Arc::new(load(path)?);
+        self.0.insert(path.to_owned(), (stamp, tasks.clone()));
+        Ok(tasks)
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { modified: metadata.modified().ok(), len: metadata.len(), inode }
+    }
+}
+
+/// Reads a file. One that is not what it should be is kept aside.
+pub(super) fn load(path: &Path) -> Result<Tasks, TaskError> {
+    let Some(text) = read_if_there(path)? else { return Ok(Tasks::new()) };
+    serde_json::from_str(&text).map_err(|problem| match keep_aside(path) {
+        Ok(kept) => TaskError::Corrupt { path: path.to_owned(), kept, problem: problem.to_string() },
+        Err(error) => TaskError::io("keep aside", path)(error),
+    })
+}
+
+pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, TaskError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TaskError::io("read", path)(error)),
+    }
+}
+
+/// Renames a file to the first name that is free.
+fn keep_aside(path: &Path) -> io::Result<PathBuf> {
+    for n in 1.. {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".corrupt-{n}"));
+        let kept = PathBuf::from(name);
+        if !kept.exists() {
+            return fs::rename(path, &kept).map(|()| kept);
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Replaces a file as a whole: whoever reads sees the old one or the new one. With `durable` it is on the disk afterwards.
+pub(super) fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), TaskError> {
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    let write = || {
+        fs::create_dir_all(directory)?;
+        let mut file = NamedTempFile::new_in(directory)?;
+        file.write_all(content)?;
+        if durable {
+            file.as_file().sync_all()?;
+        }
+        file.persist(path)?;
+        if durable { File::open(directory)?.sync_all() } else { Ok(()) }
+    };
+    write().map_err(TaskError::io("write", path))
+}

@@ -1,0 +1,157 @@
+//! Changes of files, those that come together written together.
+
+use std::{
+    fs::{self, File},
+    mem,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use mainstem_event::Timestamp;
+use mainstem_message::TaskId;
+use tokio::{sync::oneshot, task::spawn_blocking};
+
+use super::tasks::{self, Tasks};
+use crate::{
+    TaskChange, TaskError, TaskRecord,
+    store::{Expected, change},
+};
+
+/// What to do with a file of tasks.
+pub(super) enum Op {
+    Create(Box<TaskRecord>),
+    Update { id: TaskId, expected: Expected, change: TaskChange, now: Timestamp },
+}
+
+#[derive(Default)]
+pub(super) struct Writer(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Request>,
+    /// Somebody writes, and looks here again before it stops.
+    is_busy: bool,
+}
+
+struct Request {
+    path: PathBuf,
+    op: Op,
+    reply: oneshot::Sender<Result<TaskRecord, TaskError>>,
+}
+
+impl Writer {
+    /// Makes a change; it stands when this returns. Dropping the future does not take it back.
+    pub(super) async fn write(&self, path: PathBuf, op: Op) -> Result<TaskRecord, TaskError> {
+        let (reply, done) = oneshot::channel();
+        let gone = TaskError::io("write", path.clone());
+        let must_start = {
+            let mut queue = lock(&self.0);
+            queue.waiting.push(Request { path, op, reply });
+            !mem::replace(&mut queue.is_busy, true)
+        };
+        if must_start {
+            let queue = self.0.clone();
+            spawn_blocking(move || drain(&queue));
+        }
+        done.await.unwrap_or_else(|_| Err(gone(std::io::ErrorKind::Interrupted.into())))
+    }
+}
+
+fn drain(queue: &Mutex<Queue>) {
+    loop {
+        let mut batch = mem::take(&mut lock(queue).waiting);
+        batch.sort_by(|a, b| a.path.cmp(&b.path));
+        while let Some(first) = batch.first() {
+            let path = first.path.clone();
+            let rest = batch.split_off(batch.iter().take_while(|request| request.path == path).count());
+            commit(&path, mem::replace(&mut batch, rest));
+        }
+        let mut queue = lock(queue);
+        if queue.waiting.is_empty() {
+            queue.is_busy = false;
+            return;
+        }
+    }
+}
+
+/// Makes all changes of one file, and answers when they are on the disk.
+fn commit(path: &Path, requests: Vec<Request>) {
+    let mut replies = Vec::new();
+    let written = write_all(path, requests, &mut replies);
+    for (reply, changed) in replies {
+        let result = changed.and_then(|record| written.clone().map(|()| record));
+        // Whoever asked may be gone.
+        let _ = reply.send(result);
+    }
+}
+
+type Reply = (oneshot::Sender<Result<TaskRecord, TaskError>>, Result<TaskRecord, TaskError>);
+
+fn write_all(path: &Path, requests: Vec<Request>, replies: &mut Vec<Reply>) -> Result<(), TaskError> {
+    let locked = lock_file(path).and_then(|lock| Ok((lock, load(path)?)));
+    let (_lock, mut tasks) = match locked {
+        Ok(locked) => locked,
+        Err(error) => {
+            replies.extend(requests.into_iter().map(|request| (request.reply, Err(error.clone()))));
+            return Err(error);
+        }
+    };
+    let before = tasks.clone();
+    replies.extend(requests.into_iter().map(|Request { op, reply, .. }| (reply, op.apply(&mut tasks))));
+    if tasks == before {
+        return Ok(());
+    }
+    let content =
+        serde_json::to_vec_pretty(&tasks).map_err(|error| TaskError::io("write", path)(error.into()))?;
+    tasks::replace(path, &content, true)
+}
+
+/// A file that can't be read does not stop what is new from being kept.
+fn load(path: &Path) -> Result<Tasks, TaskError> {
+    match tasks::load(path) {
+        Err(error @ TaskError::Corrupt { .. }) => {
+            tracing::error!(%error, "tasks are lost from sight");
+            Ok(Tasks::new())
+        }
+        loaded => loaded,
+    }
+}
+
+/// Keeps other processes from changing the file, until it is dropped.
+fn lock_file(path: &Path) -> Result<File, TaskError> {
+    let lock = path.with_extension("lock");
+    let open = || {
+        fs::create_dir_all(path.parent().unwrap_or_else(|| Path::new(".")))?;
+        let file = File::options().create(true).truncate(false).write(true).open(&lock)?;
+        file.lock()?;
+        Ok(file)
+    };
+    open().map_err(TaskError::io("lock", &lock))
+}
+
+impl Op {
+    fn apply(self, tasks: &mut Tasks) -> Result<TaskRecord, TaskError> {
+        match self {
+            Self::Create(record) if tasks.contains_key(&record.id) => {
+                Err(TaskError::Exists { id: record.id })
+            }
+            Self::Create(record) => {
+                tasks.insert(record.id.clone(), (*record).clone());
+                Ok(*record)
+            }
+            Self::Update { id, expected, change: what, now } => {
+                change(tasks.get_mut(&id), &id, expected, what, now)
+            }
+        }
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("waiting", &lock(&self.0).waiting.len()).finish_non_exhaustive()
+    }
+}

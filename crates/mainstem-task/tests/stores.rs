@@ -1,0 +1,111 @@
+//! The contract over every store, and what is special about files.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use mainstem_event::Timestamp;
+use mainstem_task::{Expected, FileTaskStore, MemoryTaskStore, TaskChange, TaskError, TaskFilter, TaskStore};
+use mainstem_testing::task_store::{check, record};
+
+#[tokio::test]
+async fn memory() {
+    check(Arc::new(MemoryTaskStore::new())).await;
+}
+
+#[tokio::test]
+async fn file() {
+    let workspace = tempfile::tempdir().unwrap();
+    check(Arc::new(FileTaskStore::new(workspace.path()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn file_on_threads() {
+    let workspace = tempfile::tempdir().unwrap();
+    check(Arc::new(FileTaskStore::new(workspace.path()))).await;
+}
+
+fn tasks_of(workspace: &Path, agent: &str) -> PathBuf {
+    workspace.join("agents").join(agent).join("tasks")
+}
+
+#[tokio::test]
+async fn the_file_is_where_people_look_for_it_and_readable() {
+    let workspace = tempfile::tempdir().unwrap();
+    FileTaskStore::new(workspace.path()).create(record("t", "s-1", 1)).await.unwrap();
+    let text = fs::read_to_string(tasks_of(workspace.path(), "main").join("s-1.json")).unwrap();
+    let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(object["t"]["status"], "running");
+    assert_eq!(object["t"]["createdAt"], "1970-01-01T00:00:00.000001Z");
+}
+
+#[tokio::test]
+async fn ids_from_outside_stay_inside() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut hostile = record("t", "../../../../etc/x", 1);
+    hostile.parent_agent_id = "../..".into();
+    let store = FileTaskStore::new(workspace.path().join("ws"));
+    store.create(hostile.clone()).await.unwrap();
+    assert_eq!(store.list(&TaskFilter::all()).await.unwrap(), [hostile]);
+    let outside: Vec<_> =
+        fs::read_dir(workspace.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(outside, ["ws"]);
+}
+
+#[tokio::test]
+async fn two_processes_see_each_other() {
+    let workspace = tempfile::tempdir().unwrap();
+    let [one, two] = [(); 2].map(|()| FileTaskStore::new(workspace.path()));
+    one.create(record("t", "s", 1)).await.unwrap();
+    assert_eq!(two.get(&"t".into()).await.unwrap(), one.get(&"t".into()).await.unwrap());
+    let wish = TaskChange::RequestCancel { by: "two".into() };
+    two.update(&"t".into(), Expected::version(1), wish, Timestamp::from_micros(2)).await.unwrap();
+    let seen = one.get(&"t".into()).await.unwrap().unwrap();
+    assert_eq!(seen.cancel.map(|cancel| cancel.by).as_deref(), Some("two"));
+    // A hundred changes from both sides, none lost.
+    let create = async |store: &FileTaskStore, name: &str| {
+        for n in 0..50 {
+            store.create(record(&format!("{name}-{n}"), "s", 3)).await.unwrap();
+        }
+    };
+    tokio::join!(create(&one, "one"), create(&two, "two"));
+    assert_eq!(one.list(&TaskFilter::all()).await.unwrap().len(), 101);
+    assert_eq!(two.list(&TaskFilter::all()).await.unwrap().len(), 101);
+}
+
+#[tokio::test]
+async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
+    let workspace = tempfile::tempdir().unwrap();
+    let tasks = tasks_of(workspace.path(), "main");
+    fs::create_dir_all(&tasks).unwrap();
+    let file = tasks.join("s.json");
+    for (n, broken) in [r#"{"t": {"id": "t""#, r#"{"t": {"id": 7}}"#, "\u{0}\u{0}"].into_iter().enumerate() {
+        fs::write(&file, broken).unwrap();
+        let store = FileTaskStore::new(workspace.path());
+        let said = store.list(&TaskFilter::all()).await.unwrap_err();
+        let kept = tasks.join(format!("s.json.corrupt-{}", n + 1));
+        let TaskError::Corrupt { kept: named, problem, .. } = &said else { panic!("{said}") };
+        assert_eq!(*named, kept);
+        assert!(problem.contains("line 1 column"), "{problem}");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), broken);
+        assert!(store.list(&TaskFilter::all()).await.unwrap().is_empty(), "then it goes on");
+    }
+    // Whoever writes goes on at once.
+    fs::write(&file, "nonsense").unwrap();
+    let store = FileTaskStore::new(workspace.path());
+    store.create(record("new", "s", 1)).await.unwrap();
+    assert_eq!(fs::read_to_string(tasks.join("s.json.corrupt-4")).unwrap(), "nonsense");
+    assert_eq!(store.list(&TaskFilter::all()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_cant_be_kept_is_an_error_and_not_half_kept() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::write(workspace.path().join("agents"), "a file where a directory should be").unwrap();
+    let store = FileTaskStore::new(workspace.path());
+    let said = store.create(record("t", "s", 1)).await.unwrap_err();
+    assert!(said.to_string().starts_with("can't lock "), "{said}");
+    assert!(store.list(&TaskFilter::all()).await.unwrap().is_empty());
+}

@@ -1,0 +1,135 @@
+//! What every `TaskStore` must do.
+#![expect(clippy::unwrap_used, reason = "a suite of tests")]
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use mainstem_event::{TaskStatus, Timestamp};
+use mainstem_message::Failure;
+use mainstem_task::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord, TaskStore};
+use serde_json::json;
+
+/// A record of a task that runs, as one finds it in a file.
+pub fn record(id: &str, parent: &str, micros: u64) -> TaskRecord {
+    let at = Timestamp::from_micros(micros);
+    let record = json!({
+        "id": id, "rootSessionId": "root", "parentAgentId": "main", "parentSessionId": parent, "agentKey": "agent:a:1",
+        "agentId": "a", "task": "go", "status": "running", "version": 1, "fence": 1, "executor": "here",
+        "createdAt": at, "updatedAt": at,
+    });
+    #[expect(clippy::expect_used, reason = "the record stands above")]
+    serde_json::from_value(record).expect("a record")
+}
+
+/// The whole contract, over an empty store.
+///
+/// # Panics
+/// Where the store breaks it.
+pub async fn check(store: Arc<dyn TaskStore>) {
+    keeps_and_lists(&*store).await;
+    changes_only_what_is_expected(&*store).await;
+    terminal_is_final(&*store).await;
+    changes_at_once_are_all_made(&store).await;
+    leases_are_renewed_and_given_up(&*store).await;
+}
+
+fn at(micros: u64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+async fn ids(store: &dyn TaskStore, filter: TaskFilter) -> Vec<String> {
+    let found = store.list(&filter).await.unwrap();
+    found.into_iter().map(|record| record.id.to_string()).collect()
+}
+
+async fn keeps_and_lists(store: &dyn TaskStore) {
+    assert_eq!(store.get(&"t-0".into()).await.unwrap(), None);
+    assert!(ids(store, TaskFilter::all()).await.is_empty());
+    for (id, parent, micros) in [("t-2", "root", 20), ("t-1", "root", 10), ("t-3", "sub/../x", 5)] {
+        let record = record(id, parent, micros);
+        store.create(record.clone()).await.unwrap();
+        assert_eq!(store.get(&record.id).await.unwrap().as_ref(), Some(&record));
+        let again = store.create(record).await.unwrap_err();
+        assert!(matches!(again, TaskError::Exists { .. }), "{again}");
+    }
+    assert_eq!(ids(store, TaskFilter::all()).await, ["t-3", "t-1", "t-2"], "oldest first");
+    assert_eq!(ids(store, TaskFilter::of_parent("root".into())).await, ["t-1", "t-2"]);
+    assert_eq!(ids(store, TaskFilter::of_parent("sub/../x".into())).await, ["t-3"]);
+    assert_eq!(ids(store, TaskFilter::of_root("root".into())).await.len(), 3);
+    assert!(ids(store, TaskFilter::of_root("other".into())).await.is_empty());
+    assert!(ids(store, TaskFilter::all().with_status(TaskStatus::Failed)).await.is_empty());
+}
+
+async fn changes_only_what_is_expected(store: &dyn TaskStore) {
+    let id = "t-1".into();
+    let wait = || TaskChange::WaitForConfirm;
+    let unknown = store.update(&"t-0".into(), Expected::any(), wait(), at(30)).await.unwrap_err();
+    assert!(matches!(unknown, TaskError::Unknown { .. }), "{unknown}");
+    let stale = store.update(&id, Expected::version(7), wait(), at(30)).await.unwrap_err();
+    assert!(matches!(stale, TaskError::Conflict { version: 1, .. }), "{stale}");
+    let changed = store.update(&id, Expected::version(1), wait(), at(30)).await.unwrap();
+    assert_eq!((changed.version, changed.status), (2, TaskStatus::WaitingConfirm));
+    assert_eq!((changed.created_at, changed.updated_at), (at(10), at(30)));
+    assert_eq!(store.get(&id).await.unwrap(), Some(changed));
+    // An executor that was overtaken can change nothing.
+    let executor = ExecutorId::new("there");
+    let claimed =
+        store.update(&id, Expected::version(2), TaskChange::Claim { executor }, at(40)).await.unwrap();
+    assert_eq!(claimed.fence, 2);
+    let fenced = store.update(&id, Expected::fence(1), TaskChange::Run, at(50)).await.unwrap_err();
+    assert!(matches!(fenced, TaskError::Fenced { .. }), "{fenced}");
+    store.update(&id, Expected::fence(2), TaskChange::Run, at(50)).await.unwrap();
+}
+
+async fn terminal_is_final(store: &dyn TaskStore) {
+    let id = "t-1".into();
+    let wish = || TaskChange::RequestCancel { by: "me".into() };
+    let wanted = store.update(&id, Expected::any(), wish(), at(60)).await.unwrap();
+    assert_eq!(
+        (wanted.cancel.map(|cancel| cancel.by), wanted.status),
+        (Some("me".into()), TaskStatus::Running)
+    );
+    let failed = TaskChange::Fail { error: Failure::new("error", "no") };
+    let failed = store.update(&id, Expected::any(), failed, at(70)).await.unwrap();
+    let done = TaskChange::Complete { result: "late".into() };
+    let refused = store.update(&id, Expected::any(), done, at(80)).await.unwrap_err();
+    assert!(matches!(refused, TaskError::Illegal(_)), "{refused}");
+    assert_eq!(store.update(&id, Expected::any(), wish(), at(80)).await.unwrap(), failed);
+    let told = store.update(&id, Expected::any(), TaskChange::Deliver, at(90)).await.unwrap();
+    assert_eq!(told.delivered_at, Some(at(90)));
+    assert_eq!(store.update(&id, Expected::any(), TaskChange::Deliver, at(99)).await.unwrap(), told);
+}
+
+async fn changes_at_once_are_all_made(store: &Arc<dyn TaskStore>) {
+    let create = |n: u64| {
+        let store = store.clone();
+        async move { store.create(record(&format!("m-{n:02}"), "many", n)).await.unwrap() }
+    };
+    join_all((0..40).map(create)).await;
+    // Of those that expect the same version, one is first.
+    let id = "m-00".into();
+    let race = |n: u64| store.update(&id, Expected::version(1), TaskChange::WaitForConfirm, at(n));
+    let won = join_all((0..20).map(race)).await.into_iter().filter(Result::is_ok).count();
+    assert_eq!(won, 1);
+    let complete = |n: u64| {
+        let (store, id) = (store.clone(), format!("m-{n:02}").into());
+        let change = TaskChange::Complete { result: format!("result {n}") };
+        async move { store.update(&id, Expected::any(), change, at(100)).await.unwrap() }
+    };
+    join_all((0..40).map(complete)).await;
+    let all = store.list(&TaskFilter::of_parent("many".into())).await.unwrap();
+    let results: Vec<_> = all.iter().filter_map(|record| record.result.clone()).collect();
+    assert_eq!(results, (0..40).map(|n| format!("result {n}")).collect::<Vec<_>>());
+}
+
+async fn leases_are_renewed_and_given_up(store: &dyn TaskStore) {
+    let executor = ExecutorId::new("host/7: ä");
+    assert_eq!(store.lease(&executor).await.unwrap(), None);
+    store.release(&executor).await.unwrap();
+    for until in [at(1_000_000), at(2_000_001)] {
+        store.renew(&executor, until).await.unwrap();
+        assert_eq!(store.lease(&executor).await.unwrap(), Some(until));
+    }
+    store.release(&executor).await.unwrap();
+    assert_eq!(store.lease(&executor).await.unwrap(), None);
+}

@@ -1,0 +1,95 @@
+//! How many children are at work at once.
+
+use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem_testing::laws;
+
+use crate::support::{Spawns, harness, ms};
+
+/// The most children that were at work at one time.
+fn most_at_once(events: &[AgentEvent]) -> usize {
+    let (mut live, mut most) = (0_usize, 0);
+    for event in events.iter().filter(|event| !event.is_root()) {
+        match event.kind {
+            EventKind::AgentStart { .. } => live += 1,
+            EventKind::AgentEnd { .. } => live -= 1,
+            _ => {}
+        }
+        most = most.max(live);
+    }
+    most
+}
+
+async fn read(run: Run) -> Vec<AgentEvent> {
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap();
+    events
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_above_the_cap_wait_for_their_turn() {
+    for (cap, most, millis) in [(1, 1, 60), (2, 2, 30), (16, 6, 10)] {
+        let call = (0..6).fold(Turn::new(), |turn, n| turn.spawn("kid", &n.to_string()));
+        let model = ScriptedModel::new()
+            .agent("main", [call, Turn::new().text("Done.")])
+            .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
+        let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(cap).build().unwrap();
+        let events = read(run.stream_events("go")).await;
+        assert_eq!(most_at_once(&events), most, "cap {cap}");
+        let took = events.last().unwrap().at.millis_since(events[0].at);
+        assert_eq!(took, millis, "cap {cap}");
+        let tasks: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::AgentStart { input, .. } if !event.is_root() => Some(input[0].text()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(tasks, ["0", "1", "2", "3", "4", "5"], "they start in call order");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_that_waits_holds_no_place() {
+    // Three levels, twins on each, and room for one.
+    let twins = |id: &str| Turn::new().spawn(id, "left").spawn(id, "right");
+    let spawning = |id: &str| AgentSpec::new(id, "S").with_tools(["agent_spawn", "lookup"]);
+    let model = ScriptedModel::new()
+        .agent("main", [twins("a"), Turn::new().text("Done.")])
+        .agent("a", [twins("b"), Turn::new().wait(ms(1)).text("a")])
+        .agent("b", [twins("c"), Turn::new().wait(ms(1)).text("b")])
+        .agent("c", [Turn::new().wait(ms(1)).text("c")]);
+    let harness = harness(model)
+        .subagent(spawning("a"))
+        .subagent(spawning("b"))
+        .subagent(AgentSpec::new("c", "C"))
+        .max_children(1)
+        .build()
+        .unwrap();
+    let events = read(harness.stream_events("go")).await;
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::AgentEnd { outcome: Outcome::Success, .. }));
+    assert_eq!(ends.count(), 1 + 2 + 4 + 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_turn_can_be_stopped() {
+    let call = (0..4).fold(Turn::new(), |turn, n| turn.spawn("kid", &n.to_string()));
+    let model = ScriptedModel::new()
+        .agent("main", [call, Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().text("Hi").hang()]);
+    let harness = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(2).build().unwrap();
+    let mut run = harness.stream_events("go");
+    let handle = run.handle();
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        if matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+            handle.cancel();
+        }
+        events.push(event);
+    }
+    laws(&events).unwrap();
+    let starts = events.iter().filter(|event| matches!(event.kind, EventKind::AgentStart { .. })).count();
+    assert_eq!(starts, 3, "the other two never begin");
+    assert!(matches!(events.last().unwrap().kind, EventKind::AgentEnd { outcome: Outcome::Cancelled, .. }));
+}
