@@ -77,6 +77,9 @@ pub(crate) struct Run {
     /// After a cancel, wait this long for agents to end by themselves.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Limits")]
     pub(crate) grace: Duration,
+    /// What becomes of background tasks when the agent has its answer.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Limits")]
+    pub(crate) background: Background,
     /// Exit with 6 if any child failed, even if there is a reply.
     #[arg(long, help_heading = "Limits")]
     pub(crate) strict_children: bool,
@@ -112,6 +115,18 @@ pub(crate) enum Mode {
     Plain,
     /// Only warnings and errors.
     Quiet,
+}
+
+/// What becomes of background tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Background {
+    /// Wait for them; the agent reads their results and answers again.
+    #[default]
+    Wait,
+    /// Leave them to a server, which this command has none of: an error.
+    Detach,
+    /// Stop them.
+    Cancel,
 }
 
 /// Whether to use colours.

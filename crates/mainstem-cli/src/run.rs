@@ -9,7 +9,8 @@ mod signals;
 
 use std::{fs::File, io, path::Path};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use mainstem::prelude::{Background, RunOptions};
 
 use self::{
     drive::{Drive, Sinks},
@@ -28,6 +29,7 @@ use crate::{
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
+    let options = options(args).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let (mode, objection) = terminal.mode(args.progress, args.output);
@@ -44,13 +46,26 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         signals: signals::watch().or_exit(Exit::Failed)?,
     };
     let exit = runtime.block_on(async {
-        let mut drive = Drive::new(args, sinks, harness.stream_events(prompt));
+        let mut drive = Drive::new(args, sinks, harness.stream_events_with(prompt, options));
         drive.until_end().await;
         drive.finish(args).await
     });
     // What still blocks, such as a host's name being looked up, is not waited for.
     runtime.shutdown_background();
     exit
+}
+
+fn options(args: &args::Run) -> anyhow::Result<RunOptions> {
+    let background = match args.background {
+        args::Background::Wait => Background::Wait,
+        args::Background::Cancel => Background::Cancel,
+        args::Background::Detach => {
+            bail!(
+                "--background detach: this command ends with its run, so nobody would do the tasks; use wait or cancel"
+            )
+        }
+    };
+    Ok(RunOptions::new().with_background(background))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

@@ -10,6 +10,7 @@ pub(super) fn model(name: &str, pace: f64) -> ScriptedModel {
     ScriptedModel::named(name)
         .agent("main", play.main())
         .agent_on("reviewer", "security", play.security())
+        .agent_on("reviewer", "background", play.promises())
         .agent("reviewer", play.correctness())
         .agent("tester", play.tester())
         .agent("runner", play.runner())
@@ -42,6 +43,10 @@ impl Play {
                 }))
                 .call("agent_spawn", json!({
                     "agent_id": "tester", "label": "tests", "task": format!("Which tests does {diff} need?"),
+                }))
+                .call("agent_spawn", json!({
+                    "agent_id": "reviewer", "label": "promises", "timeout_seconds": 0,
+                    "task": "In the background: does the change keep what its own comments promise?",
                 })),
             self.turn(500).say(
                 "Don't merge: the total can panic, and an empty code is accepted.\n\n\
@@ -78,6 +83,14 @@ impl Play {
                 "src/cart.rs:18 the empty code redeems the first discount there is → compare whole codes\n\
                  src/cart.rs:19 one code can be redeemed without end → keep each code once",
             ),
+        ]
+    }
+
+    fn promises(self) -> [Turn; 2] {
+        [
+            self.turn(900).say("The comments first.").call("read_diff", json!({ "file": "src/discount.rs" })),
+            self.turn(900)
+                .say("No comment says what percent may be; nothing is promised, and nothing is kept."),
         ]
     }
 

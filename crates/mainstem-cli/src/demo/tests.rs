@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use mainstem::{Harness, prelude::*, tool::ToolState};
+use mainstem::{Harness, event::TaskStatus, prelude::*, tool::ToolState};
 use mainstem_testing::laws;
 
 use super::*;
@@ -25,7 +25,7 @@ fn the_agents_are_the_examples() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_shows_twins_a_grandchild_a_failing_tool_and_a_recovery() {
+async fn it_shows_twins_a_grandchild_a_failing_tool_and_a_recovery_and_a_background_task() {
     let started = tokio::time::Instant::now();
     let events = events().await;
     let took = started.elapsed();
@@ -38,9 +38,12 @@ async fn it_shows_twins_a_grandchild_a_failing_tool_and_a_recovery() {
     });
     let shown = |agent: &mainstem_event::fleet::AgentState| (agent.name.clone(), agent.depth());
     let agents: Vec<_> = fleet.agents.iter().map(shown).collect();
-    let expected = [("main", 0), ("reviewer", 1), ("reviewer", 1), ("tester", 1), ("runner", 2)];
+    let expected =
+        [("main", 0), ("reviewer", 1), ("reviewer", 1), ("tester", 1), ("reviewer", 1), ("runner", 2)];
     assert_eq!(agents, expected.map(|(name, depth)| (name.to_owned(), depth)));
     assert!(fleet.agents.iter().all(|agent| agent.outcome == Some(Outcome::Success)));
+    assert_eq!(fleet.tasks.values().collect::<Vec<_>>(), [&TaskStatus::Completed]);
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::HintBlock { .. })), "main is told");
 
     let ends: Vec<_> = events
         .iter()

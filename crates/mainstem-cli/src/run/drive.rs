@@ -47,6 +47,7 @@ pub(super) struct Drive {
     /// What waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
     pub(super) stop: Option<Stop>,
+    is_given_up: bool,
     events: LocalBoxStream<'static, AgentEvent>,
     filter: EventFilter,
     clock: Clocks,
@@ -89,6 +90,7 @@ impl Drive {
             signals: Signals(Some(signals)),
             queue: output.begin().into_iter().collect(),
             stop: None,
+            is_given_up: false,
             events: events.filtered(filter.clone()).boxed_local(),
             filter,
             clock: Clocks::new(args),
@@ -101,7 +103,11 @@ impl Drive {
         loop {
             match self.next().await {
                 Next::Event(Some(event)) => self.show(&event),
-                Next::Event(None) | Next::GiveUp => break,
+                Next::Event(None) => break,
+                Next::GiveUp => {
+                    self.is_given_up = true;
+                    break;
+                }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
@@ -111,7 +117,22 @@ impl Drive {
                 Next::Stop(stop) => self.cancel(stop),
             }
         }
-        self.abandon();
+        self.events = futures_util::stream::empty().boxed_local();
+        self.end_tasks().await;
+        self.catch_up();
+    }
+
+    /// Stops the background tasks that are left: gently, unless there is no more patience.
+    async fn end_tasks(&mut self) {
+        let tasks = self.handle.session().task_set().clone();
+        let is_at_once = self.stop.as_ref().is_some_and(Stop::is_at_once);
+        let grace = if is_at_once || self.is_given_up { Duration::ZERO } else { self.clock.grace };
+        tokio::select! {
+            biased;
+            () = tasks.shutdown(grace) => return,
+            signal = self.signals.next() => drop(self.stop.replace(Stop::Signal(signal))),
+        }
+        tasks.shutdown(Duration::ZERO).await;
     }
 
     async fn next(&mut self) -> Next {
@@ -144,15 +165,16 @@ impl Drive {
         let agents = self.ledger.borrow().fleet.running().count();
         self.progress.note(&stop.note(agents));
         self.handle.cancel();
+        let session = self.handle.session();
+        session.task_set().cancel_below(session.id());
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
         self.stop = Some(stop);
     }
 
-    /// Drops the run, which stops what is still at work, and takes in what it says to that.
-    fn abandon(&mut self) {
+    /// Takes in what was said after the run, or when it was dropped.
+    fn catch_up(&mut self) {
         let next = self.ledger.borrow().fleet.seq + 1;
         let mut rest = self.handle.subscribe_from(next);
-        self.events = futures_util::stream::empty().boxed_local();
         while let Some(event) = rest.try_next() {
             self.ledger.borrow_mut().event(&event);
             if self.filter.matches(&event) {

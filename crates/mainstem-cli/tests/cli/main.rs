@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[cfg(unix)]
+mod background;
 mod config;
 mod exits;
 mod outputs;

@@ -18,7 +18,7 @@ fn ndjson_has_every_event_and_parallel_children_interleave() {
     let of_children: Vec<_> = events.iter().filter_map(|event| event.agent_key()).collect();
     let keys: HashSet<_> = of_children.iter().collect();
     let switches = of_children.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert_eq!(keys.len(), 4);
+    assert_eq!(keys.len(), 5);
     assert!(switches > 20, "{switches}");
 }
 
@@ -31,7 +31,7 @@ fn json_is_one_object() {
     assert_eq!(json["outcome"], "success");
     assert!(json["reply"].as_str().unwrap().starts_with("Don't merge"));
     let names: Vec<_> = json["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
-    assert_eq!(names, ["main", "reviewer", "reviewer", "tester", "runner"]);
+    assert_eq!(names, ["main", "reviewer", "reviewer", "tester", "reviewer", "runner"]);
 }
 
 #[test]

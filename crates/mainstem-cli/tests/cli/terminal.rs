@@ -99,13 +99,14 @@ fn without_a_model_it_is_the_demo_live() {
             " ✔ main",
             " ✔ main › reviewer#1",
             " ✔ main › reviewer#2",
+            " ✔ main › reviewer#3",
             " ✔ main › tester",
             " ✔ main › tester › runner",
         ]
     );
     let tail: Vec<_> = tail.lines().collect();
     assert!(
-        tail[0].starts_with("[✔] Review the discount change") && tail[0].contains("5 agents"),
+        tail[0].starts_with("[✔] Review the discount change") && tail[0].contains("6 agents"),
         "{screen}"
     );
     assert_eq!(tail[1], "Don't merge: the total can panic, and an empty code is accepted.");
@@ -120,8 +121,8 @@ fn ctrl_c_leaves_a_clean_screen() {
     running.signal("INT");
     let (code, screen) = terminal.end(&mut running);
     assert_eq!(code, Some(130));
-    assert!(screen.starts_with("cancelling 4 agents… press Ctrl-C again to abort\n"), "{screen}");
-    assert_eq!(screen.matches(" cancelled\n").count(), 5 - 1, "{screen}");
+    assert!(screen.starts_with("cancelling 5 agents… press Ctrl-C again to abort\n"), "{screen}");
+    assert_eq!(screen.matches(" cancelled\n").count(), 6 - 1, "{screen}");
     assert!(screen.lines().last().unwrap().starts_with("[■] Review the discount change"), "{screen}");
 }
 
@@ -133,7 +134,7 @@ fn a_dumb_terminal_gets_lines_without_controls() {
             on(&terminal, mainstem("run -m demo --demo-pace 0").env(name, value).env("NO_COLOR", "1"));
         let (code, screen) = terminal.end(&mut running);
         assert_eq!(code, Some(0));
-        assert!(screen.contains("#5 runner  ✔ done, "), "{screen}");
+        assert!(screen.contains("#6 runner  ✔ done, "), "{screen}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! One agent of a fleet.
 
-use mainstem_message::{AgentKey, Failure, ReplyId, ToolCallId, Usage};
+use mainstem_message::{AgentKey, Failure, ReplyId, TaskId, ToolCallId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,8 +108,18 @@ impl AgentState {
         self.source.as_ref().map_or(0, |source| source.depth)
     }
 
+    /// The background task that it works on.
+    pub fn task(&self) -> Option<&TaskId> {
+        self.source.as_ref()?.task_id.as_ref()
+    }
+
     pub(super) fn apply(&mut self, event: &AgentEvent) {
         use EventKind::*;
+        if let (Some(was), Some(is)) = (&mut self.source, event.source())
+            && was.task_id != is.task_id
+        {
+            was.task_id.clone_from(&is.task_id);
+        }
         match &event.kind {
             TextBlockDelta { delta, .. } => self.say(Phase::Speaking, delta),
             ThinkingBlockDelta { delta, .. } => self.say(Phase::Thinking, delta),

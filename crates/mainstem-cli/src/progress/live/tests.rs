@@ -92,7 +92,7 @@ fn the_demo_on_a_short_and_narrow_terminal() {
 fn each_agent_that_ended_stays_once_at_any_size() {
     for size in [(200, 50), (80, 24), (80, 5), (33, 9), (20, 4), (8, 3)] {
         let end = demo(size, Glyphs::UNICODE, &[]);
-        assert_eq!(end.matches('✔').count(), 6, "{size:?}\n{end}");
+        assert_eq!(end.matches('✔').count(), 7, "{size:?}\n{end}");
         assert!(!end.contains('⠋') && !end.contains("more running"), "{size:?}\n{end}");
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Row {
     /// `None` while it works.
     pub(super) outcome: Option<Outcome>,
     pub(super) is_asking: bool,
+    /// Nobody waits for it.
+    pub(super) is_in_background: bool,
     pub(super) time: String,
     pub(super) tokens: String,
     /// What it is at, or how it ended.
@@ -118,6 +120,7 @@ impl Tree {
             name: names.join(self.glyphs.below),
             outcome: agent.outcome,
             is_asking: agent.phase == Phase::Asking,
+            is_in_background: agent.task().is_some(),
             time: figures::time(until.millis_since(agent.started_at)),
             tokens: figures::tokens(agent.usage.total_tokens()),
             activity: self.glyphs.line(&self.activity(agent, now)),
@@ -159,7 +162,8 @@ impl Tree {
         let own = agent.source.as_ref().map(|source| &source.session_id).or(self.fleet.session_id.as_ref());
         let is_child =
             |other: &&AgentState| other.source.as_ref().map(|source| &source.parent_session_id) == own;
-        match self.fleet.running().filter(is_child).count() {
+        let is_awaited = |other: &&AgentState| other.task() == agent.task();
+        match self.fleet.running().filter(is_child).filter(is_awaited).count() {
             0 => {
                 let first = agent.tools.first().map(|tool| self.tool(tool, now)).unwrap_or_default();
                 let others = agent.tools.len().saturating_sub(1);

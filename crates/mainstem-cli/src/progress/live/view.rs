@@ -62,6 +62,7 @@ impl View {
         let (glyph, style) = match row.outcome {
             Some(outcome) => (self.glyphs.ending(outcome).0, Style::new().fg(color(glyphs::color(outcome)))),
             None if row.is_asking => (self.glyphs.asking, Style::new().yellow()),
+            None if row.is_in_background => (self.glyphs.background, Style::new().cyan()),
             None => (self.glyphs.spinner(self.elapsed), Style::new().cyan()),
         };
         let name = self.fit_end(&row.name, columns.name);

@@ -180,7 +180,7 @@ impl Narrator {
 
     fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, said: &str) {
         let time = figures::time(millis);
-        let Glyphs { ok, failed, cancelled, .. } = self.glyphs;
+        let Glyphs { ok, failed, cancelled, background, .. } = self.glyphs;
         let (text, color) = match state {
             ToolState::Success if DELEGATING.contains(&tool) => return,
             ToolState::Success => (format!("{ok} {tool} {time}"), AnsiColor::Green),
@@ -188,6 +188,7 @@ impl Narrator {
                 let said = self.glyphs.short(said, SHORT);
                 (format!("{failed} {tool} failed, {time}: {said}"), AnsiColor::Red)
             }
+            ToolState::Running => (format!("{background} {tool} goes on in the background"), AnsiColor::Cyan),
             other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
         };
         self.say(lane, &text, Some(color));

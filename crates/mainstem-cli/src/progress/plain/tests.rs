@@ -34,5 +34,5 @@ fn colours_only_add_to_the_words() {
 fn an_ascii_terminal_gets_ascii() {
     let log = log(Glyphs::ASCII, false);
     assert!(log.is_ascii(), "{log}");
-    assert!(log.contains("#5 runner  x run_tests failed"), "{log}");
+    assert!(log.contains("#6 runner  x run_tests failed"), "{log}");
 }

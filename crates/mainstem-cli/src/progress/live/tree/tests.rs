@@ -23,6 +23,7 @@ fn a_row_says_what_its_agent_waits_for() {
             "main › reviewer#1: thinks",
             "main › reviewer#2: waits for its model",
             "main › tester: writes",
+            "main › reviewer#3: waits for its model",
         ]
     );
     let later = activities(3.5);
@@ -46,6 +47,7 @@ fn who_ended_is_told_once() {
             "main done",
             "main › reviewer#1 done",
             "main › reviewer#2 done",
+            "main › reviewer#3 done",
             "main › tester done",
             "main › tester › runner done"
         ]

@@ -11,6 +11,7 @@ fn row(name: &str, outcome: Option<Outcome>, activity: &str, said: Option<&str>)
         name,
         outcome,
         is_asking: false,
+        is_in_background: false,
         time: "8.4s".to_owned(),
         tokens: "5.1k tok".to_owned(),
         activity,
@@ -18,7 +19,7 @@ fn row(name: &str, outcome: Option<Outcome>, activity: &str, said: Option<&str>)
     }
 }
 
-fn rows() -> [Row; 4] {
+fn rows() -> [Row; 5] {
     [
         row("main › reviewer", Some(Outcome::Success), "done", None),
         row(
@@ -29,6 +30,7 @@ fn rows() -> [Row; 4] {
         ),
         row("main › tester", Some(Outcome::Error), "failed: no key", None),
         Row { is_asking: true, ..row("main › writer", None, "needs input", Some("May I?")) },
+        Row { is_in_background: true, ..row("main › digger", None, "writes", None) },
     ]
 }
 

@@ -1,0 +1,103 @@
+//! Background tasks at the end of a run.
+
+use std::{fs, time::Duration};
+
+use mainstem_event::EventKind;
+use mainstem_testing::laws;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, events, mainstem},
+};
+
+/// The root begins a task and answers; told of its end, it answers again.
+fn fleet(child: Vec<Step>) -> Server {
+    Server::start(move |request| {
+        let text = request["messages"].to_string();
+        let spawn = json!({ "agent_id": "general-purpose", "task": "Dig", "timeout_seconds": 0 });
+        match () {
+            () if text.contains("You are a subagent") => child.clone(),
+            () if text.contains("Background tasks delivered") => vec![Step::Text("Gold.")],
+            () if text.contains("status: accepted") => vec![Step::Text("Begun.")],
+            () => vec![Step::Call(vec![("agent_spawn", spawn)])],
+        }
+    })
+}
+
+fn dig(server: &Server, workspace: &TempDir, arguments: &str) -> Cli {
+    let cli = mainstem(&format!("run {arguments} Dig -w")).arg(workspace.path());
+    cli.env("OPENAI_BASE_URL", &server.url())
+}
+
+/// The only task that the workspace knows.
+fn task(workspace: &TempDir) -> Value {
+    let directory = fs::read_dir(workspace.path().join("agents/main/tasks")).unwrap();
+    let files =
+        directory.map(|entry| entry.unwrap().path()).filter(|path| path.extension().unwrap() == "json");
+    let files: Vec<_> = files.collect();
+    let tasks: Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
+    tasks.as_object().unwrap().values().next().unwrap().clone()
+}
+
+#[test]
+fn wait_answers_with_what_the_task_found() {
+    let server = fleet(vec![Step::Text("A nugget of gold.")]);
+    for arguments in ["--output json", "--output json --background wait"] {
+        let workspace = tempfile::tempdir().unwrap();
+        let done = dig(&server, &workspace, arguments).run();
+        let json: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(
+            (done.code, &json["reply"], &json["outcome"]),
+            (Some(0), &json!("Gold."), &json!("success"))
+        );
+        let task = task(&workspace);
+        assert_eq!((&task["status"], &task["result"]), (&json!("completed"), &json!("A nugget of gold.")));
+        assert!(task["deliveredAt"].is_string(), "{task}");
+    }
+}
+
+#[test]
+fn cancel_stops_the_task_and_its_connection() {
+    let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
+    let workspace = tempfile::tempdir().unwrap();
+    let done = dig(&server, &workspace, "--output ndjson --background cancel").run();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    server.closed(1);
+    let events = events(&done.stdout);
+    laws(&events).unwrap();
+    assert!(
+        matches!(events.last().unwrap().kind, EventKind::AgentEnd { .. }) && events.last().unwrap().is_root()
+    );
+    assert_eq!(task(&workspace)["status"], "cancelled");
+}
+
+#[test]
+fn detach_needs_somebody_to_do_the_work() {
+    let done = mainstem("run --background detach Dig").run();
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("use wait or cancel"), "{done:?}");
+}
+
+#[test]
+fn a_signal_stops_tasks_too_and_their_ends_are_recorded() {
+    let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
+    let workspace = tempfile::tempdir().unwrap();
+    let record = workspace.path().join("all.ndjson");
+    let mut running = dig(&server, &workspace, "--progress quiet").arg("--record").arg(&record).start();
+    server.until_hanging(1);
+    // The root has answered by then, or is about to; it waits for the task.
+    std::thread::sleep(Duration::from_millis(100));
+    running.signal("INT");
+    running.wait();
+    server.closed(1);
+    let all = events(&fs::read_to_string(record).unwrap());
+    laws(&all).unwrap();
+    assert_eq!(task(&workspace)["status"], "cancelled");
+    let told = all
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::TaskUpdated { to, .. } if to.as_str() == "cancelled"));
+    assert!(told);
+    assert_eq!(running.done().code, Some(130));
+}
