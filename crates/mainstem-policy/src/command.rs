@@ -56,7 +56,9 @@ fn simple_parts(command: &str) -> Option<Vec<&str>> {
         before = c;
     }
     parts.push(&command[start..]);
-    let parts = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+    // Only these are blanks to a shell: behind any other, a name begins with it.
+    let trimmed = parts.into_iter().map(|part| part.trim_matches([' ', '\t']));
+    let parts = trimmed.filter(|part| !part.is_empty()).collect();
     quote.is_none().then_some(parts)
 }
 

@@ -75,6 +75,9 @@ fn nothing_rides_along_with_an_allowed_command() {
         "/tmp/git status",
         "g'i't status",
         "git\tstatus",
+        "git status; \u{a0}git x",
+        "git status;\u{a0}",
+        "git status; \u{2003}git x",
         "if git status; then rm; fi",
     ] {
         assert!(!covers("git *", hostile), "{hostile}");
