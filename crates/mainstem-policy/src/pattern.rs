@@ -108,12 +108,12 @@ impl Pattern {
     /// Whether it is about every call of this tool, whatever the arguments.
     #[must_use]
     pub fn is_about_all_of(&self, tool: &str) -> bool {
-        self.arguments.is_none() && self.is_about(tool)
+        self.arguments.is_none() && self.is_about_tool(tool)
     }
 
     /// Whether it may be about some call of this tool.
     #[must_use]
-    pub fn is_about(&self, tool: &str) -> bool {
+    pub fn is_about_tool(&self, tool: &str) -> bool {
         glob::matches(&self.tool, tool)
     }
 
@@ -122,7 +122,7 @@ impl Pattern {
         let arguments = self.arguments.as_ref();
         let wanted = arguments.map(|arguments| arguments.glob.as_str());
         let field = arguments.and_then(|arguments| arguments.field.as_deref());
-        self.is_about(tool).then_some((wanted, field))
+        self.is_about_tool(tool).then_some((wanted, field))
     }
 }
 

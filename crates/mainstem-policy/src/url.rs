@@ -10,13 +10,22 @@ pub(crate) fn covers(glob: &str, url: &str) -> bool {
     !(url.contains(is_odd) || server.contains(['@', '%']) || climbs) && fits(glob, &server, rest)
 }
 
-/// Whether the address may be one that the rule names.
+/// Whether the address may be one that the rule names: with a user, a port or a final dot, without a scheme, in any case.
 pub(crate) fn touches(glob: &str, url: &str) -> bool {
-    let url: String = url.trim().chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/");
+    let plain: String = url.trim().chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/");
+    let url = match (plain.contains("://"), glob.split_once("://")) {
+        (false, Some((scheme, _))) => format!("{scheme}://{}", plain.trim_start_matches('/')),
+        _ => plain,
+    };
     let (server, rest) = split(&url);
     let (scheme, host) = server.split_once("://").unwrap_or(("", &server));
-    let bare = host.rsplit('@').next().unwrap_or(host).trim_end_matches('.');
-    fits(glob, &server, rest) || fits(glob, &format!("{scheme}://{bare}"), rest) || glob::matches(glob, &url)
+    let host = host.rsplit('@').next().unwrap_or(host);
+    let is_port = |port: &str| port.chars().all(|c| c.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+    let servers = [host, host.trim_end_matches('.'), name, name.trim_end_matches('.')];
+    glob::matches(glob, &url)
+        || fits(glob, &server, rest)
+        || servers.into_iter().any(|host| fits(glob, &format!("{scheme}://{host}"), rest))
 }
 
 fn fits(glob: &str, server: &str, rest: &str) -> bool {

@@ -59,6 +59,9 @@ fn nothing_rides_along_with_an_allowed_command() {
         "git status (rm)",
         "{ git status; rm; }",
         "git status # it's\nrm -rf /",
+        "git status # it's\nrm -rf / # it's",
+        "git \\\" ; rm -rf / \\\"",
+        "git \\' ; rm -rf / \\'",
         "git $'\\'' ; rm -rf / #'",
         "git $'a' ; rm",
         "git $\"a\" b",
@@ -166,9 +169,11 @@ fn refused_if_any_part_may_fit() {
 }
 
 #[test]
-fn a_long_command_takes_no_time() {
-    assert!(!touches("rm *", &format!("sudo {}", "word ".repeat(50_000))));
-    assert!(!touches("rm *", &"sudo ".repeat(20_000)));
+fn a_long_command_takes_no_time_and_hides_nothing() {
+    assert!(!touches("rm *", &"word ".repeat(50_000)));
+    assert!(!touches("rm *", &format!("sudo {}", "word ".repeat(100))));
+    assert!(touches("rm *", &format!("sudo {} rm x", "word ".repeat(100))));
+    assert!(touches("rm *", &format!("env {} rm x", "A=1 ".repeat(20_000))));
     assert!(covers("git *", &"git a;".repeat(50_000)));
 }
 

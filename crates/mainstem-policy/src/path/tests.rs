@@ -97,6 +97,8 @@ fn refused_however_it_is_spelled() {
     check("*.pem", "/keys/a.pem", true);
     check("*.pem", "keys/a.pem", false);
     check("**/*.pem", "keys/a.pem", true);
+    check(".GIT/**", ".git/config", true);
+    check(".git\\**", ".git/config", true);
     check("../**", "../x", true);
     check("../**", "a/../../x", true);
     check("../**", "a/../x", false);

@@ -16,6 +16,8 @@ fn only_what_changes_nothing_runs_while_planning() {
     check(PlanMode::On, "plan_exit_now", false, false);
     check(PlanMode::On, "agent_generate", false, false);
     check(PlanMode::On, "", false, false);
+    let listed = "plan_exit agent_spawn agent_fanout agent_send agent_list agent_close task_output task_wait task_list task_cancel";
+    assert_eq!(PLAN_TOOLS.join(" "), listed);
     for tool in PLAN_TOOLS {
         check(PlanMode::On, tool, false, true);
     }

@@ -104,7 +104,7 @@ impl RuleSet {
 
     pub(super) fn refuses_all_of(&self, tool: &str) -> bool {
         let denies = |rule: &Rule| rule.effect == Effect::Deny && rule.pattern.is_about_all_of(tool);
-        let may_pass = |rule: &Rule| rule.effect != Effect::Deny && rule.pattern.is_about(tool);
+        let may_pass = |rule: &Rule| rule.effect != Effect::Deny && rule.pattern.is_about_tool(tool);
         self.rules.iter().any(denies) || self.default == Effect::Deny && !self.rules.iter().any(may_pass)
     }
 }

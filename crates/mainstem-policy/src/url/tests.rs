@@ -1,5 +1,7 @@
 //! Addresses that look like others.
 
+use proptest::prelude::*;
+
 use super::{covers, touches};
 
 #[test]
@@ -33,6 +35,9 @@ fn allowed_only_on_that_server() {
     check("https://*.rs/*", "https://evil.com/x.rs/y", false);
     check("https://*.rs/*", "https://evil.com?.rs/", false);
     check("https://*.rs/*", "https://evil.com#.rs/", false);
+    check("https://docs.*/*", "https://docs.rs/x", true);
+    check("https://docs.*/*", "https://docs.rs@evil.com/x", false);
+    check("https://docs.*/*", "https://docs.rs%2eevil.com/x", false);
     check("https://*", "https://evil.com/x/y", true);
     check("https://*", "http://evil.com/x/y", false);
     check("https://a.com/pub/*", "https://a.com/pub/x", true);
@@ -53,10 +58,30 @@ fn refused_in_any_spelling() {
         "https:\\\\evil.com\\x",
         "ht\ntps://evil.com/x",
         "https://evil.com/../x",
+        "https://evil.com:443/x",
+        "https://u@evil.com.:8443/x",
+        "evil.com/x",
+        "//evil.com/x",
     ] {
         check("https://evil.com/*", spelled, true);
     }
+    check("https://evil.com:8443/*", "https://evil.com:8443/x", true);
+    check("https://evil.com:8443/*", "https://evil.com:443/x", false);
+    check("http://[::1]/*", "http://[::1]:80/", true);
     check("https://evil.com/*", "https://evil.company/x", false);
     check("*evil.com*", "http://a.evil.com:80/x", true);
     check("*://169.254.169.254*", "http://169.254.169.254/latest", true);
+}
+
+proptest! {
+    #[test]
+    fn what_is_allowed_is_also_noticed(glob in "(https?://)?[ab.*]{1,4}(/[ab*]{0,3})?", url in "(https?://)?[ab.:@]{1,5}([/?#][ab.]{0,3})?") {
+        prop_assert!(!covers(&glob, &url) || touches(&glob, &url), "{} {}", glob, url);
+    }
+
+    #[test]
+    fn any_text_is_read(glob in ".{0,12}", url in ".{0,40}") {
+        covers(&glob, &url);
+        touches(&glob, &url);
+    }
 }
