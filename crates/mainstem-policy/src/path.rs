@@ -45,7 +45,7 @@ fn segments(path: &str) -> Vec<&str> {
 }
 
 /// With every `..` that has something to take back taken back.
-fn resolved(path: &str) -> Vec<&str> {
+pub(crate) fn resolved(path: &str) -> Vec<&str> {
     let mut resolved = Vec::new();
     for segment in segments(path) {
         match (segment, resolved.last()) {

@@ -33,7 +33,8 @@ pub use parse::PatternError;
 ///
 /// The blank after `field:` belongs to it. A glob without a field is about what the call acts on: its `command`, `cmd`, `path`,
 /// `file_path`, `url` and `agent_id`; where it has none of these, its `pattern` and `query`; else all of its arguments as JSON
-/// without blanks and with sorted keys. `tool(*)` is `tool`.
+/// without blanks and with sorted keys. A rule that refuses looks at all of these, and at whatever is read as a command, a path or an
+/// address by its name. `tool(*)` is `tool`.
 ///
 /// How a value is read follows from the end of its field's name:
 ///

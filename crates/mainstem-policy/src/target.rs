@@ -24,6 +24,8 @@ enum Reading {
     Path,
     Url,
     Text,
+    /// There is nothing to read, so nothing is certain of it and nothing suspected.
+    Absent,
 }
 
 impl Target<'_> {
@@ -33,6 +35,7 @@ impl Target<'_> {
             Reading::Path => path::covers(glob, &self.text),
             Reading::Url => url::covers(glob, &self.text),
             Reading::Text => glob::matches(glob, &self.text),
+            Reading::Absent => false,
         }
     }
 
@@ -42,6 +45,7 @@ impl Target<'_> {
             Reading::Path => path::touches(glob, &self.text),
             Reading::Url => url::touches(glob, &self.text),
             Reading::Text => glob::matches(glob, &self.text),
+            Reading::Absent => false,
         }
     }
 }
@@ -71,15 +75,24 @@ pub(crate) fn principal(arguments: &Value) -> Vec<Target<'_>> {
     first.unwrap_or_else(|| vec![whole(arguments)])
 }
 
-/// Whatever the call may be about, any of which is enough for a rule that refuses.
+/// Whatever the call may be about, any of which is enough for a rule that refuses: also what only its name says is a command, a path or
+/// an address.
 pub(crate) fn possible(arguments: &Value) -> Vec<Target<'_>> {
-    let found: Vec<_> =
-        [&ACTS_ON[..], &LOOKS_FOR].into_iter().flat_map(|names| all_of(names, arguments)).collect();
+    let is_named = |name: &str| {
+        [&ACTS_ON[..], &LOOKS_FOR].concat().contains(&name) || Reading::of(name) != Reading::Text
+    };
+    let fields = arguments
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| is_named(name) && !value.is_null());
+    let found: Vec<_> = fields.flat_map(|(name, value)| read(name, value)).collect();
     if found.is_empty() { vec![whole(arguments)] } else { found }
 }
 
 fn all_of<'a>(names: &[&str], arguments: &'a Value) -> Vec<Target<'a>> {
-    let present = names.iter().filter_map(|name| Some((name, arguments.get(name)?)));
+    let present =
+        names.iter().filter_map(|name| Some((name, arguments.get(name).filter(|value| !value.is_null())?)));
     present.flat_map(|(name, value)| read(name, value)).collect()
 }
 
@@ -89,14 +102,15 @@ fn whole(arguments: &Value) -> Target<'_> {
     Target { reading: Reading::Text, text: sorted.to_string().into() }
 }
 
+/// What a token of a pointer leads to; null if to nothing, so that an element without the field is not overlooked.
 fn children<'a>(value: &'a Value, token: &str) -> Vec<&'a Value> {
     match (value, token) {
         (Value::Array(values), "*") => values.iter().collect(),
         (Value::Object(fields), "*") => fields.values().collect(),
         (Value::Array(values), index) => {
-            index.parse().ok().and_then(|index: usize| values.get(index)).into_iter().collect()
+            vec![index.parse().ok().and_then(|index: usize| values.get(index)).unwrap_or(&Value::Null)]
         }
-        (value, name) => value.get(name).into_iter().collect(),
+        (value, name) => vec![value.get(name).unwrap_or(&Value::Null)],
     }
 }
 
@@ -109,7 +123,7 @@ fn read<'a>(name: &str, value: &'a Value) -> Vec<Target<'a>> {
     let reading = Reading::of(name);
     let target = |text: Cow<'a, str>| Target { reading, text };
     match value {
-        Value::Null => Vec::new(),
+        Value::Null => vec![Target { reading: Reading::Absent, text: "".into() }],
         Value::String(text) => vec![target(text.into())],
         Value::Array(words) if reading == Reading::Command => {
             let words: Vec<_> = words

@@ -1,12 +1,12 @@
 //! Addresses, compared by server and then by what follows, so that no wildcard for one reaches into the other.
 
-use crate::glob;
+use crate::{glob, path};
 
 /// Whether the address is certain to be one that the rule names.
 pub(crate) fn covers(glob: &str, url: &str) -> bool {
     let (server, rest) = split(url);
     let is_odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
-    let climbs = rest.split(['/', '?', '#']).any(|segment| matches!(segment, ".." | "%2e%2e" | "%2E%2E"));
+    let climbs = decoded(rest).split(['/', '?', '#']).any(|segment| segment == "..");
     !(url.contains(is_odd) || server.contains(['@', '%']) || climbs) && fits(glob, &server, rest)
 }
 
@@ -23,9 +23,30 @@ pub(crate) fn touches(glob: &str, url: &str) -> bool {
     let is_port = |port: &str| port.chars().all(|c| c.is_ascii_digit());
     let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
     let servers = [host, host.trim_end_matches('.'), name, name.trim_end_matches('.')];
+    let straight = straight(rest);
+    let fits = |server: &str| fits(glob, server, rest) || fits(glob, server, &straight);
     glob::matches(glob, &url)
-        || fits(glob, &server, rest)
-        || servers.into_iter().any(|host| fits(glob, &format!("{scheme}://{host}"), rest))
+        || fits(&server)
+        || servers.into_iter().any(|host| fits(&format!("{scheme}://{host}")))
+}
+
+/// The path as a server will look it up, without what follows it.
+fn straight(rest: &str) -> String {
+    let path = decoded(rest);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut segments = path::resolved(path);
+    segments.retain(|segment| *segment != "..");
+    format!("/{}", segments.join("/"))
+}
+
+/// With those characters decoded that make up the way through a path.
+fn decoded(rest: &str) -> String {
+    let mut decoded = rest.to_owned();
+    for (code, plain) in [("%2e", "."), ("%2E", "."), ("%2f", "/"), ("%2F", "/"), ("%5c", "/"), ("%5C", "/")]
+    {
+        decoded = decoded.replace(code, plain);
+    }
+    decoded
 }
 
 fn fits(glob: &str, server: &str, rest: &str) -> bool {

@@ -127,6 +127,9 @@ fn covers_and_touches() {
     check("grep(*secret*)", "grep", json!({"pattern": "my secret", "path": "src"}), false, true);
     check("agent_spawn(reviewer)", "agent_spawn", json!({"agent_id": "reviewer", "task": "x"}), true, true);
     check("agent_spawn(agent_id: reviewer)", "agent_spawn", json!({"agent_id": "tester"}), false, false);
+    check("f(/s/*/id: a)", "f", json!({"s": [{"id": "a"}, {"id": "a"}]}), true, true);
+    check("f(/s/*/id: a)", "f", json!({"s": [{"id": "a"}, {}]}), false, true);
+    check("write(secrets/**)", "write", json!({"filename": "secrets/x"}), false, true);
     check(
         "agent_fanout(/spawns/*/agent_id: a)",
         "agent_fanout",

@@ -43,6 +43,9 @@ fn allowed_only_on_that_server() {
     check("https://a.com/pub/*", "https://a.com/pub/x", true);
     check("https://a.com/pub/*", "https://a.com/pub/../x", false);
     check("https://a.com/pub/*", "https://a.com/pub/%2e%2e/x", false);
+    check("https://a.com/pub/*", "https://a.com/pub/.%2E/x", false);
+    check("https://a.com/pub/*", "https://a.com/pub/..%2fx", false);
+    check("https://a.com/pub/*", "https://a.com/pub/a..b", true);
 }
 
 #[test]
@@ -65,6 +68,10 @@ fn refused_in_any_spelling() {
     ] {
         check("https://evil.com/*", spelled, true);
     }
+    check("https://a.com/admin/*", "https://a.com/x/../admin/y?z", true);
+    check("https://a.com/admin/*", "https://a.com/x/%2E%2e/admin/y", true);
+    check("https://a.com/admin/*", "https://a.com//admin/y", true);
+    check("https://a.com/admin/*", "https://a.com/x/admin/y", false);
     check("https://evil.com:8443/*", "https://evil.com:8443/x", true);
     check("https://evil.com:8443/*", "https://evil.com:443/x", false);
     check("http://[::1]/*", "http://[::1]:80/", true);
