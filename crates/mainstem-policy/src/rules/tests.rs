@@ -121,6 +121,14 @@ fn sets_read_from_files() {
 }
 
 #[test]
+fn the_schema_shows_the_short_form() {
+    let schema = serde_json::to_value(schemars::schema_for!(RuleSet)).unwrap();
+    let keys: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["default", "rules", "allow", "ask", "deny"]);
+    assert_eq!(schema["properties"]["deny"]["items"]["$ref"], "#/$defs/Pattern");
+}
+
+#[test]
 fn a_chain_can_be_handed_to_another_process() {
     let first = set(Ask, &[(Deny, "shell(rm *)")]).with_origin("mainstem.toml");
     let second = set(Allow, &[]).with_rule(Rule::new(Ask, "*").unwrap().with_origin("--ask"));
