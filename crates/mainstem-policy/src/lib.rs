@@ -1,0 +1,74 @@
+//! Rules that decide without waiting: what may run, what it may cost. No I/O, no clock, no lock.
+//!
+//! | item | decides |
+//! |---|---|
+//! | [`Pattern`] | which tool calls a rule is about |
+//! | [`RuleSet`], [`Rules`] | whether a call runs, needs a person, or is refused; a child's rules only narrow |
+//! | [`PlanMode`] | what runs while nothing may change |
+//! | [`Ledger`] | whether a model call or a spawn still fits its budget, and every budget above |
+//! | [`Prices`], [`Cost`] | what a model call costs |
+//!
+//! # Permissions
+//! ```
+//! use mainstem_policy::{Effect, RuleSet, Rules};
+//! use serde_json::json;
+//!
+//! let parent = RuleSet::new(Effect::Ask).with(Effect::Allow, "shell(git *)")?;
+//! let child = RuleSet::new(Effect::Allow).with(Effect::Deny, "shell(git push *)")?;
+//! let rules = Rules::from(parent).narrowed_by(&Rules::from(child));
+//!
+//! let decide = |command| rules.decide("shell", &json!({"command": command})).effect;
+//! assert_eq!(decide("git status"), Effect::Allow);
+//! assert_eq!(decide("git status; rm -rf /"), Effect::Ask);
+//! assert_eq!(decide("git push origin main"), Effect::Deny);
+//! # Ok::<_, mainstem_policy::PatternError>(())
+//! ```
+//!
+//! # Plan mode
+//! ```
+//! use mainstem_policy::PlanMode;
+//!
+//! assert!(PlanMode::On.check("read_file", true).is_ok());
+//! assert_eq!(
+//!     PlanMode::On.check("write_file", false).unwrap_err().to_string(),
+//!     "plan mode: write_file changes things; finish the plan and call plan_exit",
+//! );
+//! ```
+//!
+//! # Budgets and prices
+//! ```
+//! use std::time::Duration;
+//! use mainstem_policy::{Amount, Cost, Ledger, Limits, Prices, estimated_usage};
+//! use mainstem_message::Usage;
+//!
+//! let prices = Prices::default();
+//! let (mut ledger, session) = Ledger::new("session", Limits::default().with_cost(Cost::from_dollars(1)), Duration::ZERO);
+//!
+//! let estimate = estimated_usage(8_000, 4_000);
+//! let asked = Amount::of(&estimate, prices.cost("openai:gpt-4o", &estimate));
+//! let reservation = ledger.reserve(session, asked, Duration::ZERO)?;
+//!
+//! let usage = Usage::new(2_100, 300);
+//! ledger.settle(reservation, Some(Amount::of(&usage, prices.cost("openai:gpt-4o", &usage))));
+//! assert_eq!(ledger.tally(session).unwrap().spent.cost.to_string(), "$0.00825");
+//! # Ok::<_, mainstem_policy::Exceeded>(())
+//! ```
+
+mod budget;
+mod command;
+mod glob;
+mod path;
+mod pattern;
+mod plan;
+mod price;
+mod rules;
+mod target;
+mod url;
+
+pub use budget::{
+    AccountId, Amount, Exceeded, Ledger, Limits, Reservation, Resource, Spend, Tally, estimated_usage,
+};
+pub use pattern::{Pattern, PatternError};
+pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};
+pub use price::{Cost, LongPrompt, Price, Prices};
+pub use rules::{Decision, Effect, Rule, RuleSet, Rules};

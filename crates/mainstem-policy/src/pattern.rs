@@ -1,0 +1,164 @@
+//! Which tool calls a rule is about.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{glob, target};
+
+mod parse;
+
+pub use parse::PatternError;
+
+/// A tool, and what its arguments look like.
+///
+/// ```text
+/// pattern = tool [ "(" [ field ": " ] glob ")" ]
+/// tool    = a glob without blanks and parentheses     write_file   mcp__*   *
+/// field   = a name, or a JSON pointer (RFC 6901) in which * is every element
+/// glob    = * for any text, ? for one character, all else for itself
+/// ```
+///
+/// | pattern | is about |
+/// |---|---|
+/// | `write_file` | every call of `write_file` |
+/// | `mcp__*` | every call of a tool whose name begins so |
+/// | `shell(git *)` | `git` with any arguments, or without |
+/// | `write_file(path: src/**)` | paths below `src` |
+/// | `agent_spawn(agent_id: reviewer)` | spawns of `reviewer` |
+/// | `agent_fanout(/spawns/*/agent_id: reviewer)` | the same in a list |
+/// | `fetch(https://docs.rs/*)` | addresses on one server |
+///
+/// The blank after `field:` belongs to it. A glob without a field is about what the call acts on: its `command`, `cmd`, `path`,
+/// `file_path`, `url` and `agent_id`; where it has none of these, its `pattern` and `query`; else all of its arguments as JSON
+/// without blanks and with sorted keys. A rule that refuses looks at all of these, and at whatever is read as a command, a path or an
+/// address by its name. `tool(*)` is `tool`.
+///
+/// How a value is read follows from the end of its field's name:
+///
+/// | name ends in | read as |
+/// |---|---|
+/// | `command`, `cmd`, `script` | shell text; a list is joined to one |
+/// | `path`, `file`, `filename`, `dir`, `directory`, `folder`, `cwd` | a path: `*` within one segment, `**` across them |
+/// | `url`, `uri` | an address: `*` does not cross from the server to what follows |
+/// | all else | text |
+///
+/// # Two questions
+/// A rule that allows asks [`covers`](Self::covers): is *all* of the call *certain* to fit? A rule that refuses asks
+/// [`touches`](Self::touches): might *any* of it fit? They differ where text can hide something.
+///
+/// | | covers | touches |
+/// |---|---|---|
+/// | `a; b`, `a && b`, `a \| b`, two lines | both must fit | one is enough |
+/// | `$(…)`, backticks, redirections, groups, comments, backslashes, open quotes | never | what is inside counts, quoted or not; so does a later word after `sudo`, `env`, `sh -c`, `X=1` … |
+/// | a path with `..` | never | resolved, and found from any directory |
+/// | absolute path, relative glob | never | if its end fits |
+/// | case of paths | as written | ignored |
+/// | address with `user@` | never | without it |
+/// | a list | every element | any element |
+/// | a field that is missing | never | never |
+///
+/// Text can't say all that a command does: what a rule should hold under attack needs a sandbox behind it.
+///
+/// ```
+/// use mainstem_policy::Pattern;
+/// use serde_json::json;
+///
+/// let git: Pattern = "shell(git *)".parse()?;
+/// assert!(git.covers("shell", &json!({"command": "git status"})));
+/// assert!(!git.covers("shell", &json!({"command": "git status; rm -rf /"})));
+/// assert!(git.touches("shell", &json!({"command": "ls; sudo git push"})));
+/// # Ok::<_, mainstem_policy::PatternError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Pattern {
+    tool: String,
+    arguments: Option<Arguments>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Arguments {
+    field: Option<String>,
+    glob: String,
+}
+
+impl Pattern {
+    /// Whether all of this call is certain to fit: what a rule that allows asks.
+    #[must_use]
+    pub fn covers(&self, tool: &str, arguments: &Value) -> bool {
+        let Some((wanted, field)) = self.of_tool(tool) else { return false };
+        let Some(wanted) = wanted else { return true };
+        let targets =
+            field.map_or_else(|| target::principal(arguments), |field| target::at(field, arguments));
+        !targets.is_empty() && targets.iter().all(|target| target.covered_by(wanted))
+    }
+
+    /// Whether any of this call might fit: what a rule that asks or denies asks.
+    #[must_use]
+    pub fn touches(&self, tool: &str, arguments: &Value) -> bool {
+        let Some((wanted, field)) = self.of_tool(tool) else { return false };
+        let Some(wanted) = wanted else { return true };
+        let targets = field.map_or_else(|| target::possible(arguments), |field| target::at(field, arguments));
+        targets.iter().any(|target| target.touched_by(wanted))
+    }
+
+    /// Whether it is about every call of this tool, whatever the arguments.
+    #[must_use]
+    pub fn is_about_all_of(&self, tool: &str) -> bool {
+        self.arguments.is_none() && self.is_about_tool(tool)
+    }
+
+    /// Whether it may be about some call of this tool.
+    #[must_use]
+    pub fn is_about_tool(&self, tool: &str) -> bool {
+        glob::matches(&self.tool, tool)
+    }
+
+    /// The glob for the arguments and the field, each if there is one; `None` for another tool.
+    fn of_tool(&self, tool: &str) -> Option<(Option<&str>, Option<&str>)> {
+        let arguments = self.arguments.as_ref();
+        let wanted = arguments.map(|arguments| arguments.glob.as_str());
+        let field = arguments.and_then(|arguments| arguments.field.as_deref());
+        self.is_about_tool(tool).then_some((wanted, field))
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        parse::pattern(text)
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        text.parse()
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tool)?;
+        match &self.arguments {
+            None => Ok(()),
+            Some(Arguments { field: None, glob }) => write!(f, "({glob})"),
+            Some(Arguments { field: Some(field), glob }) => write!(f, "({field}: {glob})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! What runs while nothing may change.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Tools that run in plan mode although they change something: they end it, or start and steer agents that are in it too.
+pub const PLAN_TOOLS: &[&str] = &[
+    "plan_exit",
+    "agent_spawn",
+    "agent_fanout",
+    "agent_send",
+    "agent_list",
+    "agent_close",
+    "task_output",
+    "task_wait",
+    "task_list",
+    "task_cancel",
+];
+
+/// Whether an agent plans, which means that it reads and changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "an agent plans or it doesn't")]
+pub enum PlanMode {
+    /// Everything runs that the rules let run.
+    #[default]
+    Off,
+    /// Only what changes nothing, and [`PLAN_TOOLS`].
+    On,
+}
+
+/// A tool that may not run in plan mode, in words that a model can act on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("plan mode: {tool} changes things; finish the plan and call plan_exit")]
+#[non_exhaustive]
+pub struct PlanRefusal {
+    /// The tool.
+    pub tool: String,
+}
+
+impl PlanMode {
+    /// Whether a tool runs. `is_read_only` is what the tool says of itself.
+    ///
+    /// # Errors
+    /// It doesn't, and what to do instead.
+    pub fn check(self, tool: &str, is_read_only: bool) -> Result<(), PlanRefusal> {
+        if self == Self::Off || is_read_only || PLAN_TOOLS.contains(&tool) {
+            return Ok(());
+        }
+        Err(PlanRefusal { tool: tool.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

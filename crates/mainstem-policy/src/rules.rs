@@ -1,0 +1,170 @@
+//! Whether a tool call runs, needs a person, or is refused.
+
+use std::{fmt, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Pattern, PatternError};
+
+mod set;
+
+pub use set::RuleSet;
+
+/// What a rule says about the calls it is about; the later, the stricter.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "whoever decides must decide all three")]
+pub enum Effect {
+    /// The call runs.
+    #[default]
+    Allow,
+    /// A person is asked first.
+    Ask,
+    /// The call is refused.
+    Deny,
+}
+
+/// A pattern, what it means for the calls it is about, and who said so.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Rule {
+    /// Which calls.
+    pub pattern: Pattern,
+    /// What happens to them.
+    pub effect: Effect,
+    /// Where the rule was written, for people: a file, `--deny`, a person's answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+/// The rules that hold for one agent: its own, below its parent's, below the session's.
+///
+/// Each [`RuleSet`] decides by itself and the strictest verdict counts, so a child's rules can only narrow. A clone is cheap.
+///
+/// ```
+/// use mainstem_policy::{Effect, RuleSet, Rules};
+/// use serde_json::json;
+///
+/// let parent = Rules::from(RuleSet::default().with(Effect::Deny, "shell")?);
+/// let child = parent.narrowed_by(&RuleSet::default().with(Effect::Allow, "*")?.into());
+/// let decision = child.decide("shell", &json!({"command": "ls"}));
+/// assert_eq!(decision.effect, Effect::Deny);
+/// assert_eq!(decision.to_string(), "denied by the rule \"shell\"");
+/// # Ok::<_, mainstem_policy::PatternError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Rules {
+    layers: Vec<Arc<RuleSet>>,
+}
+
+/// What is to happen to a call, and why. It displays as a phrase for a model or a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision<'a> {
+    /// What is to happen.
+    pub effect: Effect,
+    /// The rule that says so; `None` if no rule is about the call and a default decides.
+    pub because: Option<&'a Rule>,
+}
+
+impl Rules {
+    /// No rules: every call is allowed.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The rules of a child, which hold beside these.
+    #[must_use]
+    pub fn narrowed_by(&self, child: &Self) -> Self {
+        Self { layers: self.layers.iter().chain(&child.layers).cloned().collect() }
+    }
+
+    /// What is to happen to a call. Of several equally strict verdicts the outermost set's is given as the reason.
+    #[must_use]
+    pub fn decide(&self, tool: &str, arguments: &Value) -> Decision<'_> {
+        let none = Decision { effect: Effect::Allow, because: None };
+        self.layers.iter().map(|layer| layer.decide(tool, arguments)).fold(none, Decision::stricter)
+    }
+
+    /// Whether every call of this tool is refused, so that a model need not be offered it.
+    #[must_use]
+    pub fn refuse_all_of(&self, tool: &str) -> bool {
+        self.layers.iter().any(|layer| layer.refuses_all_of(tool))
+    }
+
+    /// The sets, outermost first.
+    pub fn layers(&self) -> impl Iterator<Item = &RuleSet> {
+        self.layers.iter().map(|layer| &**layer)
+    }
+}
+
+impl From<RuleSet> for Rules {
+    fn from(set: RuleSet) -> Self {
+        Self { layers: vec![Arc::new(set)] }
+    }
+}
+
+impl Rule {
+    /// A rule of unknown origin.
+    ///
+    /// # Errors
+    /// The text is no pattern.
+    pub fn new(effect: Effect, pattern: &str) -> Result<Self, PatternError> {
+        Ok(Self { pattern: pattern.parse()?, effect, origin: None })
+    }
+
+    /// Says where the rule was written.
+    #[must_use]
+    pub fn with_origin(self, origin: impl Into<String>) -> Self {
+        Self { origin: Some(origin.into()), ..self }
+    }
+
+    /// Whether it is about this call: for a rule that allows, all of the call; for the others, any part.
+    #[must_use]
+    pub fn is_about(&self, tool: &str, arguments: &Value) -> bool {
+        match self.effect {
+            Effect::Allow => self.pattern.covers(tool, arguments),
+            Effect::Ask | Effect::Deny => self.pattern.touches(tool, arguments),
+        }
+    }
+}
+
+impl Decision<'_> {
+    fn stricter(self, other: Self) -> Self {
+        let is_reason = other.effect == self.effect && self.because.is_none();
+        if other.effect > self.effect || is_reason { other } else { self }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        })
+    }
+}
+
+impl fmt::Display for Decision<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.effect {
+            Effect::Allow => "allowed by ",
+            Effect::Ask => "to be confirmed by a person, by ",
+            Effect::Deny => "denied by ",
+        })?;
+        let Some(rule) = self.because else { return f.write_str("default: no rule is about this call") };
+        write!(f, "the rule \"{}\"", rule.pattern)?;
+        rule.origin.iter().try_for_each(|origin| write!(f, " of {origin}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;
