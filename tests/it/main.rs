@@ -13,5 +13,6 @@ mod patterns;
 mod random;
 mod readers;
 mod schema;
+mod send;
 mod single;
 mod support;

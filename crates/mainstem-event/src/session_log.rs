@@ -13,10 +13,10 @@ use std::{
     task::Waker,
 };
 
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::SessionId;
 
 use self::state::{State, Wakers};
-pub(crate) use self::{queue::Ticket, reader::ReaderId};
+pub(crate) use self::{queue::Ticket, reader::ReaderId, state::Moment};
 use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, SystemClock};
 
 /// How much a session log keeps and lets through.
@@ -93,23 +93,19 @@ impl SessionLog {
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
     pub fn emit(&self, kind: EventKind) -> u64 {
-        self.append_in(kind, |run| Arc::new(Origin::session(self.session_id.clone(), run.cloned())))
+        self.append_in(kind, |now| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned())))
     }
 
     pub(crate) fn append(&self, origin: &Arc<Origin>, kind: EventKind) -> u64 {
         self.append_in(kind, |_| origin.clone())
     }
 
-    /// The same for whatever outlives the run that began it: its origin depends on the run that is active when it happens.
-    pub(crate) fn append_in(
-        &self,
-        kind: EventKind,
-        origin: impl FnOnce(Option<&RunId>) -> Arc<Origin>,
-    ) -> u64 {
+    /// The same where the origin depends on the moment: which run is active, which invocation is the next to start.
+    pub(crate) fn append_in(&self, kind: EventKind, origin: impl FnOnce(Moment<'_>) -> Arc<Origin>) -> u64 {
         let at = self.clock.now();
         let mut state = self.lock();
         let seq = state.last + 1;
-        let origin = origin(state.run());
+        let origin = origin(state.moment());
         state.push(AgentEvent::new(seq, at, origin, kind));
         self.head.store(seq, Ordering::Release);
         let parked = state.take_parked();

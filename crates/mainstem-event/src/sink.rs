@@ -13,7 +13,10 @@ use std::{
 
 use mainstem_message::{ReplyId, RunId, TaskId};
 
-use crate::{EventKind, EventSource, Origin, SessionLog, session_log::Ticket};
+use crate::{
+    EventKind, EventSource, Origin, SessionLog,
+    session_log::{Moment, Ticket},
+};
 
 /// After so many deltas in a row a producer lets its siblings have a turn.
 const BURST: u32 = 16;
@@ -24,7 +27,10 @@ pub struct EventSink(Arc<Lane>);
 
 struct Lane {
     log: Arc<SessionLog>,
-    origin: Arc<Origin>,
+    /// Who it will be.
+    identity: Arc<Origin>,
+    /// Who it is, from its first event on, which gives it the number of its stream.
+    origin: OnceLock<Arc<Origin>>,
     /// The origin of the latest event in the background, of which the run may change.
     in_task: Mutex<Option<Arc<Origin>>>,
     mode: Mode,
@@ -70,7 +76,8 @@ impl EventSink {
     fn new(log: Arc<SessionLog>, origin: Origin, mode: Mode) -> Self {
         Self(Arc::new(Lane {
             log,
-            origin: Arc::new(origin),
+            identity: Arc::new(origin),
+            origin: OnceLock::new(),
             in_task: Mutex::default(),
             mode,
             burst: AtomicU32::new(0),
@@ -81,22 +88,26 @@ impl EventSink {
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
         let origin =
-            Origin { source: Some(Arc::new(source)), reply_id: Some(reply_id), ..(*self.0.origin).clone() };
+            Origin { source: Some(Arc::new(source)), reply_id: Some(reply_id), ..(**self.origin()).clone() };
         Self::new(self.0.log.clone(), origin, self.0.mode.below())
     }
 
     /// Records an event and returns its number. Never waits, never fails.
     pub fn emit(&self, kind: EventKind) -> u64 {
         let lane = &*self.0;
-        match lane.mode.task() {
-            None => lane.log.append(&lane.origin, kind),
-            Some(task) => lane.log.append_in(kind, |run| lane.in_task(task, run)),
+        match (lane.origin.get(), lane.mode.task()) {
+            (Some(origin), None) => lane.log.append(origin, kind),
+            (_, task) => lane.log.append_in(kind, |mut now| {
+                let origin = lane.origin.get_or_init(|| lane.start(&mut now));
+                task.map_or_else(|| origin.clone(), |task| lane.in_task(origin, task, now.run))
+            }),
         }
     }
 
-    /// What its events are stamped with; in the background they have the task besides, and the run during which they happen.
+    /// What its events are stamped with; in the background they have the task besides, and the run during which they happen. A child's
+    /// `stream_id` is that of its source until its first event, which gives it the next of the session.
     pub fn origin(&self) -> &Arc<Origin> {
-        &self.0.origin
+        self.0.origin.get().unwrap_or(&self.0.identity)
     }
 
     /// The background task that it is part of.
@@ -131,14 +142,20 @@ impl EventSink {
 }
 
 impl Lane {
-    fn in_task(&self, task: &TaskId, run: Option<&RunId>) -> Arc<Origin> {
+    fn start(&self, now: &mut Moment<'_>) -> Arc<Origin> {
+        let Some(source) = &self.identity.source else { return self.identity.clone() };
+        let source = EventSource { stream_id: now.next_stream(), ..(**source).clone() };
+        Arc::new(Origin { source: Some(Arc::new(source)), ..(*self.identity).clone() })
+    }
+
+    fn in_task(&self, origin: &Origin, task: &TaskId, run: Option<&RunId>) -> Arc<Origin> {
         let mut latest = self.in_task.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |origin: &Arc<Origin>| {
             let of_task = origin.source.as_ref().is_none_or(|source| source.task_id.as_ref() == Some(task));
             of_task && origin.run_id.as_ref() == run
         };
         let same = latest.take().filter(is_same);
-        latest.insert(same.unwrap_or_else(|| Arc::new(self.origin.in_task(task, run)))).clone()
+        latest.insert(same.unwrap_or_else(|| Arc::new(origin.in_task(task, run)))).clone()
     }
 
     /// Whether it has had its turn.
@@ -227,7 +244,7 @@ impl fmt::Debug for Mode {
 
 impl fmt::Debug for EventSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EventSink").field(&self.0.origin).finish()
+        f.debug_tuple("EventSink").field(self.origin()).finish()
     }
 }
 

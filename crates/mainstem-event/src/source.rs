@@ -36,7 +36,7 @@ pub struct EventSource {
     /// The parent's tool call that caused this invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<ToolCallId>,
-    /// 0 is the root; each invocation has its own, in the order of their start.
+    /// 0 is the root; each invocation has its own, in the order of their start. The session log gives it with the first event.
     pub stream_id: u64,
 }
 

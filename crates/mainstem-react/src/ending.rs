@@ -57,7 +57,7 @@ impl Ending {
     ) {
         self.over = true;
         let cx = &self.cx;
-        close(cx, &reason);
+        cx.close(&reason);
         if let Some(result) = answer {
             cx.emit(EventKind::AgentResult { result });
         }
@@ -67,13 +67,6 @@ impl Ending {
         if let Some(above) = cx.meter_above() {
             above.add_child(usage);
         }
-    }
-}
-
-/// Closes whatever the invocation has left open: blocks, calls, a model call, results.
-pub(crate) fn close(cx: &RunContext, reason: &StopReason) {
-    while let Some(kind) = cx.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
-        cx.emit(kind);
     }
 }
 

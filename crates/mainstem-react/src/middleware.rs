@@ -17,7 +17,7 @@ use mainstem_model::{ModelRequest, ModelStream};
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{AgentError, Answer, agent::Parts, ask::ask, ending::close, error::panic_message};
+use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
 
 /// Stands between the loop and what it does. The first registered is the outermost.
 ///
@@ -102,7 +102,7 @@ impl NextModel<'_> {
 
     async fn ask(self, cx: &RunContext, name: &str, stream: ModelStream) -> Result<Answer, AgentError> {
         // A middleware may have dropped a call half way, or passed over an answer that calls tools.
-        close(cx, &StopReason::Cancelled);
+        cx.close(&StopReason::Cancelled);
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         ask(cx, name, iteration, stream).await
     }

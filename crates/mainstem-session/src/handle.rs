@@ -10,9 +10,11 @@ use futures_util::{
     StreamExt,
     future::{Either, select},
 };
-use mainstem_event::{AgentEvent, Cursor, EventStreamExt, FleetState, view::ReplyError};
-use mainstem_message::{Message, RunId};
+use mainstem_event::{AgentEvent, Cursor, EventStreamExt, FleetState, SendMode, view::ReplyError};
+use mainstem_message::{AgentKey, Message, RunId};
 use mainstem_react::RunOutcome;
+use mainstem_subagent::SpawnError;
+use mainstem_task::{TaskError, TaskRecord};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +66,29 @@ impl RunHandle {
         self.session.fleet()
     }
 
-    /// Asks every agent of the run to stop: model calls are dropped, tools get a grace, what was said is kept. Returns at once; the run
+    /// Tells a child something: see [`Session::send`].
+    ///
+    /// # Errors
+    /// There is no such child, or it was closed.
+    pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
+        self.session.send(key, message, mode)
+    }
+
+    /// Asks a child and everything below it to stop: see [`Session::cancel_agent`].
+    pub fn cancel_agent(&self, key: &AgentKey) -> bool {
+        self.session.cancel_agent(key)
+    }
+
+    /// The background tasks of the session.
+    ///
+    /// # Errors
+    /// That they can't be read.
+    pub async fn tasks(&self) -> Result<Vec<TaskRecord>, TaskError> {
+        self.session.tasks().await
+    }
+
+    /// Asks every agent of the run to stop: model calls are dropped, tools get a grace, what was said is kept. Background tasks go on. Returns
+    /// at once; the run
     /// acknowledges by its end, and must be polled to get there.
     pub fn cancel(&self) {
         self.cancel.cancel();

@@ -2,15 +2,16 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use mainstem_event::{
-    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SessionLog, SystemClock,
+    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SendMode, SessionLog,
+    SystemClock,
 };
-use mainstem_message::{Message, ReplyId, RunId, SessionId};
+use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId};
 use mainstem_react::Agent;
-use mainstem_subagent::{Catalog, Fleet, Limits};
+use mainstem_subagent::{Catalog, ChildSummary, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::RunContext;
 use tokio::sync::Semaphore;
@@ -29,7 +30,6 @@ struct Inner {
     fleet: Arc<Fleet>,
     tasks: TaskSet,
     ids: Arc<dyn Ids>,
-    streams: Arc<AtomicU64>,
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
@@ -73,6 +73,31 @@ impl Session {
     /// That they can't be read.
     pub async fn tasks(&self) -> Result<Vec<TaskRecord>, TaskError> {
         self.0.tasks.list(&TaskFilter::of_root(self.id().clone())).await
+    }
+
+    /// Tells a child something: `Queue` begins a new turn after the present one, `Steer` enters the present turn before the child's next
+    /// model call, `Interrupt` at once. Returns at once; a turn that it begins is a background task of the root, which is told of its end.
+    ///
+    /// # Errors
+    /// There is no such child, or it was closed.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
+        let run_id = RunId::new(self.0.ids.next("run-"));
+        let cx = self.context(run_id, &RunOptions::new(), CancellationToken::new());
+        self.0.fleet.tell_unasked(cx, key, message.into(), mode)
+    }
+
+    /// Asks a child and everything below it to stop, its background tasks too; siblings go on. Returns at once, whether there was
+    /// something to stop; its `AGENT_END` is the acknowledgement.
+    pub fn cancel_agent(&self, key: &AgentKey) -> bool {
+        self.0.fleet.cancel(key)
+    }
+
+    /// The children of the session, in the order of their start.
+    pub fn children(&self) -> Vec<ChildSummary> {
+        self.0.fleet.children()
     }
 
     /// Where its background work is done.
@@ -134,7 +159,6 @@ impl Session {
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
         RunContext::root(inner.agent.id().clone(), EventSink::root(inner.log.clone(), origin))
             .ids(inner.ids.clone())
-            .streams(inner.streams.clone())
             .cancel(cancel)
             .user(options.user.clone())
             .attributes(options.attributes.clone())
@@ -222,7 +246,6 @@ impl SessionBuilder {
             fleet: Arc::new(Fleet::new(self.catalog, self.limits, tasks.clone())),
             tasks,
             ids: self.ids,
-            streams: Arc::default(),
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),
             watch: Mutex::default(),

@@ -66,6 +66,13 @@ impl Fleet {
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
         let patience = Patience::new(asked, self.limits().wait, SpawnOptions::of(cx));
+        // In a turn of its own after the present one; what has not begun in time is not sent.
+        let mut deadline = Deadline::new(patience.time.unwrap_or_default());
+        tokio::select! {
+            biased;
+            () = self.roster.idle(key) => {}
+            () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
+        }
         self.attend(cx, patience, || self.relaunch(cx, key, message)).await
     }
 
@@ -117,7 +124,7 @@ impl Fleet {
     }
 
     /// Makes a child a background task. If that fails, one that works already goes on where it is.
-    async fn hand_over(
+    pub(crate) async fn hand_over(
         self: &Arc<Self>,
         cx: &RunContext,
         child: Child,

@@ -63,9 +63,21 @@ pub enum SpawnError {
     /// The task could not be recorded, read or changed.
     #[error(transparent)]
     Task(#[from] mainstem_task::TaskError),
-    /// It works on something else.
-    #[error("{key} is still at work; wait for its result before you send more")]
+    /// It works on something else, and did not end in time.
+    #[error("{key} is still at work, so nothing was sent; send with mode steer or interrupt, or later")]
     Busy {
+        /// Who.
+        key: String,
+    },
+    /// It was closed.
+    #[error("{key} was closed; start another with agent_spawn")]
+    Closed {
+        /// Who.
+        key: String,
+    },
+    /// It was asked to stop and has not yet.
+    #[error("{key} was asked to stop and has not yet; try again")]
+    StillEnding {
         /// Who.
         key: String,
     },

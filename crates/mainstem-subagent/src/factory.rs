@@ -103,7 +103,7 @@ impl AgentFactory {
         for middleware in &self.middleware {
             agent = agent.shared_middleware(middleware.clone());
         }
-        if fleet_tools.is_empty() { agent } else { agent.middleware(Subagents::only(fleet_tools)) }
+        agent.middleware(Subagents::only(fleet_tools))
     }
 
     fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {

@@ -46,16 +46,14 @@ impl Fleet {
         key: &AgentKey,
         message: String,
     ) -> Result<Child, SpawnError> {
-        let seat = self.roster.resume(key, cx.now(), |source| {
-            source.parent_tool_call_id = cx.call_id().cloned();
-            source.stream_id = cx.next_stream_id();
-        })?;
+        let seat = self.roster.resume(key, cx.now(), cx.call_id().cloned())?;
         Ok(self.child(cx, seat, message))
     }
 
     fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
         let Seat { agent, source, history, label } = seat;
         let cx = cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+        self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let run = run(&agent, &cx, history, task.clone());
         let work = Box::pin(async move {
@@ -103,7 +101,8 @@ pub(crate) fn new_source(cx: &RunContext, agent_id: &Arc<str>) -> EventSource {
         task_id: None,
         turn: 1,
         parent_tool_call_id: cx.call_id().cloned(),
-        stream_id: cx.next_stream_id(),
+        // The session log gives it when the child starts.
+        stream_id: 0,
     }
 }
 

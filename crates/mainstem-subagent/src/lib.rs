@@ -12,12 +12,14 @@ mod delivery;
 mod error;
 mod factory;
 mod fleet;
+mod inbox;
 mod launch;
 mod middleware;
 mod options;
 mod prompt;
 mod report;
 mod roster;
+mod send;
 mod slots;
 mod tools;
 

@@ -1,18 +1,21 @@
-//! What makes an agent one that spawns.
+//! What makes an agent one of a fleet.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use mainstem_event::EventKind;
+use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_react::{AgentError, Answer, Middleware, NextModel};
 use mainstem_tool::{RunContext, Tool};
 
-use crate::{Background, Fleet, SpawnOptions, prompt::fleet_section, tools};
+use crate::{Background, Fleet, SpawnOptions, inbox::Inbox, prompt::fleet_section, tools};
 
-/// Gives an agent tools for its children and their background tasks, tells it whom it can spawn, and before each of its model calls which
-/// of its tasks have ended.
+/// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells it whom it can spawn, and brings it, with
+/// its next model call, what others send it while it works and which of its tasks have ended.
 ///
-/// The tools need a [`Fleet`] among the extensions of the run's context; without one they answer with an error.
+/// All of that needs a [`Fleet`] among the extensions of the run's context; without one the tools answer with an error.
 #[derive(Clone, Debug, Default)]
 pub struct Subagents {
     /// All of them if absent.
@@ -25,7 +28,7 @@ impl Subagents {
         Self::default()
     }
 
-    /// Only the tools of these names.
+    /// Only the tools of these names. Without any, the agent can be steered all the same.
     pub fn only(names: impl IntoIterator<Item = String>) -> Self {
         Self { only: Some(names.into_iter().collect()) }
     }
@@ -53,21 +56,50 @@ impl Middleware for Subagents {
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
         let Some(fleet) = cx.get::<Fleet>() else { return next.run(cx, request).await };
+        let inbox = fleet.roster.inbox(cx.agent_key());
         loop {
-            let told = match fleet.deliver(cx, &mut request).await {
-                Ok(told) => told,
-                Err(error) => {
-                    tracing::error!(%error, "can't see which tasks have ended");
-                    Vec::new()
-                }
+            hand_in(cx, &inbox, &mut request);
+            let told = fleet.deliver(cx, &mut request).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "can't see which tasks have ended");
+                Vec::new()
+            });
+            let said = cx.with_transcript(|transcript| transcript.messages().len());
+            let Some(answer) = undisturbed(&inbox, next.run(cx, request.clone())).await else {
+                // What it had said until then is kept, and what it is told now comes after that.
+                cx.close(&StopReason::Cancelled);
+                cx.with_transcript(|transcript| {
+                    request.messages.extend_from_slice(&transcript.messages()[said..])
+                });
+                continue;
             };
-            let answer = next.run(cx, request.clone()).await?;
+            let answer = answer?;
             fleet.mark_delivered(&told).await;
-            if answer.message.tool_calls().next().is_some() || !fleet.waits_for_more(cx).await {
+            let is_last = answer.message.tool_calls().next().is_none();
+            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx).await {
                 return Ok(answer);
             }
             request.messages.push(answer.message);
         }
+    }
+}
+
+/// Adds what others have sent to the conversation and to the request.
+fn hand_in(cx: &RunContext, inbox: &Inbox, request: &mut ModelRequest) {
+    for message in inbox.take() {
+        let block_id = cx.new_id("message-").into();
+        cx.emit(EventKind::HintBlock { block_id, hint_source: "message".into(), hint: message.text() });
+        request.messages.push(Arc::new(Message::user(message.text())));
+    }
+}
+
+/// The future's output, unless a message comes that can't wait.
+async fn undisturbed<T>(inbox: &Inbox, call: impl Future<Output = T>) -> Option<T> {
+    // In a set, which polls it only when it is woken: each event of a model call passes here.
+    let mut interrupted: FuturesUnordered<_> = std::iter::once(inbox.interrupted()).collect();
+    tokio::select! {
+        biased;
+        output = call => Some(output),
+        _ = interrupted.next() => None,
     }
 }
 
@@ -97,7 +129,7 @@ impl Fleet {
     }
 
     /// Waits for the ends of tasks, or until somebody stops the run.
-    async fn over(&self, cx: &RunContext, tasks: Vec<mainstem_message::TaskId>) {
+    async fn over(&self, cx: &RunContext, tasks: Vec<TaskId>) {
         tokio::select! {
             biased;
             () = cx.cancelled() => {}

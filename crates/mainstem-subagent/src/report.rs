@@ -1,7 +1,7 @@
 //! What a parent reads of its child: `key: value` lines, then the body.
 
-use mainstem_event::{EventSource, Outcome};
-use mainstem_message::{Failure, TaskId, ToolState};
+use mainstem_event::{EventSource, Outcome, SendMode};
+use mainstem_message::{AgentKey, Failure, TaskId, ToolState};
 use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
@@ -58,6 +58,16 @@ impl Report {
         let note =
             format!("note: it took longer than asked for, and could not go on in the background: {why}");
         Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
+    }
+
+    /// It was handed to a child that is at work.
+    pub(crate) fn sent(key: &AgentKey, mode: SendMode) -> Self {
+        let when = match mode {
+            SendMode::Interrupt => "It stops what it is saying and reads the message at once",
+            _ => "It reads the message before its next step",
+        };
+        let body = format!("status: sent\n{when}; its reply goes to whoever waits for its present turn.");
+        Self { head: format!("agent_key: {key}"), body, state: ToolState::Success }
     }
 
     /// Says that the wait was shorter than asked for.

@@ -1,21 +1,32 @@
 //! The children of a session: who they are, what they said, whether they are at work.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{EventSource, Timestamp};
-use mainstem_message::{AgentKey, Message, SessionId, TaskId};
+use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_react::Agent;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use crate::SpawnError;
+use crate::{SpawnError, inbox::Inbox};
 
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     children: DashMap<AgentKey, Child>,
     labels: DashMap<String, AgentKey>,
+    /// How many children there were.
+    entered: AtomicU64,
+    /// The root's.
+    inbox: Arc<Inbox>,
+    /// Whenever a child has ended its turn.
+    ends: Notify,
 }
 
 #[derive(Debug)]
@@ -26,9 +37,12 @@ struct Child {
     label: Option<String>,
     status: ChildStatus,
     task: Option<TaskId>,
+    inbox: Arc<Inbox>,
+    /// Stops its present turn.
+    cancel: Option<CancellationToken>,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
-    /// The stream of its first turn: its place in lists.
+    /// Its place in lists.
     order: u64,
 }
 
@@ -43,6 +57,8 @@ pub enum ChildStatus {
     Running,
     /// It is at work, and its parent does not wait for it.
     Background,
+    /// Its parent has no more use for it.
+    Closed,
 }
 
 /// One line of a list of children.
@@ -96,13 +112,15 @@ impl Roster {
     /// Adds a child that starts its first turn.
     pub(crate) fn enter(&self, agent: Agent, source: EventSource, label: Option<String>, now: Timestamp) {
         let (key, status) = (source.agent_key.clone(), ChildStatus::Running);
-        let order = source.stream_id;
+        let order = self.entered.fetch_add(1, Ordering::Relaxed);
         let child = Child {
             agent,
             source,
             label,
             status,
             task: None,
+            inbox: Arc::default(),
+            cancel: None,
             history: Vec::new(),
             last_activity: now,
             order,
@@ -115,18 +133,76 @@ impl Roster {
         &self,
         key: &AgentKey,
         now: Timestamp,
-        next: impl FnOnce(&mut EventSource),
+        call: Option<ToolCallId>,
     ) -> Result<Seat, SpawnError> {
         let mut child = self.children.get_mut(key).ok_or_else(|| self.unknown(key.as_str(), None))?;
-        if child.status != ChildStatus::Idle {
-            return Err(SpawnError::Busy { key: key.to_string() });
+        match child.status {
+            ChildStatus::Idle => {}
+            ChildStatus::Closed => return Err(SpawnError::Closed { key: key.to_string() }),
+            ChildStatus::Running | ChildStatus::Background => {
+                return Err(SpawnError::Busy { key: key.to_string() });
+            }
         }
         (child.status, child.last_activity) = (ChildStatus::Running, now);
         child.source.turn += 1;
-        next(&mut child.source);
+        child.source.parent_tool_call_id = call;
         let Child { agent, source, history, label, .. } = &*child;
         let (agent, source) = (agent.clone(), source.clone());
         Ok(Seat { agent, source, history: history.clone(), label: label.clone() })
+    }
+
+    /// How a child's present turn is stopped.
+    pub(crate) fn stops_with(&self, key: &AgentKey, cancel: CancellationToken) {
+        if let Some(mut child) = self.children.get_mut(key) {
+            child.cancel = Some(cancel);
+        }
+    }
+
+    /// Whether a child can be told something in the midst of its work.
+    pub(crate) fn is_at_work(&self, key: &AgentKey) -> bool {
+        self.children.get(key).is_some_and(|child| child.cancel.is_some())
+    }
+
+    /// Whether a child can be sent to at all.
+    pub(crate) fn is_open(&self, key: &AgentKey) -> Result<(), SpawnError> {
+        let is_closed = self.children.get(key).is_some_and(|child| child.status == ChildStatus::Closed);
+        if is_closed { Err(SpawnError::Closed { key: key.to_string() }) } else { Ok(()) }
+    }
+
+    /// What waits for an agent's next model call; the root has no key.
+    pub(crate) fn inbox(&self, key: Option<&AgentKey>) -> Arc<Inbox> {
+        let own = key.and_then(|key| self.children.get(key).map(|child| child.inbox.clone()));
+        own.unwrap_or_else(|| self.inbox.clone())
+    }
+
+    /// Resolves when a child has nothing to do.
+    pub(crate) async fn idle(&self, key: &AgentKey) {
+        loop {
+            let end = self.ends.notified();
+            if !self.is_at_work(key) {
+                return;
+            }
+            end.await;
+        }
+    }
+
+    /// What stops a child and all below it.
+    pub(crate) fn tokens_below(&self, key: &AgentKey) -> Vec<CancellationToken> {
+        let token = |key: &AgentKey| self.children.get(key).and_then(|child| child.cancel.clone());
+        let Some(session) = self.children.get(key).map(|child| child.source.session_id.clone()) else {
+            return Vec::new();
+        };
+        let below = self.list(Some(&session)).into_iter().filter_map(|child| token(&child.agent_key));
+        token(key).into_iter().chain(below).collect()
+    }
+
+    /// Forgets a child that is idle.
+    pub(crate) fn close(&self, key: &AgentKey) {
+        if let Some(mut child) = self.children.get_mut(key) {
+            child.status = ChildStatus::Closed;
+            (child.history, child.label) = (Vec::new(), None);
+        }
+        self.labels.retain(|_, labelled| labelled != key);
     }
 
     /// A child at work goes on in the background.
@@ -144,7 +220,9 @@ impl Roster {
         if let Some(mut child) = self.children.get_mut(key) {
             child.history.extend(said);
             (child.status, child.task, child.last_activity) = (ChildStatus::Idle, None, now);
+            child.cancel = None;
         }
+        self.ends.notify_waiters();
     }
 
     /// The child of that key or label, among those below `parent`.

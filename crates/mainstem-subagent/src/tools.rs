@@ -1,5 +1,6 @@
 //! The tools that an agent which may spawn has; one file each.
 
+mod agent_close;
 mod agent_fanout;
 mod agent_list;
 mod agent_send;
@@ -20,6 +21,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
         agent_fanout::tool(),
         agent_send::tool(),
         agent_list::tool(),
+        agent_close::tool(),
         task_output::tool(),
         task_wait::tool(),
         task_cancel::tool(),

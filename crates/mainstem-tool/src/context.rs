@@ -7,14 +7,11 @@ use std::{
     any::Any,
     fmt,
     future::Future,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +29,6 @@ pub struct RunContext {
 /// The same for all agents of a run.
 struct Shared {
     ids: Arc<dyn Ids>,
-    streams: Arc<AtomicU64>,
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
     extensions: Extensions,
@@ -215,11 +211,6 @@ impl RunContext {
         self.shared.ids.next(prefix)
     }
 
-    /// The number of the next invocation, in the order of their start.
-    pub fn next_stream_id(&self) -> u64 {
-        self.shared.streams.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     // What the loop keeps in it.
 
     /// The sink of this invocation.
@@ -240,6 +231,13 @@ impl RunContext {
     /// What was said in this invocation so far.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.with_transcript(|transcript| transcript.messages().to_vec())
+    }
+
+    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this reason, results.
+    pub fn close(&self, reason: &StopReason) {
+        while let Some(kind) = self.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
+            self.emit(kind);
+        }
     }
 
     /// Looks into the conversation; the closure must not emit.

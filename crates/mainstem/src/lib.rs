@@ -57,7 +57,7 @@ pub use mainstem_tool as tool;
 pub mod prelude {
     pub use futures_util::StreamExt as _;
     pub use mainstem_event::{
-        AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, StreamOptions,
+        AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode, StreamOptions,
     };
     pub use mainstem_message::{Message, Role};
     pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};

@@ -18,12 +18,29 @@ use crate::{AgentEvent, EventKind, Origin};
 /// To be woken once the lock is free.
 pub(crate) type Wakers = SmallVec<[Waker; 2]>;
 
+/// What the log knows when it is about to stamp an event.
+pub(crate) struct Moment<'a> {
+    /// The run that is active.
+    pub(crate) run: Option<&'a RunId>,
+    streams: &'a mut u64,
+}
+
+impl Moment<'_> {
+    /// The number of an invocation that starts now.
+    pub(crate) fn next_stream(&mut self) -> u64 {
+        *self.streams += 1;
+        *self.streams
+    }
+}
+
 pub(crate) struct State {
     /// In whose name gaps are made.
     session: Arc<Origin>,
     pub(crate) last: u64,
     /// From the root's `AGENT_START` to its `AGENT_END`.
     run: Option<RunId>,
+    /// Invocations of children that have started.
+    streams: u64,
     capacity: usize,
     ring: VecDeque<AgentEvent>,
     readers: BTreeMap<ReaderId, Reader>,
@@ -43,6 +60,7 @@ impl State {
             session,
             last: 0,
             run: None,
+            streams: 0,
             capacity,
             ring: VecDeque::new(),
             readers: BTreeMap::new(),
@@ -54,9 +72,8 @@ impl State {
         }
     }
 
-    /// The run that is active.
-    pub(super) fn run(&self) -> Option<&RunId> {
-        self.run.as_ref()
+    pub(super) fn moment(&mut self) -> Moment<'_> {
+        Moment { run: self.run.as_ref(), streams: &mut self.streams }
     }
 
     pub(super) fn push(&mut self, event: AgentEvent) {

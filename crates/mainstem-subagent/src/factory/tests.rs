@@ -64,14 +64,14 @@ fn a_root_is_what_its_spec_says_and_may_spawn_unless_it_says_otherwise() {
     check(
         &spec(),
         3,
-        "search write agent_spawn agent_fanout agent_send agent_list task_output task_wait task_cancel task_list",
+        "search write agent_spawn agent_fanout agent_send agent_list agent_close task_output task_wait task_cancel task_list",
     );
     check(&spec(), 0, "search write");
     check(&spec().with_tools(["search", "agent_spawn"]), 3, "search agent_spawn");
     check(
         &spec().with_disallowed_tools(["write", "agent_fanout"]),
         3,
-        "search agent_spawn agent_send agent_list task_output task_wait task_cancel task_list",
+        "search agent_spawn agent_send agent_list agent_close task_output task_wait task_cancel task_list",
     );
 }
 
@@ -102,7 +102,7 @@ fn what_cannot_be_built_is_left_out_and_said() {
         (false, r#"agent "lost": unknown model "fsat"; known: fast"#),
         (
             true,
-            r#"agent "wishful" lists tool "fly", which does not exist; known: search, write, agent_spawn, agent_fanout, agent_send, agent_list, task_output, task_wait, task_cancel, task_list"#,
+            r#"agent "wishful" lists tool "fly", which does not exist; known: search, write, agent_spawn, agent_fanout, agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list"#,
         ),
     ];
     assert_eq!(said, expected.map(|(is_warning, text)| (is_warning, text.to_owned())));

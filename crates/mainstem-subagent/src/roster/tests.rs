@@ -43,13 +43,13 @@ fn enter(roster: &Roster, path: &str, stream_id: u64, label: Option<&str>) {
     roster.enter(agent, source(path, stream_id), label.map(str::to_owned), at(1));
 }
 
-/// `a` with its child `b` and its grandchild `c`, and `d` beside it. They come in an order of their own.
+/// `a` with its child `b` and its grandchild `c`, and `d` beside it.
 fn family() -> Roster {
     let roster = Roster::default();
-    enter(&roster, "d", 4, None);
-    enter(&roster, "a/b/c", 3, None);
     enter(&roster, "a", 1, Some("First"));
     enter(&roster, "a/b", 2, Some("second"));
+    enter(&roster, "a/b/c", 3, None);
+    enter(&roster, "d", 4, None);
     roster
 }
 
@@ -136,28 +136,29 @@ fn a_child_is_found_by_key_or_label_from_above_only() {
 fn a_child_works_on_one_thing_at_a_time_and_remembers() {
     let (roster, a) = (family(), key("a"));
     let said = |text: &str| Arc::new(Message::user(text));
-    let busy = "agent:worker:a is still at work; wait for its result before you send more";
-    assert_eq!(roster.resume(&a, at(2), |_| ()).unwrap_err().to_string(), busy);
+    let busy =
+        "agent:worker:a is still at work, so nothing was sent; send with mode steer or interrupt, or later";
+    assert_eq!(roster.resume(&a, at(2), None).unwrap_err().to_string(), busy);
 
     roster.leave(&a, vec![said("one")], at(3));
     assert_eq!((roster.list(None)[0].status, roster.list(None)[0].last_activity), (ChildStatus::Idle, at(3)));
-    let seat = roster.resume(&a, at(4), |source| source.parent_tool_call_id = Some("call-9".into())).unwrap();
+    let seat = roster.resume(&a, at(4), Some("call-9".into())).unwrap();
     assert_eq!(seat.history, [said("one")]);
     assert_eq!((seat.source.turn, seat.source.parent_tool_call_id), (2, Some("call-9".into())));
     assert_eq!((seat.source.agent_key, seat.source.session_id), (a.clone(), session("a")));
     let now = &roster.list(None)[0];
     assert_eq!((now.status, now.turns, now.last_activity), (ChildStatus::Running, 2, at(4)));
-    assert_eq!(roster.resume(&a, at(5), |_| ()).unwrap_err().to_string(), busy);
+    assert_eq!(roster.resume(&a, at(5), None).unwrap_err().to_string(), busy);
 
     roster.leave(&a, vec![said("two")], at(6));
-    let seat = roster.resume(&a, at(7), |_| ()).unwrap();
+    let seat = roster.resume(&a, at(7), None).unwrap();
     assert_eq!((seat.source.turn, seat.history), (3, vec![said("one"), said("two")]));
 }
 
 #[test]
 fn nobody_is_not_resumed_and_does_not_leave() {
     let roster = Roster::default();
-    let error = roster.resume(&key("x"), at(1), |_| ()).unwrap_err();
+    let error = roster.resume(&key("x"), at(1), None).unwrap_err();
     assert_eq!(error.to_string(), r#"there is no child "agent:worker:x"; known: none"#);
     roster.leave(&key("x"), Vec::new(), at(1));
     assert_eq!(keys(&roster, None), "");

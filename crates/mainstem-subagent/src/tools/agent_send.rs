@@ -1,7 +1,8 @@
-//! `agent_send`: ask a child something further.
+//! `agent_send`: tell a child something further.
 
 use std::sync::Arc;
 
+use mainstem_event::SendMode;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,6 +20,10 @@ struct Send {
     label: Option<String>,
     /// What to tell it.
     message: String,
+    /// When it shall read it, if it is at work: `queue` after its present turn, in a turn of its own; `steer` before its next step;
+    /// `interrupt` at once. `queue` unless said otherwise.
+    #[serde(default)]
+    mode: SendMode,
     /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
     /// wait at all.
     #[serde(default)]
@@ -26,13 +31,13 @@ struct Send {
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
-    let description = "Send a further message to a subagent that has answered, and wait for its reply. It still knows its \
-                       conversation. Give exactly one of agent_key and label.";
+    let description = "Send a further message to a subagent and wait for its reply; it still knows its conversation. One that is at work \
+                       can be steered or interrupted. Give exactly one of agent_key and label.";
     Arc::new(tool_fn("agent_send", description, |cx, send: Send| async move {
         let fleet = Fleet::of(&cx)?;
-        let key =
-            fleet.roster.find(send.agent_key.as_deref(), send.label.as_deref(), Some(cx.session_id()))?;
-        let report = fleet.send(&cx, &key, send.message, send.timeout_seconds).await?;
+        let Send { agent_key, label, message, mode, timeout_seconds } = send;
+        let key = fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
+        let report = fleet.tell(&cx, &key, message, mode, timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

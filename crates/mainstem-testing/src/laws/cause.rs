@@ -11,7 +11,7 @@ use mainstem_message::{SessionId, ToolCallId, ToolState};
 use super::{Invocation, Violation};
 
 /// For each invocation, which one caused it. Where there is no call, as when code starts a child, the one at work in its parent's
-/// session.
+/// session, unless it is a background task: nobody's.
 pub(super) type Callers = Vec<Option<usize>>;
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
@@ -25,7 +25,8 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
             call.encloses(child)?;
             order.check(child, call)?;
         }
-        let parent = child.source.and_then(|source| latest.get(&source.parent_session_id).copied());
+        let awaited = child.source.filter(|source| source.task_id.is_none());
+        let parent = awaited.and_then(|source| latest.get(&source.parent_session_id).copied());
         callers.push(call.map_or(parent, |call| Some(call.caller)));
         latest.insert(child.session(), index);
     }
@@ -139,7 +140,8 @@ fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     }
 }
 
-/// The first children of the calls of one turn start in the order of the calls.
+/// The first children of the calls of one turn start in the order of the calls; not those that work in the background, which nobody
+/// waits for, and not those for which a person is asked.
 #[derive(Default)]
 struct Order<'a> {
     last: HashMap<(usize, usize), u64>,
@@ -148,7 +150,7 @@ struct Order<'a> {
 
 impl<'a> Order<'a> {
     fn check(&mut self, child: &Invocation<'_>, call: &Call<'a>) -> Result<(), Violation> {
-        if call.is_held || !self.seen.insert((call.caller, call.id)) {
+        if call.is_held || call.is_running() || !self.seen.insert((call.caller, call.id)) {
             return Ok(());
         }
         let before = self.last.insert((call.caller, call.turn), call.called);

@@ -3,7 +3,7 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
@@ -27,7 +27,6 @@ impl RunContextBuilder {
     pub(super) fn new(agent: Arc<str>, sink: EventSink) -> Self {
         let shared = Shared {
             ids: Arc::new(RandomIds),
-            streams: Arc::default(),
             lifetime: CancellationToken::new(),
             extensions: Extensions::default(),
             user: None,
@@ -39,12 +38,6 @@ impl RunContextBuilder {
     /// Where ids come from; random ones by default.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.shared.ids = ids;
-        self
-    }
-
-    /// The session's counter of invocations, so that numbers go on from run to run.
-    pub fn streams(mut self, streams: Arc<AtomicU64>) -> Self {
-        self.shared.streams = streams;
         self
     }
 

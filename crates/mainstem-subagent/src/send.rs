@@ -1,0 +1,95 @@
+//! Telling a child something: between its turns, or in the midst of one; and stopping it.
+
+use std::{sync::Arc, time::Duration};
+
+use mainstem_event::{EventKind, SendMode};
+use mainstem_message::{AgentKey, Message};
+use mainstem_tool::RunContext;
+use tokio::time::timeout;
+
+use crate::{
+    Fleet, SpawnError,
+    report::{Handover, Report},
+};
+
+/// How long a child that is closed has to end.
+const ENDED: Duration = Duration::from_secs(30);
+
+impl Fleet {
+    /// Tells a child something and attends to what it says to that. What is sent into a turn is only handed over: whoever began that turn
+    /// gets its reply.
+    pub(crate) async fn tell(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        key: &AgentKey,
+        message: String,
+        mode: SendMode,
+        asked: Option<u64>,
+    ) -> Result<Report, SpawnError> {
+        if mode != SendMode::Queue && self.roster.is_at_work(key) {
+            self.steer(cx, key, &message, mode);
+            return Ok(Report::sent(key, mode));
+        }
+        self.send(cx, key, message, asked).await
+    }
+
+    /// The same for code, in the name of the root in whose context this is. Returns at once: a turn that the message begins is a background
+    /// task of the root's.
+    ///
+    /// # Errors
+    /// There is no such child, or it was closed.
+    pub fn tell_unasked(
+        self: &Arc<Self>,
+        cx: RunContext,
+        key: &AgentKey,
+        message: String,
+        mode: SendMode,
+    ) -> Result<(), SpawnError> {
+        let key = self.roster.find(Some(key.as_str()), None, None)?;
+        if mode != SendMode::Queue && self.roster.is_at_work(&key) {
+            self.steer(&cx, &key, &message, mode);
+            return Ok(());
+        }
+        self.roster.is_open(&key)?;
+        let fleet = self.clone();
+        self.tasks.drive(async move {
+            fleet.roster.idle(&key).await;
+            let begun = match fleet.relaunch(&cx, &key, message) {
+                Ok(child) => fleet.hand_over(&cx, child, Handover::Accepted).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = begun {
+                tracing::error!(agent = %key, %error, "a message was not sent");
+            }
+        });
+        Ok(())
+    }
+
+    /// Sends a message into a child's present turn.
+    fn steer(&self, cx: &RunContext, key: &AgentKey, message: &str, mode: SendMode) {
+        let message = Arc::new(Message::user(message));
+        cx.sink().log().emit(EventKind::MessageSent {
+            agent_key: key.clone(),
+            message: message.clone(),
+            mode,
+        });
+        self.roster.inbox(Some(key)).put(message, mode == SendMode::Interrupt);
+    }
+
+    /// Stops a child and everything below it, and forgets it. Returns when it has ended.
+    pub(crate) async fn close(&self, key: &AgentKey) -> Result<(), SpawnError> {
+        self.cancel(key);
+        if timeout(ENDED, self.roster.idle(key)).await.is_err() {
+            return Err(SpawnError::StillEnding { key: key.to_string() });
+        }
+        self.roster.close(key);
+        Ok(())
+    }
+
+    /// Asks a child and everything below it to stop, its background tasks too. Returns at once; `false` if it has nothing to do.
+    pub fn cancel(&self, key: &AgentKey) -> bool {
+        let tokens = self.roster.tokens_below(key);
+        tokens.iter().for_each(tokio_util::sync::CancellationToken::cancel);
+        !tokens.is_empty()
+    }
+}

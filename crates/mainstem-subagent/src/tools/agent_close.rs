@@ -1,0 +1,32 @@
+//! `agent_close`: a child that is not needed any more.
+
+use std::sync::Arc;
+
+use mainstem_tool::{Tool, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Fleet, SpawnError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Close {
+    /// The child, by the agent_key of an earlier result.
+    #[serde(default)]
+    agent_key: Option<String>,
+    /// The child, by the label that you gave it.
+    #[serde(default)]
+    label: Option<String>,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Stop a subagent, if it is at work, with all below it, and forget it; its label is free then. Give exactly one of \
+                       agent_key and label.";
+    Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
+        let fleet = Fleet::of(&cx)?;
+        let key =
+            fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
+        fleet.close(&key).await?;
+        Ok::<_, SpawnError>(format!("agent_key: {key}\nstatus: closed"))
+    }))
+}

@@ -1,0 +1,267 @@
+//! Telling children something: between turns, in the midst of one, from code; closing them, stopping a subtree.
+
+use mainstem::{message::AgentKey, model::scripted::Turn, prelude::*};
+use mainstem_testing::{laws, render};
+use serde_json::{Value, json};
+
+use crate::support::{Spawns, harness, ms, spawn_args};
+
+fn fleet(model: ScriptedModel) -> HarnessBuilder {
+    harness(model)
+        .subagent(AgentSpec::new("kid", "K"))
+        .subagent(AgentSpec::new("lead", "L").with_tools(["agent_spawn", "lookup"]))
+}
+
+fn in_background(agent_id: &str, task: &str) -> Value {
+    let mut call = spawn_args(agent_id, task);
+    call["timeout_seconds"] = 0.into();
+    call
+}
+
+fn to_kid(message: &str, mode: &str) -> Value {
+    json!({ "agent_key": "agent:kid:1", "message": message, "mode": mode })
+}
+
+async fn read(run: Run) -> Vec<AgentEvent> {
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// What one agent was told and said, in order: `<text` in, `>text` out.
+fn talk(events: &[AgentEvent], label: &str) -> String {
+    let mut talk = String::new();
+    for event in events.iter().filter(|event| event.agent_label() == label) {
+        talk += &match &event.kind {
+            EventKind::AgentStart { input, .. } => format!("<{}\n", input[0].text()),
+            EventKind::HintBlock { hint, hint_source, .. } => format!("<{hint_source}: {hint}\n"),
+            EventKind::TextBlockStart { .. } => ">".to_owned(),
+            EventKind::TextBlockDelta { delta, .. } => delta.clone(),
+            EventKind::TextBlockEnd { .. } => "\n".to_owned(),
+            _ => continue,
+        };
+    }
+    talk
+}
+
+fn result_of(events: &[AgentEvent], call: &str) -> String {
+    let text = |event: &AgentEvent| match &event.kind {
+        EventKind::ToolResultTextDelta { tool_call_id, delta } if *tool_call_id == *call => {
+            Some(delta.clone())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+/// The root begins a child in the background and sends to it after 15 ms.
+fn sending(mode: &str, child: [Turn; 3]) -> ScriptedModel {
+    ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", in_background("kid", "go"))
+                    .call("lookup", json!({ "word": "x", "takes": 15 })),
+                Turn::new().call("agent_send", to_kid("rather blue", mode)),
+                Turn::new().call("task_wait", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", child)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_steers_the_present_turn() {
+    let child = [
+        Turn::new().pace(ms(10)).say("I paint it red").call("lookup", json!({ "word": "red", "takes": 10 })),
+        Turn::new().text("It is blue now."),
+        Turn::new().text("unused"),
+    ];
+    let events = read(fleet(sending("steer", child)).build().unwrap().stream_events("go")).await;
+    assert_eq!(talk(&events, "kid"), "<go\n>I paint it red\n<message: rather blue\n>It is blue now.\n");
+    let sent = events
+        .iter()
+        .find(|event| matches!(event.kind, EventKind::MessageSent { mode: SendMode::Steer, .. }));
+    assert!(sent.is_some_and(|event| event.reply_id().is_none()), "it belongs to the session");
+    assert!(result_of(&events, "call-3").contains("status: sent"), "{}", render(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_with_the_last_word_is_answered_too() {
+    let child =
+        [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then."), Turn::new()];
+    let events = read(fleet(sending("steer", child)).build().unwrap().stream_events("go")).await;
+    assert_eq!(talk(&events, "kid"), "<go\n>I paint it red\n<message: rather blue\n>Blue, then.\n");
+    let ends = events
+        .iter()
+        .filter(|event| event.agent_label() == "kid" && matches!(event.kind, EventKind::AgentEnd { .. }));
+    assert_eq!(ends.count(), 1, "in the same turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_drops_the_model_call_and_keeps_what_was_said() {
+    let child =
+        [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then."), Turn::new()];
+    let harness = fleet(sending("interrupt", child)).build().unwrap();
+    let run = harness.stream_events("go");
+    let session = run.handle().session().clone();
+    let events = read(run).await;
+    assert_eq!(talk(&events, "kid"), "<go\n>I \n<message: rather blue\n>Blue, then.\n");
+    assert_eq!(session.children()[0].turns, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_message_begins_a_turn_after_the_present_one() {
+    let child =
+        [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then."), Turn::new()];
+    let events = read(fleet(sending("queue", child)).build().unwrap().stream_events("go")).await;
+    assert_eq!(talk(&events, "kid"), "<go\n>I paint it red\n<rather blue\n>Blue, then.\n");
+    assert!(result_of(&events, "call-3").ends_with("status: completed\nreply:\nBlue, then."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_not_be_queued_in_time_is_not_sent() {
+    let mut call = to_kid("rather blue", "queue");
+    call["timeout_seconds"] = 1.into();
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", in_background("kid", "go")),
+                Turn::new().call("agent_send", call),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().wait(ms(5000)).text("Red.")]);
+    let options = RunOptions::new().with_background(Background::Wait);
+    let events = read(fleet(model).build().unwrap().stream_events_with("go", options)).await;
+    assert_eq!(
+        result_of(&events, "call-2"),
+        "agent:kid:1 is still at work, so nothing was sent; send with mode steer or interrupt, or later"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_can_steer_and_begin_turns() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().spawn("kid", "go"),
+                Turn::new().call("lookup", json!({ "word": "x", "takes": 50 })),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent(
+            "kid",
+            [
+                Turn::new().pace(ms(10)).say("I paint"),
+                Turn::new().text("Blue."),
+                Turn::new().text("And green."),
+            ],
+        );
+    let harness = fleet(model).build().unwrap();
+    let session = harness.session("s");
+    let mut run = session.run("go", RunOptions::new());
+    let handle = run.handle();
+    let key = AgentKey::new("agent:kid:1");
+    assert!(
+        handle.send(&key, "early", SendMode::Steer).unwrap_err().to_string().contains("there is no child")
+    );
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        match &event.kind {
+            EventKind::TextBlockDelta { delta, .. } if delta == "I " => {
+                handle.send(&key, "blue", SendMode::Interrupt).unwrap()
+            }
+            EventKind::ToolResultStart { tool_call_name, .. } if &**tool_call_name == "lookup" => {
+                handle.send(&key, "and green", SendMode::Queue).unwrap();
+            }
+            _ => {}
+        }
+        events.push(event);
+    }
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert_eq!(talk(&events, "kid"), "<go\n>I \n<message: blue\n>Blue.\n<and green\n>And green.\n");
+    assert!(talk(&events, "main").contains("<task_delivery"), "the root is told");
+    let tasks = session.tasks().await.unwrap();
+    assert_eq!((tasks.len(), tasks[0].result.as_deref()), (1, Some("And green.")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_child_is_stopped_and_forgotten() {
+    let mut labelled = in_background("kid", "go");
+    labelled["label"] = "painter".into();
+    let by_label = json!({ "label": "painter" });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", labelled.clone()),
+                Turn::new().call("agent_close", by_label.clone()),
+                Turn::new().call("agent_send", to_kid("more", "queue")).call("agent_close", by_label),
+                Turn::new().call("agent_spawn", labelled),
+                Turn::new().call("agent_list", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().text("I").hang()]);
+    let harness = fleet(model).build().unwrap();
+    let options = RunOptions::new().with_background(Background::Cancel);
+    let events = read(harness.stream_events_with("go", options)).await;
+    assert_eq!(result_of(&events, "call-2"), "agent_key: agent:kid:1\nstatus: closed");
+    assert_eq!(result_of(&events, "call-3"), "agent:kid:1 was closed; start another with agent_spawn");
+    assert!(result_of(&events, "call-4").starts_with("there is no child \"painter\""));
+    assert!(result_of(&events, "call-5").contains("status: accepted"), "the label is free");
+    let list = result_of(&events, "call-6");
+    assert!(list.contains("\"status\":\"closed\"") && list.contains("\"task_id\":\"task-2\""), "{list}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subtree_is_stopped_and_its_siblings_go_on() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("lead", "left").spawn("lead", "right"), Turn::new().text("Done.")])
+        .agent_on(
+            "lead",
+            "left",
+            [Turn::new()
+                .call("agent_spawn", in_background("kid", "a"))
+                .call("agent_spawn", spawn_args("kid", "b"))],
+        )
+        .agent("lead", [Turn::new().spawn("kid", "c"), Turn::new().text("Right.")])
+        .agent_on("kid", "c", [Turn::new().pace(ms(10)).say("It goes on and on")])
+        .agent("kid", [Turn::new().text("I hang").hang()]);
+    let harness = fleet(model).build().unwrap();
+    let mut run = harness.stream_events("go");
+    let handle = run.handle();
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        if matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "on ") {
+            handle.cancel_agent(&AgentKey::new("agent:lead:1"));
+        }
+        events.push(event);
+    }
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let mut ends: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::AgentEnd { outcome, .. } => {
+                Some(format!("{} {}", event.agent_key().map_or("main", |key| key.as_str()), outcome.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    ends.sort();
+    assert_eq!(
+        ends,
+        [
+            "agent:kid:1 cancelled",
+            "agent:kid:2 cancelled",
+            "agent:kid:3 success",
+            "agent:lead:1 cancelled",
+            "agent:lead:2 success",
+            "main success"
+        ]
+    );
+}
