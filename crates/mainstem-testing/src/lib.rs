@@ -16,12 +16,14 @@
 //! ```
 
 mod clock;
+mod context;
 mod ids;
 mod laws;
 mod server;
 mod timeline;
 
 pub use clock::FakeClock;
+pub use context::{child_context, context};
 pub use ids::CountedIds;
 pub use laws::{Violation, laws};
 pub use server::ModelServer;

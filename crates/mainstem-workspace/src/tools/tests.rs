@@ -1,0 +1,220 @@
+//! What every tool refuses, and that nothing outside is read or written whatever the path.
+
+use std::{fs, os::unix::fs::symlink, os::unix::net::UnixListener, path::Path, process::Command};
+
+use mainstem_tool::ToolState;
+use serde_json::{Value, json};
+
+use crate::{
+    error::Written,
+    rig::{Rig, SECRET, block_on},
+};
+
+const TOOLS: [&str; 6] = ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files"];
+
+fn arguments(tool: &str, path: &str) -> Value {
+    match tool {
+        "write_file" => json!({ "path": path, "content": "pwned" }),
+        "edit_file" => json!({ "path": path, "old": SECRET, "new": "pwned" }),
+        "glob_files" => json!({ "path": path, "pattern": "*" }),
+        "grep_files" => json!({ "path": path, "pattern": "." }),
+        _ => json!({ "path": path }),
+    }
+}
+
+/// Everything that can be in the way.
+fn hostile() -> Rig {
+    let rig = Rig::with(&[("a.txt", "a\n"), ("dir/inner.txt", "inner\n")]);
+    let link = |target: &Path, name: &str| symlink(target, rig.at(name)).unwrap();
+    let relative = Path::new("../outside");
+    link(&relative.join("secret.txt"), "out-file");
+    link(relative, "out-dir");
+    link(&rig.outside(), "out-absolute");
+    link(Path::new("../../outside/secret.txt"), "dir/out-file");
+    link(Path::new("dir/out-file"), "out-twice");
+    link(Path::new("loop"), "loop");
+    link(Path::new("there"), "here");
+    link(Path::new("here"), "there");
+    link(Path::new("nowhere"), "dangling");
+    link(&rig.outside().join("new.txt"), "out-dangling");
+    link(Path::new("/proc/self/environ"), "environ");
+    link(Path::new("/dev/zero"), "zero");
+    assert!(Command::new("mkfifo").arg(rig.at("fifo")).status().unwrap().success());
+    link(Path::new("fifo"), "fifo-link");
+    UnixListener::bind(rig.at("socket")).unwrap();
+    // Only root can make one; without it the path does not exist, which is refused as well.
+    let _ = Command::new("mknod").arg(rig.at("device")).args(["c", "1", "5"]).status();
+    rig
+}
+
+fn outside(rig: &Rig) -> Vec<(String, String)> {
+    let entries = fs::read_dir(rig.outside()).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
+}
+
+#[test]
+fn no_path_leads_out_or_hangs_and_each_error_names_it() {
+    let rig = hostile();
+    let before = outside(&rig);
+    let secret = rig.outside().join("secret.txt");
+    let above = format!("{}/../outside/secret.txt", rig.workspace.root().display());
+    let beside = format!("{}x/a.txt", rig.workspace.root().display());
+    let long = "d/".repeat(3000) + "x";
+    let long_name = "n".repeat(300);
+    let deep = "../".repeat(60) + "etc/passwd";
+    // What a path of the table may do all the same.
+    let (none, write, directory) = (&[][..], &["write_file"][..], &["list_files", "glob_files", "grep_files"][..]);
+    let rows: [(&str, &[&str]); 52] = [
+        ("..", none),
+        ("../", none),
+        ("../outside/secret.txt", none),
+        ("../outside", none),
+        ("../ws/../outside/secret.txt", none),
+        ("a/../../outside/secret.txt", none),
+        ("dir/../../outside/secret.txt", none),
+        ("dir/../..", none),
+        ("./../outside/secret.txt", none),
+        ("new/../../outside/new.txt", none),
+        (".//..//outside//secret.txt", none),
+        (&deep, none),
+        ("/", none),
+        ("/etc/passwd", none),
+        ("/etc", none),
+        ("//etc/passwd", none),
+        ("/dev/zero", none),
+        ("/dev/stdin", none),
+        ("/proc/self/environ", none),
+        ("/proc/self/root/etc/passwd", none),
+        ("/proc/self/cwd/Cargo.toml", none),
+        ("/tmp/new.txt", none),
+        (secret.to_str().unwrap(), none),
+        (&above, none),
+        (&beside, none),
+        ("out-file", none),
+        ("out-dir", none),
+        ("out-dir/", none),
+        ("out-dir/secret.txt", none),
+        ("out-dir/new.txt", none),
+        ("out-absolute/secret.txt", none),
+        ("out-dir/../outside/secret.txt", none),
+        ("out-twice", none),
+        ("dir/out-file", none),
+        ("loop", none),
+        ("loop/x", none),
+        ("here", none),
+        ("dangling", none),
+        ("out-dangling", none),
+        ("environ", none),
+        ("zero", none),
+        ("fifo", none),
+        ("fifo-link", none),
+        ("socket", none),
+        ("device", &["write_file"]),
+        ("a\0b", none),
+        ("", none),
+        (&long, none),
+        (&long_name, none),
+        ("~", none),
+        ("~/.ssh/id_rsa", none),
+        ("a.txt/x", none),
+    ];
+    let more: [(&str, &[&str]); 10] = [
+        ("a.txt/", none),
+        ("dir", directory),
+        ("dir/", directory),
+        (".", directory),
+        ("dir/..", directory),
+        ("nope", write),
+        ("nope2/", none),
+        ("..\\..\\outside", write),
+        ("．．", write),
+        ("\u{202e}txt.\n\u{1b}[2J", write),
+    ];
+    for (path, may) in rows.into_iter().chain(more) {
+        for tool in TOOLS {
+            let (state, text) = block_on(rig.call(tool, arguments(tool, path)));
+            assert!(!text.contains(SECRET) && !text.contains("root:"), "{tool} {path:?} reads outside: {text}");
+            assert_eq!(outside(&rig), before, "{tool} {path:?} writes outside");
+            if may.contains(&tool) && state == ToolState::Success {
+                if tool == "write_file" {
+                    assert_eq!(rig.read(path), b"pwned");
+                    fs::remove_file(rig.at(path)).unwrap();
+                }
+                continue;
+            }
+            assert_eq!(state, ToolState::Error, "{tool} {path:?}: {text}");
+            assert!(text.contains(&Written::new(path).to_string()), "{tool} {path:?}: {text}");
+            assert!(text.len() < 600 && !text.contains(['\n', '\0', '\u{1b}']), "{tool} {path:?}: {text:?}");
+        }
+    }
+    assert!(!Path::new("/tmp/new.txt").exists());
+    assert_eq!(rig.read("a.txt"), b"a\n");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let rig = hostile();
+    #[track_caller]
+    fn check(rig: &Rig, tool: &str, path: &str, expected: &str) {
+        assert_eq!(rig.err(tool, arguments(tool, path)), expected);
+    }
+    let out = "leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\"";
+    check(&rig, "read_file", "../x", &format!("\"../x\" {out}"));
+    check(&rig, "read_file", "out-file", &format!("\"out-file\" {out}"));
+    check(&rig, "write_file", "out-dir/new.txt", &format!("\"out-dir/new.txt\" {out}"));
+    check(&rig, "list_files", "/etc", &format!("\"/etc\" {out}"));
+    check(&rig, "read_file", "nope", "\"nope\" does not exist; list_files shows what does");
+    check(&rig, "read_file", "dir", "\"dir\" is a directory; name a file in it (list_files shows them)");
+    check(&rig, "write_file", "dir", "\"dir\" is a directory; name a file in it (list_files shows them)");
+    check(&rig, "read_file", "fifo", "\"fifo\" is a named pipe, which is never opened; only regular files can be used");
+    check(&rig, "grep_files", "socket", "\"socket\" is a socket, which is never opened; only regular files can be used");
+    check(&rig, "write_file", "fifo", "\"fifo\" is a named pipe, which is never opened; only regular files can be used");
+    check(&rig, "read_file", "a.txt/x", "\"a.txt/x\" goes on after a file as if that were a directory");
+    check(&rig, "write_file", "dangling", "\"dangling\" is a symbolic link to nothing; write to another path");
+    check(&rig, "write_file", "new/", "\"new/\" ends in a slash; add the name of a file");
+    check(
+        &rig,
+        "glob_files",
+        "a.txt",
+        "\"a.txt\" is not a directory; give the path of a directory, or none for the whole workspace",
+    );
+}
+
+#[test]
+fn links_and_absolute_paths_that_stay_inside_work() {
+    let rig = Rig::with(&[("dir/inner.txt", "inner\n")]);
+    symlink("dir", rig.at("link")).unwrap();
+    symlink("dir/inner.txt", rig.at("file-link")).unwrap();
+    symlink("../dir/inner.txt", rig.at("dir/round")).unwrap();
+    let absolute = rig.at("dir/inner.txt");
+    for path in ["link/inner.txt", "file-link", "dir/round", "link/../dir/inner.txt", absolute.to_str().unwrap()] {
+        assert_eq!(rig.ok("read_file", json!({ "path": path })), "1\tinner", "{path}");
+    }
+    rig.ok("write_file", json!({ "path": "file-link", "content": "new" }));
+    assert_eq!(rig.read("dir/inner.txt"), b"new", "the file behind the link is written");
+    assert!(rig.at("file-link").is_symlink());
+    rig.ok("write_file", json!({ "path": "link/sub/more.txt", "content": "more" }));
+    assert_eq!(rig.read("dir/sub/more.txt"), b"more");
+    assert_eq!(rig.ok("list_files", json!({ "path": "link" })), "dir/inner.txt\ndir/round -> ../dir/inner.txt\ndir/sub/");
+}
+
+#[test]
+fn a_walk_neither_follows_links_nor_opens_what_is_no_file() {
+    let rig = hostile();
+    let _ = fs::remove_file(rig.at("device"));
+    assert_eq!(rig.ok("grep_files", json!({ "pattern": "." })), "a.txt:1:a\ndir/inner.txt:1:inner");
+    let found = rig.ok("glob_files", json!({ "pattern": "**/*.txt" }));
+    assert_eq!(found, "a.txt\ndir/inner.txt");
+    let listed = rig.ok("list_files", json!({ "depth": 9 }));
+    assert!(!listed.contains("secret.txt\n") && listed.contains("out-dir -> ../outside\n"), "{listed}");
+    assert!(listed.contains("fifo (not a regular file)\n"), "{listed}");
+}
+
+#[test]
+fn tools_that_change_nothing_say_so() {
+    let rig = Rig::new();
+    let read_only = TOOLS.map(|tool| rig.tool(tool).is_read_only());
+    assert_eq!(read_only, [true, false, false, true, true, true]);
+    assert!(!rig.tool("shell").is_read_only());
+    assert_eq!(rig.workspace.tools().len(), TOOLS.len(), "shell is not among them");
+}
