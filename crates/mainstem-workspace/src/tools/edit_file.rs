@@ -58,3 +58,6 @@ impl EditFile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,3 +85,6 @@ impl Pattern {
         self.glob.is_match(path.strip_prefix(base).unwrap_or(path))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,11 +92,17 @@ impl GrepFiles {
     }
 
     fn matcher(&self) -> Result<RegexMatcher, WorkspaceError> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            WorkspaceError::Argument(format!("pattern is no regular expression: {error}"))
+        };
+        // The matcher wraps the pattern before it reads it, so that its errors point beside the place.
+        regex_syntax::parse(&self.pattern).map_err(|error| wrong(&error))?;
         RegexMatcherBuilder::new()
+            .multi_line(true)
             .case_insensitive(self.case_insensitive)
             .crlf(true)
             .build(&self.pattern)
-            .map_err(|error| WorkspaceError::Argument(format!("pattern is no regular expression: {error}")))
+            .map_err(|error| wrong(&error))
     }
 
     /// The path, if it is not that of a directory.
@@ -183,3 +189,6 @@ impl Read for Watched<'_> {
         self.file.read(buffer)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,3 +72,6 @@ fn line(workspace: &Workspace, entry: &Entry) -> String {
         Kind::Special => format!("{path} (not a regular file)"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,3 +106,6 @@ fn told(view: View, first: u64) -> String {
     text.truncate(text.trim_end_matches('\n').len());
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,3 +185,6 @@ impl fmt::Display for End {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     hash::{DefaultHasher, Hash, Hasher},
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -13,6 +13,9 @@ use cap_tempfile::TempFile;
 
 use super::{Workspace, explain, regular};
 use crate::{WorkspaceError, path::Inside};
+
+/// Most links that are followed.
+const LINKS: usize = 40;
 
 /// One turn for each file, by the hash of its path: two agents that edit one file at once would otherwise lose an edit. For the whole
 /// process, because the workspaces of two agents may be one directory.
@@ -47,7 +50,7 @@ impl<'a> Target<'a> {
                 regular(path, metadata.file_type())?;
                 Some(metadata.permissions())
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(explain(error)),
         };
         Ok(Self { workspace, path, parent, name: name.to_owned(), permissions, _turn: turn })
@@ -86,26 +89,30 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path with the links that stand for the file followed.
+/// The path with the links that stand for the file followed, one by one. Not by `canonicalize`, which asks the system for the name of an
+/// open file and gets one that never was, if the file is replaced meanwhile.
 fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceError> {
     let bad = |why| Err(WorkspaceError::BadPath { path: path.written.clone(), why });
+    let explain = |error| explain(&path.written, error);
     let dir = workspace.dir();
-    match dir.metadata(&path.relative) {
-        Ok(metadata) => {
-            regular(path, metadata.file_type())?;
-            dir.canonicalize(&path.relative).map_err(|error| explain(&path.written, error))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            if path.relative.as_os_str().as_encoded_bytes().ends_with(b"/") {
-                return bad("ends in a slash; add the name of a file");
-            }
-            if dir.symlink_metadata(&path.relative).is_ok() {
-                return bad("is a symbolic link to nothing; write to another path");
-            }
-            Ok(path.relative.clone())
-        }
-        Err(error) => Err(explain(&path.written, error)),
+    let mut file = path.relative.clone();
+    if file.as_os_str().as_encoded_bytes().ends_with(b"/") && !dir.is_dir(&file) {
+        return bad("ends in a slash; give the path of a file");
     }
+    for links in 0..LINKS {
+        match dir.symlink_metadata(&file) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let target = dir.read_link_contents(&file).map_err(explain)?;
+                file.pop();
+                file.push(target);
+            }
+            Ok(metadata) => return regular(path, metadata.file_type()).map(|()| file),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(explain(error)),
+            Err(_) if links > 0 => return bad("is a symbolic link to nothing; write to another path"),
+            Err(_) => return Ok(file),
+        }
+    }
+    bad("is a symbolic link that leads back to itself")
 }
 
 fn turn(parent: &Path, name: &std::ffi::OsStr) -> MutexGuard<'static, ()> {
