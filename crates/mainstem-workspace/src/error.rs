@@ -26,7 +26,9 @@ pub enum WorkspaceError {
         why: &'static str,
     },
     /// It leads out, by itself or over a symbolic link.
-    #[error("{path} leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\"")]
+    #[error(
+        "{path} leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\""
+    )]
     Outside {
         /// As written.
         path: Written,

@@ -92,9 +92,11 @@ fn component(id: &str) -> String {
 fn escape(id: &str, is_escaped: impl Fn(usize, u8) -> bool) -> String {
     id.bytes()
         .enumerate()
-        .map(|(index, byte)| {
-            if is_escaped(index, byte) { format!("%{byte:02x}") } else { char::from(byte).to_string() }
-        })
+        .map(
+            |(index, byte)| {
+                if is_escaped(index, byte) { format!("%{byte:02x}") } else { char::from(byte).to_string() }
+            },
+        )
         .collect()
 }
 

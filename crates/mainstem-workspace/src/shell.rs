@@ -62,7 +62,12 @@ impl ShellOptions {
 
     /// All that a command knows: a list of what is passed, never of what is not, so that no secret is forgotten.
     pub(crate) fn environment(&self, home: &Path) -> Vec<(OsString, OsString)> {
-        let own = [("PATH", PATH.into()), ("LANG", "C.UTF-8".into()), ("TERM", "dumb".into()), ("HOME", home.into())];
+        let own = [
+            ("PATH", PATH.into()),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "dumb".into()),
+            ("HOME", home.into()),
+        ];
         let own = own.into_iter().map(|(name, value)| (name.into(), value));
         let passed = PASSED.into_iter().map(OsString::from).chain(self.variables.iter().cloned());
         own.chain(passed.filter_map(|name| Some((name.clone(), std::env::var_os(name)?)))).collect()

@@ -10,12 +10,7 @@ use std::{
 
 use self::ignores::Ignores;
 use crate::{
-    Workspace, WorkspaceError,
-    blocking::Stop,
-    error::Written,
-    path::Inside,
-    text::shown,
-    workspace::explain,
+    Workspace, WorkspaceError, blocking::Stop, error::Written, path::Inside, text::shown, workspace::explain,
 };
 
 /// Deepest directory that is entered: further down, paths are at the length that systems refuse.
@@ -82,8 +77,7 @@ impl<'a> Walk<'a> {
             let why = format!("has more than {WIDEST} entries, of which the rest was passed over");
             self.failed.push(WorkspaceError::Unfit { path: written, why });
         }
-        let ignores =
-            if self.ignores { Ignores::of(self.workspace, &entry.path, above) } else { None };
+        let ignores = if self.ignores { Ignores::of(self.workspace, &entry.path, above) } else { None };
         let mut found: Vec<_> = found
             .into_iter()
             .take(WIDEST)
@@ -155,7 +149,11 @@ impl Failures {
         if matches!(error, WorkspaceError::Cancelled) {
             return Err(error);
         }
-        if self.notes.len() < 3 { self.notes.push(error.to_string()) } else { self.more += 1 }
+        if self.notes.len() < 3 {
+            self.notes.push(error.to_string())
+        } else {
+            self.more += 1
+        }
         Ok(())
     }
 

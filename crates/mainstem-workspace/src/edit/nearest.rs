@@ -33,7 +33,9 @@ pub(super) fn hint(content: &str, old: &str) -> String {
             number(offset),
             quoted(lines[at + offset])
         ),
-        _ if likeness >= 1.0 => format!("line {} differs in white space only: {}", number(0), quoted(lines[at])),
+        _ if likeness >= 1.0 => {
+            format!("line {} differs in white space only: {}", number(0), quoted(lines[at]))
+        }
         _ => format!("the nearest is line {}: {}", number(0), quoted(lines[at])),
     }
 }

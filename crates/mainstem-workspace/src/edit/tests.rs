@@ -18,7 +18,13 @@ fn text_is_replaced_where_it_occurs_once() {
     check("a b c", "b", "x", "a x c", 1);
     check("a\nb\nc", "b\n", "", "a\nc", 2);
     check("a\nb\nc", "c", "c\n", "a\nb\nc\n", 3);
-    check("a\r\nb\r\nc\r\n", "b\nc", "x\ny\nz", "a\r\nx\r\ny\r\nz\r\nc\r\n".replace("z\r\nc", "z").as_str(), 2);
+    check(
+        "a\r\nb\r\nc\r\n",
+        "b\nc",
+        "x\ny\nz",
+        "a\r\nx\r\ny\r\nz\r\nc\r\n".replace("z\r\nc", "z").as_str(),
+        2,
+    );
     check("a\r\nb\r\n", "a", "a\nx", "a\r\nx\r\nb\r\n", 1);
     check("a\r\nb\r\n", "a\r\n", "x\r\n", "x\r\nb\r\n", 1);
     check("a\r\nb\nc\n", "b\n", "x\ny\n", "a\r\nx\ny\nc\n", 2);
@@ -57,13 +63,29 @@ fn an_edit_that_does_not_fit_says_why() {
         &format!("old occurs 12 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …); {many}"),
     );
     let none = |hint: &str| format!("old does not occur; {hint}");
-    check("fn main() {\n    run();\n}", "let y", &none("nothing in the file is like it; read the file first"));
-    check("a\n\n\tlet x = 1;", "  let x = 1;", &none("line 3 differs in white space only: \"\\tlet x = 1;\""));
+    check(
+        "fn main() {\n    run();\n}",
+        "let y",
+        &none("nothing in the file is like it; read the file first"),
+    );
+    check(
+        "a\n\n\tlet x = 1;",
+        "  let x = 1;",
+        &none("line 3 differs in white space only: \"\\tlet x = 1;\""),
+    );
     check("a\nlet count = 1;", "let cuont = 1;", &none("the nearest is line 2: \"let count = 1;\""));
     check("let a = 1;\nlet a = 2;", "let a = 2;x", &none("the nearest is line 2: \"let a = 2;\""));
-    check("fn f() {\n    one();\n}", "fn f() {\n    two();\n}", &none("it begins as line 1 does, but then line 2 is \"    one();\""));
+    check(
+        "fn f() {\n    one();\n}",
+        "fn f() {\n    two();\n}",
+        &none("it begins as line 1 does, but then line 2 is \"    one();\""),
+    );
     check("  f()\nf()\nx", "f()\ny", &none("it begins as line 2 does, but then line 3 is \"x\""));
-    check("f()\n", "1\tf()\n", &none("leave out the line numbers and tabs that read_file puts before the lines"));
+    check(
+        "f()\n",
+        "1\tf()\n",
+        &none("leave out the line numbers and tabs that read_file puts before the lines"),
+    );
     check("f()\n", "\n \n", &none("it is only white space"));
     check("", "x", &none("nothing in the file is like it; read the file first"));
 }

@@ -20,7 +20,18 @@ use super::ShellOptions;
 /// Where programs, libraries and what they read are.
 #[cfg(target_os = "linux")]
 const READABLE: [&str; 12] = [
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/run/systemd/resolve",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/proc",
+    "/sys",
+    "/run/systemd/resolve",
 ];
 
 #[cfg(target_os = "linux")]

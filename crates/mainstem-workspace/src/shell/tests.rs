@@ -13,7 +13,10 @@ fn only_what_is_listed_is_passed() {
         (names, environment)
     };
     let (names, environment) = known(&ShellOptions::default());
-    assert!(names.iter().all(|name| [&PASSED[..], &["HOME", "TERM"]].concat().contains(&&**name)), "{names:?}");
+    assert!(
+        names.iter().all(|name| [&PASSED[..], &["HOME", "TERM"]].concat().contains(&&**name)),
+        "{names:?}"
+    );
     assert!(environment.contains(&("HOME".into(), "/ws".into())));
     assert!(environment.contains(&("TERM".into(), "dumb".into())));
     // Cargo sets it for tests; it stands for any variable.

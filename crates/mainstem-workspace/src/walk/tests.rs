@@ -28,7 +28,14 @@ fn walk(rig: &Rig, start: &str, depth: usize, ignores: bool) -> Vec<String> {
 
 #[test]
 fn directories_come_before_what_is_in_them_by_name() {
-    let rig = Rig::with(&[("b/y", ""), ("b/x/z", ""), ("a", ""), ("b-c", ""), (".git/config", ""), (".hidden", "")]);
+    let rig = Rig::with(&[
+        ("b/y", ""),
+        ("b/x/z", ""),
+        ("a", ""),
+        ("b-c", ""),
+        (".git/config", ""),
+        (".hidden", ""),
+    ]);
     assert_eq!(walk(&rig, "", 9, false), [".hidden", "a", "b", "b/x", "b/x/z", "b/y", "b-c"]);
     assert_eq!(walk(&rig, "", 1, false), [".hidden", "a", "b", "b-c"]);
     assert_eq!(walk(&rig, "b", 1, false), ["b/x", "b/y"]);
@@ -54,7 +61,15 @@ fn the_nearest_ignore_file_decides() {
     ]);
     let found = walk(&rig, "", 0, true);
     let expected = [
-        ".gitignore", "keep.log", "sub", "sub/.gitignore", "sub/.ignore", "sub/a.log", "sub/c.tmp", "sub/target", "sub/target/x",
+        ".gitignore",
+        "keep.log",
+        "sub",
+        "sub/.gitignore",
+        "sub/.ignore",
+        "sub/a.log",
+        "sub/c.tmp",
+        "sub/target",
+        "sub/target/x",
     ];
     assert_eq!(found, expected);
     assert_eq!(walk(&rig, "sub", 0, true), expected[3..], "the files above count");
@@ -72,7 +87,7 @@ fn an_ignore_file_that_leads_out_has_no_rules() {
 #[test]
 fn a_walk_that_is_stopped_says_so_and_ends() {
     let rig = Rig::with(&[("a", ""), ("b", "")]);
-    let workspace = rig.workspace.clone();
+    let workspace = rig.workspace;
     let cx = context("s").build();
     let token = cx.cancellation().clone();
     let kinds: Vec<_> = block_on(blocking(&cx, move |stop| {

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     hash::{DefaultHasher, Hash, Hasher},
     io::{ErrorKind, Read, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -42,7 +42,7 @@ impl<'a> Target<'a> {
             return Err(WorkspaceError::IsDirectory { path: path.written.clone() });
         };
         let parent = if parent == "" { Path::new(".") } else { parent };
-        dir.create_dir_all(parent).map_err(explain)?;
+        make(workspace, path, parent)?;
         let turn = turn(&workspace.root().join(dir.canonicalize(parent).map_err(explain)?), name);
         let parent = dir.open_dir(parent).map_err(explain)?;
         let permissions = match parent.symlink_metadata(name) {
@@ -65,9 +65,7 @@ impl<'a> Target<'a> {
     pub(crate) fn read(&self, max: u64) -> Result<Vec<u8>, WorkspaceError> {
         let mut content = Vec::new();
         let file = self.workspace.open_file(self.path)?;
-        file.take(max + 1)
-            .read_to_end(&mut content)
-            .map_err(|error| explain(&self.path.written, error))?;
+        file.take(max + 1).read_to_end(&mut content).map_err(|error| explain(&self.path.written, error))?;
         if content.len() as u64 > max {
             let why = format!("is larger than {max} bytes, which is too much to edit");
             return Err(WorkspaceError::Unfit { path: self.path.written.clone(), why });
@@ -113,6 +111,21 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
         }
     }
     bad("is a symbolic link that leads back to itself")
+}
+
+/// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead out.
+fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
+    let dir = workspace.dir();
+    let explain = |error| explain(&path.written, error);
+    match dir.metadata(parent) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        result => return result.map(drop).map_err(explain),
+    }
+    if parent.components().any(|component| component == Component::ParentDir) {
+        let why = "leads back by .. from directories that don't exist; write the path without ..";
+        return Err(WorkspaceError::BadPath { path: path.written.clone(), why });
+    }
+    dir.create_dir_all(parent).map_err(explain)
 }
 
 fn turn(parent: &Path, name: &std::ffi::OsStr) -> MutexGuard<'static, ()> {

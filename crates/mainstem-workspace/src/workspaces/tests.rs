@@ -42,9 +42,11 @@ fn ids_can_not_lead_out() {
 #[test]
 fn a_resolver_may_refuse_and_sees_the_run() {
     let rig = Rig::new();
-    let workspace = rig.workspace.clone();
+    let workspace = rig.workspace;
     let workspaces = Workspaces::new(move |cx| {
-        cx.get::<&str>().map(|_| workspace.clone()).ok_or_else(|| WorkspaceError::Argument("no files here".into()))
+        cx.get::<&str>()
+            .map(|_| workspace.clone())
+            .ok_or_else(|| WorkspaceError::Argument("no files here".into()))
     });
     let tools = workspaces.tools();
     let list = |cx: &RunContext| block_on(call(&tools[3], cx, json!({}))).1;

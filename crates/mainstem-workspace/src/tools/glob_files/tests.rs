@@ -38,7 +38,10 @@ fn names_match_everywhere_and_paths_below_the_directory() {
 #[test]
 fn a_bad_pattern_is_an_error() {
     let error = Rig::new().err("glob_files", json!({ "pattern": "src/[a" }));
-    assert_eq!(error, "pattern is no glob: error parsing glob 'src/[a': unclosed character class; missing ']'");
+    assert_eq!(
+        error,
+        "pattern is no glob: error parsing glob 'src/[a': unclosed character class; missing ']'"
+    );
 }
 
 #[test]

@@ -29,7 +29,15 @@ pub(super) struct Found<'a> {
 
 impl<'a> Found<'a> {
     pub(super) fn new(matcher: &'a RegexMatcher, max: usize) -> Self {
-        Self { matcher, max, listing: Listing::new(usize::MAX), matches: 0, shown: 0, binary: 0, is_open: false }
+        Self {
+            matcher,
+            max,
+            listing: Listing::new(usize::MAX),
+            matches: 0,
+            shown: 0,
+            binary: 0,
+            is_open: false,
+        }
     }
 
     /// Takes the matches of one file.

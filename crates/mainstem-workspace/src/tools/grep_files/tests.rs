@@ -26,9 +26,21 @@ fn matching_lines_come_with_path_and_number() {
         assert_eq!(rig.ok("grep_files", arguments), expected.join("\n"));
     }
     let binary = "[1 binary files were not searched to their end]";
-    check(&rig, json!({ "pattern": r"run\(\)" }), &["src/a.rs:2:    run();", "src/a.rs:5:fn run() {}", binary]);
-    check(&rig, json!({ "pattern": "RUN", "case_insensitive": true, "glob": "*.ts" }), &["src/b.ts:1:function Run() {}"]);
-    check(&rig, json!({ "pattern": r"\}$", "path": "src" }), &["src/a.rs:3:}", "src/a.rs:5:fn run() {}", "src/b.ts:1:function Run() {}"]);
+    check(
+        &rig,
+        json!({ "pattern": r"run\(\)" }),
+        &["src/a.rs:2:    run();", "src/a.rs:5:fn run() {}", binary],
+    );
+    check(
+        &rig,
+        json!({ "pattern": "RUN", "case_insensitive": true, "glob": "*.ts" }),
+        &["src/b.ts:1:function Run() {}"],
+    );
+    check(
+        &rig,
+        json!({ "pattern": r"\}$", "path": "src" }),
+        &["src/a.rs:3:}", "src/a.rs:5:fn run() {}", "src/b.ts:1:function Run() {}"],
+    );
     check(&rig, json!({ "pattern": "run", "path": "x.log" }), &["x.log:1:run"]);
     check(&rig, json!({ "pattern": "last", "glob": "src/*.ts" }), &["src/b.ts:2:last"]);
     check(&rig, json!({ "pattern": "last", "glob": "*.ts", "path": "src" }), &["src/b.ts:2:last"]);

@@ -8,7 +8,8 @@ use crate::rig::Rig;
 
 #[test]
 fn lines_come_with_numbers_and_a_pointer_to_the_rest() {
-    let rig = Rig::with(&[("a", "one\ntwo\nthree\n"), ("empty", ""), ("crlf", "a\r\nb\r\n"), ("bad", "a\u{e9}\n")]);
+    let rig =
+        Rig::with(&[("a", "one\ntwo\nthree\n"), ("empty", ""), ("crlf", "a\r\nb\r\n"), ("bad", "a\u{e9}\n")]);
     rig.write("latin", b"caf\xE9\n");
     #[track_caller]
     fn check(rig: &Rig, path: &str, offset: u64, limit: u64, expected: &str) {

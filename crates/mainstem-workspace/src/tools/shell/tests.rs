@@ -18,7 +18,11 @@ fn the_answer_has_the_output_in_order_and_the_status() {
     #[track_caller]
     fn check(rig: &Rig, command: &str, state: ToolState, expected: &str) {
         let (is, text) = block_on(rig.call("shell", json!({ "command": command })));
-        assert_eq!((is, &*text.replace("[not confined by the kernel]\n", "")), (state, expected), "{command}");
+        assert_eq!(
+            (is, &*text.replace("[not confined by the kernel]\n", "")),
+            (state, expected),
+            "{command}"
+        );
     }
     use ToolState::{Error, Success};
     check(&rig, "echo out; echo err >&2; echo out", Success, "out\nerr\nout\n[exit status 0]");
@@ -121,7 +125,10 @@ fn a_cancel_kills_the_group_and_keeps_the_output() {
         };
         let ((state, text), pids) = tokio::join!(running, cancel);
         assert_eq!(state, ToolState::Interrupted);
-        assert!(text.starts_with("begun\n") && text.ends_with("[interrupted; all its processes were ended]"), "{text}");
+        assert!(
+            text.starts_with("begun\n") && text.ends_with("[interrupted; all its processes were ended]"),
+            "{text}"
+        );
         until(|| !pids.iter().any(lives)).await;
     });
 }
@@ -143,7 +150,11 @@ fn a_timeout_kills_the_group_and_keeps_the_output() {
         };
         let ((state, text), pids) = tokio::join!(running, wait);
         assert_eq!(state, ToolState::Error);
-        assert!(text.starts_with("begun\n") && text.ends_with("[timed out after 500 s; all its processes were ended]"), "{text}");
+        assert!(
+            text.starts_with("begun\n")
+                && text.ends_with("[timed out after 500 s; all its processes were ended]"),
+            "{text}"
+        );
         until(|| !pids.iter().any(lives)).await;
     });
 }
@@ -165,7 +176,10 @@ fn a_process_that_leaves_the_group_does_not_hold_the_answer() {
     let text = rig.ok("shell", json!({ "command": "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.05" }));
     let pid = text.lines().next().unwrap().to_owned();
     let _ = std::process::Command::new("kill").args(["-9", &pid]).status();
-    assert!(text.ends_with("[a process that left the command's group may still run; exit status 0]"), "{text}");
+    assert!(
+        text.ends_with("[a process that left the command's group may still run; exit status 0]"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -206,7 +220,12 @@ fn the_kernel_holds_a_command_in_its_workspace() {
     let options = ShellOptions::default().with_readable(home.path()).with_writable(home.path().join("more"));
     std::fs::create_dir(home.path().join("more")).unwrap();
     let tool = Workspaces::from(workspace).shell_with(options);
-    let text = block_on(call(&tool, &rig.cx, json!({ "command": "cat ../secret.txt; echo x > ../more/f; cat ../more/f; rm ../secret.txt" }))).1;
+    let text = block_on(call(
+        &tool,
+        &rig.cx,
+        json!({ "command": "cat ../secret.txt; echo x > ../more/f; cat ../more/f; rm ../secret.txt" }),
+    ))
+    .1;
     assert!(text.starts_with(&format!("{SECRET}x\n")) && text.contains("ermission denied"), "{text}");
 }
 
@@ -214,7 +233,8 @@ fn the_kernel_holds_a_command_in_its_workspace() {
 fn this_process_stays_free() {
     let rig = Rig::new();
     let confinement = block_on(async {
-        let (mut group, _pipe, confinement) = start("true", rig.workspace.root(), &ShellOptions::default()).await.unwrap();
+        let (mut group, _pipe, confinement) =
+            start("true", rig.workspace.root(), &ShellOptions::default()).await.unwrap();
         group.wait().await.unwrap();
         confinement
     });
