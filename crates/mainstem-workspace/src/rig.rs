@@ -110,7 +110,10 @@ pub(crate) fn progress(cx: &RunContext, after: u64) -> String {
 /// In a runtime as tools have it. What takes longer than any test should fails.
 #[track_caller]
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let done = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(30), work).await });
+    let runtime = runtime();
+    let done = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), work).await });
+    // A thread that hangs is not waited for.
+    runtime.shutdown_background();
     done.expect("it hangs")
 }
 
