@@ -75,9 +75,9 @@ pub enum WorkspaceError {
         /// Why.
         source: io::Error,
     },
-    /// An argument that is no path makes no sense.
+    /// What was asked makes no sense, or the agent may not; in one sentence for the model.
     #[error("{0}")]
-    Argument(String),
+    Refused(String),
     /// The run was cancelled.
     #[error("stopped before it was done: the run was cancelled")]
     Cancelled,

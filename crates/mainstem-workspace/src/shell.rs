@@ -24,7 +24,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What the tool `shell` gives to commands, beyond the workspace.
 ///
 /// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace and `/tmp`, and knows
-/// `PATH`, the locale and the time zone. `HOME` is the workspace. A toolchain that is elsewhere needs more:
+/// `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets in the file system (that of
+/// Docker, say); `/tmp` is everybody's. Outside Linux, and on kernels without Landlock, nothing holds a command, and its answer says so. A toolchain that is elsewhere needs more:
 ///
 /// ```
 /// # use mainstem_workspace::ShellOptions;

@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use cap_std::fs::FileType;
+
 use self::ignores::Ignores;
 use crate::{
     Workspace, WorkspaceError, blocking::Stop, error::Written, path::Inside, text::shown, workspace::explain,
@@ -23,7 +25,7 @@ const WIDEST: usize = 100_000;
 pub(crate) struct Walk<'a> {
     workspace: &'a Workspace,
     stop: &'a Stop,
-    /// The directory the walk began in.
+    /// How deep it goes.
     depth: usize,
     ignores: bool,
     waiting: Vec<(Entry, Option<Arc<Ignores>>)>,
@@ -46,6 +48,17 @@ pub(crate) enum Kind {
     File,
     Link,
     Special,
+}
+
+impl From<FileType> for Kind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            kind if kind.is_dir() => Self::Directory,
+            kind if kind.is_file() => Self::File,
+            kind if kind.is_symlink() => Self::Link,
+            _ => Self::Special,
+        }
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -94,12 +107,8 @@ impl<'a> Walk<'a> {
         entries
             .map(|entry| {
                 let entry = entry?;
-                let kind = match entry.file_type()? {
-                    kind if kind.is_dir() => Kind::Directory,
-                    kind if kind.is_file() => Kind::File,
-                    kind if kind.is_symlink() => Kind::Link,
-                    _ => Kind::Special,
-                };
+                // What is gone meanwhile has no type.
+                let kind = entry.file_type().map_or(Kind::Special, Kind::from);
                 Ok((entry.file_name(), kind))
             })
             .filter(|entry| !entry.as_ref().is_ok_and(|(name, _)| name == ".git"))

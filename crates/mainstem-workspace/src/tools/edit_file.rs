@@ -48,7 +48,7 @@ impl EditFile {
         let Self { old, new, replace_all, .. } = &self;
         let edited = Edit { old, new, replace_all: *replace_all }
             .apply(&content)
-            .map_err(|why| WorkspaceError::Argument(format!("{} is unchanged: {why}", path.written)))?;
+            .map_err(|why| WorkspaceError::Refused(format!("{} is unchanged: {why}", path.written)))?;
         target.replace(&edited.content)?;
         let (count, lines) = (edited.lines.len(), list(&edited.lines));
         let places = if count == 1 { "1 place, line" } else { "places, lines" };

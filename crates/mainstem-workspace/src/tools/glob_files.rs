@@ -73,7 +73,7 @@ impl Pattern {
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
         match glob {
             Ok(glob) => Ok(Self { glob: glob.compile_matcher(), is_name: !pattern.contains('/') }),
-            Err(error) => Err(WorkspaceError::Argument(format!("{argument} is no glob: {error}"))),
+            Err(error) => Err(WorkspaceError::Refused(format!("{argument} is no glob: {error}"))),
         }
     }
 

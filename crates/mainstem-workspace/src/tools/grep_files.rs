@@ -93,7 +93,7 @@ impl GrepFiles {
 
     fn matcher(&self) -> Result<RegexMatcher, WorkspaceError> {
         let wrong = |error: &dyn std::fmt::Display| {
-            WorkspaceError::Argument(format!("pattern is no regular expression: {error}"))
+            WorkspaceError::Refused(format!("pattern is no regular expression: {error}"))
         };
         // The matcher wraps the pattern before it reads it, so that its errors point beside the place.
         regex_syntax::parse(&self.pattern).map_err(|error| wrong(&error))?;

@@ -92,7 +92,10 @@ fn told(view: View, first: u64) -> String {
         text.push_str("[lines end in CRLF]\n");
     }
     if view.garbled > 0 {
-        text.push_str(&format!("[{} lines are not UTF-8; U+FFFD stands for what is not]\n", view.garbled));
+        text.push_str(&format!(
+            "[lines that are not UTF-8: {}; U+FFFD stands for what is not]\n",
+            view.garbled
+        ));
     }
     if last < view.total {
         text.push_str(&format!(

@@ -46,7 +46,7 @@ fn a_resolver_may_refuse_and_sees_the_run() {
     let workspaces = Workspaces::new(move |cx| {
         cx.get::<&str>()
             .map(|_| workspace.clone())
-            .ok_or_else(|| WorkspaceError::Argument("no files here".into()))
+            .ok_or_else(|| WorkspaceError::Refused("no files here".into()))
     });
     let tools = workspaces.tools();
     let list = |cx: &RunContext| block_on(call(&tools[3], cx, json!({}))).1;

@@ -48,7 +48,7 @@ impl<'a> Found<'a> {
     pub(super) fn finish(self, failures: Failures) -> String {
         let mut notes = failures.into_notes();
         if self.binary > 0 {
-            notes.push(format!("{} binary files were not searched to their end", self.binary));
+            notes.push(format!("binary files that were not searched to their end: {}", self.binary));
         }
         if self.matches > self.shown {
             notes.push(format!(

@@ -25,7 +25,7 @@ fn matching_lines_come_with_path_and_number() {
     fn check(rig: &Rig, arguments: Value, expected: &[&str]) {
         assert_eq!(rig.ok("grep_files", arguments), expected.join("\n"));
     }
-    let binary = "[1 binary files were not searched to their end]";
+    let binary = "[binary files that were not searched to their end: 1]";
     check(
         &rig,
         json!({ "pattern": r"run\(\)" }),

@@ -20,7 +20,13 @@ fn lines_come_with_numbers_and_a_pointer_to_the_rest() {
     check(&rig, "a", 3, 2, "3\tthree\n[lines 3-3 of 3]");
     check(&rig, "empty", 1, 1, "[the file is empty]");
     check(&rig, "crlf", 1, 9, "1\ta\n2\tb\n[lines end in CRLF]");
-    check(&rig, "latin", 1, 9, "1\tcaf\u{fffd}\n[1 lines are not UTF-8; U+FFFD stands for what is not]");
+    check(
+        &rig,
+        "latin",
+        1,
+        9,
+        "1\tcaf\u{fffd}\n[lines that are not UTF-8: 1; U+FFFD stands for what is not]",
+    );
     let error = rig.err("read_file", json!({ "path": "a", "offset": 4 }));
     assert_eq!(error, "\"a\" has 3 lines, so that there is no line 4");
 }
