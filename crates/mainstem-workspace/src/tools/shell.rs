@@ -20,7 +20,7 @@ const TIMEOUT: u64 = 120;
 const LONGEST: u64 = 600;
 
 /// How long output is awaited when the command has ended but somebody keeps its pipe open.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_millis(100);
 
 /// How much is read at once.
 const BLOCK: usize = 8 << 10;
