@@ -1,13 +1,20 @@
 //! What every tool refuses, and that nothing outside is read or written whatever the path.
 
-use std::{fs, os::unix::fs::symlink, os::unix::net::UnixListener, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use mainstem_tool::ToolState;
 use serde_json::{Value, json};
 
 use crate::{
     error::Written,
-    rig::{Rig, SECRET, block_on},
+    rig::{Rig, SECRET, block_on, runtime},
 };
 
 const TOOLS: [&str; 6] = ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files"];
@@ -249,4 +256,59 @@ fn tools_that_change_nothing_say_so() {
     assert_eq!(read_only, [true, false, false, true, true, true]);
     assert!(!rig.tool("shell").is_read_only());
     assert_eq!(rig.workspace.tools().len(), TOOLS.len(), "shell is not among them");
+}
+
+#[test]
+fn what_is_swapped_meanwhile_neither_leads_out_nor_hangs() {
+    let rig = Rig::with(&[("ours/secret.txt", "ours\n"), ("parts/file", "ours\n")]);
+    symlink("../outside", rig.at("theirs")).unwrap();
+    assert!(Command::new("mkfifo").arg(rig.at("parts/fifo")).status().unwrap().success());
+    let before = outside(&rig);
+    let is_done = AtomicBool::new(false);
+    let answers = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                swap(&rig);
+            }
+        });
+        let answers: Vec<_> = (0..900).map_while(|round| call_while_swapped(&rig, round)).collect();
+        is_done.store(true, Ordering::Relaxed);
+        answers
+    });
+    assert_eq!(answers.len(), 900, "it hangs");
+    for text in answers {
+        // The last is the system's word where two make one directory.
+        let known =
+            ["ours", "pipe", "leads out", "not exist", "[no match]", "edited", "not occur", "File exists"];
+        assert!(!text.contains(SECRET) && known.iter().any(|known| text.contains(known)), "{text:?}");
+    }
+    assert_eq!(outside(&rig), before);
+}
+
+/// `d` is a directory, a link that leads out, or nothing; `p` a file, a pipe, or nothing.
+fn swap(rig: &Rig) {
+    for (from, to) in [("ours", "d"), ("d", "ours"), ("theirs", "d"), ("d", "theirs")] {
+        let _ = fs::rename(rig.at(from), rig.at(to));
+    }
+    // An edit may have made it.
+    let _ = fs::remove_dir(rig.at("d"));
+    for part in ["file", "fifo"] {
+        let _ = fs::remove_file(rig.at("p"));
+        let _ = fs::hard_link(rig.at("parts").join(part), rig.at("p"));
+    }
+}
+
+/// The answer, if it does not hang.
+fn call_while_swapped(rig: &Rig, round: usize) -> Option<String> {
+    let path = ["d/secret.txt", "p"][round / 3 % 2];
+    let (tool, arguments) = match round % 3 {
+        0 => ("read_file", json!({ "path": path })),
+        1 => ("grep_files", json!({ "pattern": "." })),
+        _ => ("edit_file", json!({ "path": path, "old": "s\n", "new": "s!\n", "replace_all": true })),
+    };
+    let runtime = runtime();
+    let call = async { tokio::time::timeout(Duration::from_secs(20), rig.call(tool, arguments)).await };
+    let answer = runtime.block_on(call).ok();
+    runtime.shutdown_background();
+    Some(answer?.1)
 }

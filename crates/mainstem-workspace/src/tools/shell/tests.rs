@@ -165,7 +165,13 @@ fn what_is_left_in_the_background_ends_with_the_command() {
     for redirect in ["", "> /dev/null 2>&1"] {
         let command = format!("sleep 1000 {redirect} & echo $!");
         let text = rig.ok("shell", json!({ "command": command }));
-        let pid = text.lines().next().unwrap().to_owned();
+        let (pid, end) = text.split_once('\n').unwrap();
+        assert_eq!(
+            end.replace("[not confined by the kernel]\n", ""),
+            "[exit status 0]",
+            "its output is not awaited"
+        );
+        let pid = pid.to_owned();
         block_on(until(|| !lives(&pid)));
     }
 }
