@@ -9,12 +9,14 @@ use std::{
     time::Duration,
 };
 
+use mainstem_testing::context;
 use mainstem_tool::ToolState;
 use serde_json::{Value, json};
 
 use crate::{
+    Workspaces,
     error::Written,
-    rig::{Rig, SECRET, block_on, runtime},
+    rig::{Rig, SECRET, block_on, call, runtime},
 };
 
 const TOOLS: [&str; 6] = ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files"];
@@ -311,4 +313,27 @@ fn call_while_swapped(rig: &Rig, round: usize) -> Option<String> {
     let answer = runtime.block_on(call).ok();
     runtime.shutdown_background();
     Some(answer?.1)
+}
+
+#[test]
+fn a_cancel_ends_the_work_on_one_file() {
+    let rig = Rig::with(&[("a.txt", "line\n")]);
+    let arguments = |tool| match tool {
+        "grep_files" => json!({ "path": "a.txt", "pattern": "line" }),
+        _ => json!({ "path": "a.txt" }),
+    };
+    for tool in ["read_file", "grep_files"] {
+        let (resolved, token) = (rig.workspace.clone(), rig.cx.cancellation().child_token());
+        let cancels = token.clone();
+        // The last that happens before the file is opened.
+        let workspaces = Workspaces::new(move |_| {
+            cancels.cancel();
+            Ok(resolved.clone())
+        });
+        let cx = context("s").cancel(token).build();
+        let called = workspaces.tools().into_iter().find(|found| found.spec().name == tool).unwrap();
+        let (state, text) = block_on(call(&called, &cx, arguments(tool)));
+        let expected = "stopped before it was done: the run was cancelled";
+        assert_eq!((state, &*text), (ToolState::Error, expected), "{tool}");
+    }
 }

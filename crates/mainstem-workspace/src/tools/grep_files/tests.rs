@@ -1,10 +1,17 @@
 //! What is found, shown and counted.
 
-use std::{fs::File, io::Write};
+use std::{
+    fs::File,
+    io::{Read, Write},
+};
 
 use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use super::Watched;
+use crate::{
+    blocking::blocking,
+    rig::{Rig, block_on},
+};
 
 fn tree() -> Rig {
     let rig = Rig::with(&[
@@ -108,4 +115,18 @@ fn a_line_that_does_not_fit_in_memory_is_said() {
     (0..20).for_each(|_| file.write_all(&vec![b'x'; 1 << 20]).unwrap());
     let found = rig.ok("grep_files", json!({ "pattern": "needle" }));
     assert!(found.starts_with("b.txt:1:needle\n[\"a.txt\" was not searched to its end: "), "{found}");
+}
+
+#[test]
+fn a_file_that_nobody_wants_is_not_read_on() {
+    let rig = Rig::with(&[("a.txt", "abc")]);
+    let (path, token) = (rig.at("a.txt"), rig.cx.cancellation().clone());
+    let read = block_on(blocking(&rig.cx, move |stop| {
+        let mut file = Watched { file: File::open(path).unwrap(), stop };
+        let mut byte = [0];
+        let first = file.read(&mut byte).is_ok();
+        token.cancel();
+        Ok([first, file.read(&mut byte).is_ok()])
+    }));
+    assert_eq!(read.unwrap(), [true, false]);
 }
