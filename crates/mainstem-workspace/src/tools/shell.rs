@@ -106,9 +106,10 @@ impl Running {
         self.group.kill();
         let mut text = String::new();
         let mut block = [0; BLOCK];
-        // What was printed before the end is still in the pipe; more than a pipe holds is not read, for somebody may go on writing.
+        // What was printed before the end is still in the pipe; more than a pipe holds is not read, for somebody may go on writing. The
+        // pipe itself is asked, which never waits: tokio only knows what was there when it looked last.
         for _ in 0..(1 << 20) / BLOCK {
-            match self.pipe.try_read(&mut block) {
+            match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),
                 _ => break,
             }

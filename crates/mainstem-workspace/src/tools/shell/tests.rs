@@ -141,6 +141,8 @@ fn a_timeout_kills_the_group_and_keeps_the_output() {
         let running = rig.call("shell", json!({ "command": command, "timeout_seconds": 500 }));
         let wait = async {
             let pids = pids(&rig).await;
+            // It is not only there, but waited for.
+            until(|| progress(&rig.cx, 0).contains("begun")).await;
             tokio::time::pause();
             tokio::time::advance(Duration::from_secs(499)).await;
             assert!(pids.iter().all(lives), "not yet");
