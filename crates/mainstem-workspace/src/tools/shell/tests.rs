@@ -6,10 +6,11 @@ use mainstem_testing::context;
 use mainstem_tool::ToolState;
 use serde_json::json;
 
+use super::Running;
 use crate::{
     Workspaces,
     rig::{Rig, SECRET, block_on, call, progress, runtime},
-    shell::{Confinement, ShellOptions, start},
+    shell::{Confinement, Output, ShellOptions, start},
 };
 
 #[test]
@@ -74,6 +75,17 @@ fn much_output_is_bounded() {
     let text = rig.ok("shell", json!({ "command": "seq 1 1000000" }));
     assert!(text.starts_with("1\n2\n3\n") && text.len() < 48 << 10, "{}", text.len());
     assert!(text.contains(" bytes left out]\n") && text.contains("\n999999\n1000000\n["), "{text}");
+}
+
+#[test]
+fn what_was_printed_before_the_end_is_told() {
+    let rig = Rig::new();
+    block_on(async {
+        let command = "echo begun; touch printed; sleep 1000";
+        let (group, pipe, _) = start(command, rig.workspace.root(), &ShellOptions::default()).await.unwrap();
+        until(|| rig.at("printed").exists()).await;
+        assert_eq!(Running { group, pipe, output: Output::default() }.finish(), "begun\n");
+    });
 }
 
 /// Two processes, one of which ignores what it can, and their numbers in `pids`.
