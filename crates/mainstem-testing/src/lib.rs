@@ -16,6 +16,7 @@
 //! ```
 
 mod clock;
+mod context;
 mod ids;
 mod laws;
 mod server;
@@ -23,6 +24,7 @@ pub mod task_store;
 mod timeline;
 
 pub use clock::FakeClock;
+pub use context::{child_context, context};
 pub use ids::CountedIds;
 pub use laws::{Violation, laws};
 pub use server::ModelServer;

@@ -1,0 +1,112 @@
+//! What can go wrong with a path, in words that a model can act on.
+
+use std::{fmt, io, path::PathBuf};
+
+/// Longest path that an error repeats in full, in characters.
+const SHOWN: usize = 200;
+
+/// Why a file was not read, written or found. Paths are named as they were written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// The directory itself can't be used.
+    #[error("can't open the workspace {}: {source}", path.display())]
+    Root {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The path can't be a path of a file here.
+    #[error("{path} {why}")]
+    BadPath {
+        /// As written.
+        path: Written,
+        /// What is wrong, and what to do.
+        why: &'static str,
+    },
+    /// It leads out, by itself or over a symbolic link.
+    #[error(
+        "{path} leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\""
+    )]
+    Outside {
+        /// As written.
+        path: Written,
+    },
+    /// Nothing is there.
+    #[error("{path} does not exist; list_files shows what does")]
+    NotFound {
+        /// As written.
+        path: Written,
+    },
+    /// A directory where a file is needed.
+    #[error("{path} is a directory; name a file in it (list_files shows them)")]
+    IsDirectory {
+        /// As written.
+        path: Written,
+    },
+    /// Something else where a directory is needed.
+    #[error("{path} is not a directory; give the path of a directory, or none for the whole workspace")]
+    NotDirectory {
+        /// As written.
+        path: Written,
+    },
+    /// A device, a pipe or a socket.
+    #[error("{path} is a {kind}, which is never opened; only regular files can be used")]
+    Special {
+        /// As written.
+        path: Written,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The file is of the wrong sort or size.
+    #[error("{path} {why}")]
+    Unfit {
+        /// As written.
+        path: Written,
+        /// What it is, and what to do.
+        why: String,
+    },
+    /// What the system says.
+    #[error("{path} can't be used: {source}")]
+    Io {
+        /// As written.
+        path: Written,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was asked makes no sense, or the agent may not; in one sentence for the model.
+    #[error("{0}")]
+    Refused(String),
+    /// The run was cancelled.
+    #[error("stopped before it was done: the run was cancelled")]
+    Cancelled,
+    /// A defect of ours.
+    #[error("the tool panicked: a defect in it; the files may be unchanged")]
+    Panicked,
+}
+
+/// A path as a model wrote it. Its text is in quotes, without control characters, and cut when very long.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Written(String);
+
+impl Written {
+    pub(crate) fn new(path: impl Into<String>) -> Self {
+        Self(path.into())
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(SHOWN) {
+            Some((end, _)) => write!(f, "{:?}… ({} bytes)", &self.0[..end], self.0.len()),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,45 @@
+//! Directories that agents work in, and the tools for the files in them.
+//!
+//! | item | does |
+//! |---|---|
+//! | [`Workspace`] | a directory that tools can't leave |
+//! | [`Workspace::tools`] | `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files`, `grep_files` |
+//! | [`Workspace::shell`] | `shell`, for those who want it |
+//! | [`Workspaces`] | the same tools for many agents, each in a directory of its own |
+//! | [`Layout`] | where things are in a workspace |
+//!
+//! ```
+//! use mainstem_workspace::Workspace;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let dir = dir.path();
+//! let workspace = Workspace::create(dir.join("ws"))?;
+//! let names: Vec<_> = workspace.tools().iter().map(|tool| tool.spec().name).collect();
+//! assert_eq!(names[..3], ["read_file", "write_file", "edit_file"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The tools do their work off the async threads. When a run is cancelled or a call is dropped, that work ends at the next file or block.
+
+mod blocking;
+mod edit;
+mod error;
+mod layout;
+mod path;
+#[cfg(test)]
+mod rig;
+#[cfg(unix)]
+mod shell;
+mod text;
+mod tools;
+mod walk;
+mod window;
+mod workspace;
+mod workspaces;
+
+pub use error::{WorkspaceError, Written};
+pub use layout::Layout;
+#[cfg(unix)]
+pub use shell::ShellOptions;
+pub use workspace::Workspace;
+pub use workspaces::Workspaces;

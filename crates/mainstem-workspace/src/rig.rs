@@ -1,0 +1,122 @@
+//! For tests: a workspace in a directory that has something beside it, and calls of its tools.
+
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+
+use mainstem_testing::context;
+use mainstem_tool::{RunContext, Tool, ToolOutput, ToolState};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Workspace;
+
+/// What stands in the file that nobody may read.
+pub(crate) const SECRET: &str = "outside-secret";
+
+pub(crate) struct Rig {
+    dir: TempDir,
+    pub(crate) workspace: Workspace,
+    pub(crate) cx: RunContext,
+}
+
+impl Rig {
+    /// `ws` with nothing in it, and `outside/secret.txt` beside it.
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::with_prefix("mainstem-ws-").unwrap();
+        fs::create_dir(dir.path().join("outside")).unwrap();
+        fs::write(dir.path().join("outside/secret.txt"), SECRET).unwrap();
+        let workspace = Workspace::create(dir.path().join("ws")).unwrap();
+        Self { dir, workspace, cx: context("s-1").build().for_call("call-1".into()) }
+    }
+
+    /// With these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let rig = Self::new();
+        files.iter().for_each(|(path, content)| rig.write(path, content));
+        rig
+    }
+
+    /// A path in the workspace.
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.workspace.root().join(path)
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("outside")
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Vec<u8> {
+        fs::read(self.at(path)).unwrap()
+    }
+
+    /// What the model reads of a call.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> (ToolState, String) {
+        call(&self.tool(tool), &self.cx, arguments).await
+    }
+
+    /// The same of one that succeeds.
+    #[track_caller]
+    pub(crate) fn ok(&self, tool: &str, arguments: Value) -> String {
+        let (state, text) = block_on(self.call(tool, arguments));
+        assert_eq!(state, ToolState::Success, "{text}");
+        text
+    }
+
+    /// The same of one that fails.
+    #[track_caller]
+    pub(crate) fn err(&self, tool: &str, arguments: Value) -> String {
+        let (state, text) = block_on(self.call(tool, arguments));
+        assert_eq!(state, ToolState::Error, "{text}");
+        text
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        if name == "shell" {
+            return self.workspace.shell();
+        }
+        self.workspace.tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
+    }
+}
+
+pub(crate) async fn call(tool: &Arc<dyn Tool>, cx: &RunContext, arguments: Value) -> (ToolState, String) {
+    let before = cx.sink().log().last_seq();
+    match tool.call(cx, arguments).await {
+        Ok(output) => {
+            let (state, text) = parts(output);
+            (state, progress(cx, before) + &text)
+        }
+        Err(error) => (ToolState::Error, error.to_string()),
+    }
+}
+
+fn parts(output: ToolOutput) -> (ToolState, String) {
+    let (content, state) = output.into_parts();
+    (state, content.iter().map(|block| block.as_text().unwrap()).collect())
+}
+
+/// What was streamed after an event.
+pub(crate) fn progress(cx: &RunContext, after: u64) -> String {
+    let mut cursor = cx.sink().log().subscribe_from(after + 1);
+    std::iter::from_fn(|| cursor.try_next())
+        .map(|event| json!(event)["delta"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// In a runtime as tools have it. What takes longer than any test should fails.
+#[track_caller]
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = runtime();
+    let done = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), work).await });
+    // A thread that hangs is not waited for.
+    runtime.shutdown_background();
+    done.expect("it hangs")
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}

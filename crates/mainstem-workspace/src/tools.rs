@@ -1,0 +1,34 @@
+//! The tools, one file each.
+
+mod edit_file;
+mod glob_files;
+mod grep_files;
+mod list_files;
+mod read_file;
+#[cfg(unix)]
+mod shell;
+mod write_file;
+
+use std::sync::Arc;
+
+use mainstem_tool::Tool;
+
+#[cfg(unix)]
+pub(crate) use self::shell::tool as shell;
+use crate::Workspaces;
+
+/// Those that work on files.
+pub(crate) fn files(workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {
+    let all = [
+        read_file::tool,
+        write_file::tool,
+        edit_file::tool,
+        list_files::tool,
+        glob_files::tool,
+        grep_files::tool,
+    ];
+    all.into_iter().map(|tool| tool(workspaces.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests;

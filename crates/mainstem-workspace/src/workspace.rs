@@ -1,0 +1,193 @@
+//! A directory that tools can't leave.
+
+mod target;
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, FileType, OpenOptions},
+};
+use mainstem_tool::Tool;
+
+pub(crate) use self::target::Target;
+use crate::{WorkspaceError, Workspaces, error::Written, path::Inside};
+
+/// A directory that tools work in and can't leave. Cheap to clone.
+///
+/// Every path is resolved below an open directory handle (a capability, see `cap-std`), by the system and at the moment of use: `..`,
+/// absolute paths and symbolic links work while they stay inside and are refused where they lead out, also when somebody moves things
+/// meanwhile. A link with an absolute target counts as leading out. What is not a regular file or a directory is never opened.
+///
+/// A hard link to a file outside, and a file system mounted inside, belong to the workspace: whoever can make them can write there
+/// anyway.
+#[derive(Clone)]
+pub struct Workspace(Arc<Inner>);
+
+struct Inner {
+    dir: Dir,
+    /// Without links.
+    root: PathBuf,
+    /// As it was given, made absolute.
+    alias: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace in a directory that exists. Blocks on the file system.
+    ///
+    /// # Errors
+    /// Where it isn't a directory that can be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        let path = path.as_ref();
+        let open = || {
+            let root = path.canonicalize()?;
+            let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
+            Ok(Self(Arc::new(Inner { dir, root, alias: std::path::absolute(path)? })))
+        };
+        open().map_err(|source| WorkspaceError::Root { path: path.to_owned(), source })
+    }
+
+    /// The same, with the directory made where it is missing.
+    ///
+    /// # Errors
+    /// Where it can't be made or opened.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        let path = path.as_ref();
+        fs::create_dir_all(path)
+            .map_err(|source| WorkspaceError::Root { path: path.to_owned(), source })
+            .and_then(|()| Self::open(path))
+    }
+
+    /// A workspace in a directory of this one, made where it is missing. Nobody who works in this one can make it lead out.
+    /// Blocks on the file system.
+    ///
+    /// # Errors
+    /// Where the path leads out, or the directory can't be made or opened.
+    pub fn create_inside(&self, path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        let path = path.as_ref();
+        let create = || {
+            self.0.dir.create_dir_all(path)?;
+            let root = self.0.root.join(self.0.dir.canonicalize(path)?);
+            Ok(Self(Arc::new(Inner { dir: self.0.dir.open_dir(path)?, alias: root.clone(), root })))
+        };
+        create().map_err(|source| WorkspaceError::Root { path: self.0.root.join(path), source })
+    }
+
+    /// The directory, absolute and without links.
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// The six file tools, all over this workspace: `read_file`, `list_files`, `glob_files` and `grep_files`, which change nothing,
+    /// `write_file` and `edit_file`.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Workspaces::from(self.clone()).tools()
+    }
+
+    /// The tool `shell` over this workspace; not one of [`tools`](Self::tools), for whoever has it can run programs.
+    /// See [`Workspaces::shell`].
+    #[cfg(unix)]
+    pub fn shell(&self) -> Arc<dyn Tool> {
+        Workspaces::from(self.clone()).shell()
+    }
+
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.0.dir
+    }
+
+    /// What a model wrote, as a path in here.
+    pub(crate) fn path(&self, path: &str) -> Result<Inside, WorkspaceError> {
+        Inside::new(path, &[&self.0.root, &self.0.alias])
+    }
+
+    /// A directory, by a path without links; none is the root.
+    pub(crate) fn directory(&self, path: Option<&str>) -> Result<Inside, WorkspaceError> {
+        let Some(path) = path else { return Ok(Inside::root()) };
+        let path = self.path(path)?;
+        let explain = |error| explain(&path.written, error);
+        if !self.0.dir.metadata(&path.relative).map_err(explain)?.is_dir() {
+            return Err(WorkspaceError::NotDirectory { path: path.written });
+        }
+        let relative = self.0.dir.canonicalize(&path.relative).map_err(explain)?;
+        Ok(Inside { relative, ..path })
+    }
+
+    /// Opens a regular file to read it.
+    pub(crate) fn open_file(&self, path: &Inside) -> Result<fs::File, WorkspaceError> {
+        let explain = |error| explain(&path.written, error);
+        // Opening a device can already do something, so its type is asked first; and again of what was opened, for it may have been swapped.
+        regular(path, self.0.dir.metadata(&path.relative).map_err(explain)?.file_type())?;
+        let file = self.0.dir.open_with(&path.relative, &read_only()).map_err(explain)?;
+        regular(path, file.metadata().map_err(explain)?.file_type())?;
+        Ok(file.into_std())
+    }
+}
+
+/// Never waits for the other end of a pipe.
+fn read_only() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt;
+        use rustix::fs::OFlags;
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+    }
+    options
+}
+
+fn regular(path: &Inside, kind: FileType) -> Result<(), WorkspaceError> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let path = path.written.clone();
+    if kind.is_dir() {
+        return Err(WorkspaceError::IsDirectory { path });
+    }
+    Err(WorkspaceError::Special { path, kind: special(kind) })
+}
+
+#[cfg(unix)]
+fn special(kind: FileType) -> &'static str {
+    use cap_std::fs::FileTypeExt;
+    match kind {
+        kind if kind.is_fifo() => "named pipe",
+        kind if kind.is_socket() => "socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "device",
+        _ => "special file",
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: FileType) -> &'static str {
+    "special file"
+}
+
+/// What the system or the capability says, in the words of the model.
+pub(crate) fn explain(path: &Written, error: std::io::Error) -> WorkspaceError {
+    use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    let path = path.clone();
+    match error.kind() {
+        // cap-std's own refusal has no number of the system.
+        PermissionDenied if error.raw_os_error().is_none() => WorkspaceError::Outside { path },
+        NotFound => WorkspaceError::NotFound { path },
+        IsADirectory => WorkspaceError::IsDirectory { path },
+        NotADirectory => {
+            WorkspaceError::BadPath { path, why: "goes on after a file as if that were a directory" }
+        }
+        _ => WorkspaceError::Io { path, source: error },
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Workspace").field(&self.0.root).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

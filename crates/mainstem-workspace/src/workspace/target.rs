@@ -1,0 +1,136 @@
+//! Replacing a file, atomically and one writer at a time.
+
+use std::{
+    ffi::OsString,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{ErrorKind, Read, Write},
+    path::{Component, Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use cap_std::fs::{Dir, Permissions};
+use cap_tempfile::TempFile;
+
+use super::{Workspace, explain, regular};
+use crate::{WorkspaceError, path::Inside};
+
+/// Most links that are followed.
+const LINKS: usize = 40;
+
+/// One turn for each file, by the hash of its path: two agents that edit one file at once would otherwise lose an edit. For the whole
+/// process, because the workspaces of two agents may be one directory.
+static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+
+/// A regular file that is to be written; nobody else of this process writes it meanwhile.
+pub(crate) struct Target<'a> {
+    workspace: &'a Workspace,
+    path: &'a Inside,
+    parent: Dir,
+    name: OsString,
+    /// Of the file that is there.
+    permissions: Option<Permissions>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl<'a> Target<'a> {
+    /// Finds the file, behind symbolic links too, or the place for a new one, whose parent directories are made.
+    pub(crate) fn claim(workspace: &'a Workspace, path: &'a Inside) -> Result<Self, WorkspaceError> {
+        let explain = |error| explain(&path.written, error);
+        let dir = workspace.dir();
+        let file = resolve(workspace, path)?;
+        let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
+            return Err(WorkspaceError::IsDirectory { path: path.written.clone() });
+        };
+        let parent = if parent == "" { Path::new(".") } else { parent };
+        make(workspace, path, parent)?;
+        let turn = turn(&workspace.root().join(dir.canonicalize(parent).map_err(explain)?), name);
+        let parent = dir.open_dir(parent).map_err(explain)?;
+        let permissions = match parent.symlink_metadata(name) {
+            Ok(metadata) => {
+                regular(path, metadata.file_type())?;
+                Some(metadata.permissions())
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(explain(error)),
+        };
+        Ok(Self { workspace, path, parent, name: name.to_owned(), permissions, _turn: turn })
+    }
+
+    /// Whether there is no such file yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.permissions.is_none()
+    }
+
+    /// What is in the file, if that is at most `max` bytes.
+    pub(crate) fn read(&self, max: u64) -> Result<Vec<u8>, WorkspaceError> {
+        let mut content = Vec::new();
+        let file = self.workspace.open_file(self.path)?;
+        file.take(max + 1).read_to_end(&mut content).map_err(|error| explain(&self.path.written, error))?;
+        if content.len() as u64 > max {
+            let why = format!("is larger than {max} bytes, which is too much to edit");
+            return Err(WorkspaceError::Unfit { path: self.path.written.clone(), why });
+        }
+        Ok(content)
+    }
+
+    /// Puts a new file in its place. Readers see the old content or the new one, nothing in between; permissions stay.
+    pub(crate) fn replace(self, content: &[u8]) -> Result<(), WorkspaceError> {
+        let replace = || {
+            let mut file = TempFile::new(&self.parent)?;
+            file.write_all(content)?;
+            if let Some(permissions) = self.permissions {
+                file.as_file().set_permissions(permissions)?;
+            }
+            file.replace(&self.name)
+        };
+        replace().map_err(|error| explain(&self.path.written, error))
+    }
+}
+
+/// The path with the links that stand for the file followed, one by one. Not by `canonicalize`, which asks the system for the name of an
+/// open file and gets one that never was, if the file is replaced meanwhile.
+fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceError> {
+    let bad = |why| Err(WorkspaceError::BadPath { path: path.written.clone(), why });
+    let explain = |error| explain(&path.written, error);
+    let dir = workspace.dir();
+    let mut file = path.relative.clone();
+    if file.as_os_str().as_encoded_bytes().ends_with(b"/") && !dir.is_dir(&file) {
+        return bad("ends in a slash; give the path of a file");
+    }
+    for links in 0..LINKS {
+        match dir.symlink_metadata(&file) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let target = dir.read_link_contents(&file).map_err(explain)?;
+                file.pop();
+                file.push(target);
+            }
+            Ok(metadata) => return regular(path, metadata.file_type()).map(|()| file),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(explain(error)),
+            Err(_) if links > 0 => return bad("is a symbolic link to nothing; write to another path"),
+            Err(_) => return Ok(file),
+        }
+    }
+    bad("is a symbolic link that leads back to itself")
+}
+
+/// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead out.
+fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
+    let dir = workspace.dir();
+    let explain = |error| explain(&path.written, error);
+    match dir.metadata(parent) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        result => return result.map(drop).map_err(explain),
+    }
+    if parent.components().any(|component| component == Component::ParentDir) {
+        let why = "leads back by .. from directories that don't exist; write the path without ..";
+        return Err(WorkspaceError::BadPath { path: path.written.clone(), why });
+    }
+    dir.create_dir_all(parent).map_err(explain)
+}
+
+fn turn(parent: &Path, name: &std::ffi::OsStr) -> MutexGuard<'static, ()> {
+    let mut hasher = DefaultHasher::new();
+    (parent, name).hash(&mut hasher);
+    let index = hasher.finish() % TURNS.len() as u64;
+    TURNS[index as usize].lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,103 @@
+//! Which workspace an agent works in.
+
+use std::{fmt, sync::Arc};
+
+use mainstem_tool::{RunContext, Tool};
+
+use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
+
+/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each with a directory of its own.
+///
+/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table of open ones would only grow.
+///
+/// ```
+/// use mainstem_workspace::{Workspace, Workspaces};
+///
+/// # let (one, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
+/// # let (one, other) = (one.path(), other.path());
+/// let (reviewer, others) = (Workspace::open(one)?, Workspace::open(other)?);
+/// let workspaces = Workspaces::new(move |cx| match &**cx.agent() {
+///     "reviewer" => Ok(reviewer.clone()),
+///     _ => Ok(others.clone()),
+/// });
+/// assert_eq!(workspaces.tools().len(), 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Workspaces(Arc<Resolve>);
+
+type Resolve = dyn Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
+
+impl Workspaces {
+    /// By a function of what is known about the agent: its [`agent`](RunContext::agent), [`agent_key`](RunContext::agent_key),
+    /// [`session_id`](RunContext::session_id), [`path`](RunContext::path), [`user`](RunContext::user), and values that the embedding
+    /// application attached. It may block; it runs off the async threads.
+    pub fn new(
+        resolve: impl Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(resolve))
+    }
+
+    /// The root agent works in `root`, each instance of a child in [`Layout::instance`] below it.
+    pub fn isolated(root: Workspace) -> Self {
+        Self::new(move |cx| match cx.source() {
+            None => Ok(root.clone()),
+            Some(source) => root.create_inside(Layout::new("").instance(
+                &source.agent_id,
+                cx.user(),
+                source.parent_session_id.as_str(),
+                source.session_id.as_str(),
+            )),
+        })
+    }
+
+    /// The six file tools: see [`Workspace::tools`].
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        tools::files(self)
+    }
+
+    /// The tool `shell`, which runs a command in the agent's workspace, with what [`ShellOptions`](crate::ShellOptions) has by default.
+    ///
+    /// All processes of a command are killed when it ends, after its timeout, and when the run is cancelled or the call dropped; only one
+    /// that leaves the process group (`setsid`) is not reached. Needs a runtime with I/O and time.
+    #[cfg(unix)]
+    pub fn shell(&self) -> Arc<dyn Tool> {
+        self.shell_with(crate::ShellOptions::default())
+    }
+
+    /// The tool `shell` with more than the default to read, write or know.
+    #[cfg(unix)]
+    pub fn shell_with(&self, options: crate::ShellOptions) -> Arc<dyn Tool> {
+        tools::shell(self, options)
+    }
+
+    /// Works in the agent's workspace, off the async threads.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        cx: &RunContext,
+        work: impl FnOnce(&Workspace, &Stop) -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, WorkspaceError> {
+        let (this, run) = (self.clone(), cx.clone());
+        blocking::blocking(cx, move |stop| {
+            stop.check()?;
+            work(&(this.0)(&run)?, stop)
+        })
+        .await
+    }
+}
+
+impl From<Workspace> for Workspaces {
+    /// The same for everyone.
+    fn from(workspace: Workspace) -> Self {
+        Self::new(move |_| Ok(workspace.clone()))
+    }
+}
+
+impl fmt::Debug for Workspaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workspaces")
+    }
+}
+
+#[cfg(test)]
+mod tests;
