@@ -28,7 +28,8 @@ pub fn child_context(parent: &RunContext, agent_id: &str, session_id: &str) -> R
         task_id: None,
         turn: 1,
         parent_tool_call_id: parent.call_id().cloned(),
-        stream_id: parent.next_stream_id(),
+        // The session log gives it with the first event.
+        stream_id: 0,
     };
     parent.child(source, format!("reply-{session_id}").into())
 }
