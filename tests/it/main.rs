@@ -10,6 +10,7 @@ mod limits;
 mod middleware;
 mod models;
 mod patterns;
+mod people;
 mod random;
 mod readers;
 mod schema;

@@ -77,6 +77,9 @@ pub(crate) struct Run {
     /// After a cancel, wait this long for agents to end by themselves.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", help_heading = "Limits")]
     pub(crate) grace: Duration,
+    /// Only look: nothing that changes things runs, until you have accepted the agent's plan.
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) plan: bool,
     /// What becomes of background tasks when the agent has its answer.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Limits")]
     pub(crate) background: Background,
@@ -167,6 +170,8 @@ Models:
   Ollama, vLLM or llama.cpp. A flag goes before the environment, the environment before
   ./mainstem.toml, and that before the user's mainstem/config.toml:
     model = \"openai:qwen3\"
+    [permissions]
+    ask = [\"shell\", \"write_file(path: src/**)\"]
     [providers.openai]
     base_url = \"http://localhost:11434/v1\"
     api_key_env = \"MY_KEY\"      # the name of a variable, never a key

@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
+use mainstem::policy::Rules;
 
 use crate::args;
 
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) model: Option<Setting<String>>,
     pub(crate) workspace: Option<Setting<PathBuf>>,
     pub(crate) max_turns: Option<NonZeroU32>,
+    /// Those of all files hold: none can allow what another refuses.
+    pub(crate) permissions: Rules,
     pub(crate) openai: OpenAi,
 }
 
@@ -75,6 +78,7 @@ impl Settings {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
+            permissions: Rules::new(),
             openai: OpenAi::default(),
         }
     }
@@ -85,6 +89,7 @@ impl Settings {
             model: said("MAINSTEM_MODEL"),
             workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
             max_turns: None,
+            permissions: Rules::new(),
             openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
         }
     }
@@ -97,6 +102,7 @@ impl Settings {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
+            permissions: others.permissions.narrowed_by(&self.permissions),
             openai: OpenAi {
                 base_url: self.openai.base_url.or(others.openai.base_url),
                 api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),

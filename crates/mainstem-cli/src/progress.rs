@@ -27,6 +27,11 @@ pub(crate) trait Progress {
     /// Says something that is not about one agent.
     fn note(&mut self, text: &str);
 
+    /// Puts a question, below which a person types.
+    fn ask(&mut self, text: &str) {
+        self.note(text);
+    }
+
     /// Shows what is left; nothing more comes.
     fn finish(&mut self, now: Timestamp);
 }

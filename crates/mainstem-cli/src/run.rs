@@ -1,5 +1,6 @@
 //! `mainstem run`: sets a run up, drives it to its end, and says how it ended.
 
+mod ask;
 mod drive;
 mod end;
 mod filter;
@@ -29,7 +30,7 @@ use crate::{
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
-    let options = options(args).or_exit(Exit::Usage)?;
+    let options = options(args, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let (mode, objection) = terminal.mode(args.progress, args.output);
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     exit
 }
 
-fn options(args: &args::Run) -> anyhow::Result<RunOptions> {
+fn options(args: &args::Run, terminal: Terminal) -> anyhow::Result<RunOptions> {
     let background = match args.background {
         args::Background::Wait => Background::Wait,
         args::Background::Cancel => Background::Cancel,
@@ -65,7 +66,8 @@ fn options(args: &args::Run) -> anyhow::Result<RunOptions> {
             )
         }
     };
-    Ok(RunOptions::new().with_background(background))
+    let people = terminal.has_person() && args.prompt.as_deref() != Some("-");
+    Ok(RunOptions::new().with_background(background).with_people(people).with_plan_mode(args.plan))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

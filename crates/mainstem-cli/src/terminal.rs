@@ -9,6 +9,7 @@ use crate::args::{Color, Format, Mode};
 /// The facts, looked up once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terminal {
+    pub(crate) stdin: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
     /// Nobody watches, or the terminal can't move its cursor.
@@ -27,12 +28,18 @@ impl Terminal {
         };
         let in_ci = var("CI").is_some_and(|value| value != "false" && value != "0");
         Self {
+            stdin: io::stdin().is_terminal(),
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
             is_dumb: in_ci || var("TERM").is_some_and(|term| term == "dumb"),
             color,
             ascii: !cfg!(windows) && !is_utf8(var),
         }
+    }
+
+    /// Whether there is a person to be asked, who sees the question and can type.
+    pub(crate) fn has_person(self) -> bool {
+        self.stdin && self.stderr
     }
 
     /// How progress is shown; and what to say where that is not what was asked for.

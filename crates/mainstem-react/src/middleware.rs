@@ -124,6 +124,11 @@ pub struct NextTool<'a> {
 }
 
 impl NextTool<'_> {
+    /// Whether the tool of that name changes nothing; one that is not known does not.
+    pub fn is_read_only(&self, name: &str) -> bool {
+        self.agent.tools.get(name).is_some_and(|tool| tool.is_read_only())
+    }
+
     /// Goes on with the call.
     ///
     /// # Errors

@@ -11,10 +11,11 @@ use futures_util::{
     future::{Either, select},
 };
 use mainstem_event::{AgentEvent, Cursor, EventStreamExt, FleetState, SendMode, view::ReplyError};
-use mainstem_message::{AgentKey, Message, RunId};
+use mainstem_message::{AgentKey, ConfirmId, Message, RunId, ToolCallId};
 use mainstem_react::RunOutcome;
-use mainstem_subagent::SpawnError;
+use mainstem_subagent::{AnswerError, Decision, SpawnError};
 use mainstem_task::{TaskError, TaskRecord};
+use mainstem_tool::ToolOutput;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -77,6 +78,26 @@ impl RunHandle {
     /// Asks a child and everything below it to stop: see [`Session::cancel_agent`].
     pub fn cancel_agent(&self, key: &AgentKey) -> bool {
         self.session.cancel_agent(key)
+    }
+
+    /// Answers a question that waits: see [`Session::confirm`].
+    ///
+    /// # Errors
+    /// Nobody asked it, or it was answered already.
+    pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
+        self.session.confirm(id, decision)
+    }
+
+    /// Gives the result of an external tool's call: see [`Session::submit_tool_result`].
+    ///
+    /// # Errors
+    /// No such call waits.
+    pub fn submit_tool_result(
+        &self,
+        call: &ToolCallId,
+        result: impl Into<ToolOutput>,
+    ) -> Result<(), AnswerError> {
+        self.session.submit_tool_result(call, result)
     }
 
     /// The background tasks of the session.

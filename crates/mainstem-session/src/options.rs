@@ -20,6 +20,8 @@ pub struct RunOptions {
     pub buffer: Option<usize>,
     /// What becomes of children that take longer than their parents wait.
     pub spawn: SpawnOptions,
+    /// Begins the run in plan mode: only tools that change nothing run, until a person has accepted a plan.
+    pub plan_mode: bool,
 }
 
 impl RunOptions {
@@ -53,6 +55,21 @@ impl RunOptions {
     #[must_use]
     pub fn with_force_sync(mut self, force_sync: bool) -> Self {
         self.spawn.force_sync = force_sync;
+        self
+    }
+
+    /// Whether somebody answers when a person is asked, by [`RunHandle::confirm`](crate::RunHandle::confirm) or
+    /// [`RunHandle::submit_tool_result`](crate::RunHandle::submit_tool_result); yes by default. If not, asking is refusing.
+    #[must_use]
+    pub fn with_people(mut self, has_people: bool) -> Self {
+        self.spawn.has_people = has_people;
+        self
+    }
+
+    /// Begins the run in plan mode.
+    #[must_use]
+    pub fn with_plan_mode(mut self, plan_mode: bool) -> Self {
+        self.plan_mode = plan_mode;
         self
     }
 

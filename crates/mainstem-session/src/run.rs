@@ -11,6 +11,7 @@ use std::{
 use futures_core::{FusedStream, Stream};
 use mainstem_event::AgentEvent;
 use mainstem_message::{Message, RunId};
+use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
 use mainstem_subagent::Background;
 use mainstem_tool::RunContext;
@@ -110,6 +111,9 @@ async fn start(
     // The semaphore is never closed; without a permit a run would merely not wait for another.
     let turn = session.turn().clone().acquire_owned().await.ok();
     session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
+    if options.plan_mode {
+        session.fleet_of().set_plan_mode(PlanMode::On);
+    }
     let cx = session.context(run_id, &options, cancel);
     let stream = session.agent().stream_in(cx.clone(), session.history(), vec![input]);
     Active { stream, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }

@@ -9,11 +9,12 @@ use mainstem_event::{
     Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SendMode, SessionLog,
     SystemClock,
 };
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId};
+use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
+use mainstem_policy::{PlanMode, Rules};
 use mainstem_react::Agent;
-use mainstem_subagent::{Catalog, ChildSummary, Fleet, Limits, SpawnError};
+use mainstem_subagent::{AnswerError, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +46,7 @@ impl Session {
             catalog: Arc::default(),
             limits: Limits::default(),
             tasks: None,
+            rules: Rules::new(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -95,6 +97,31 @@ impl Session {
         self.0.fleet.cancel(key)
     }
 
+    /// Answers a question that waits (`REQUIRE_USER_CONFIRM`), whichever agent asked it; siblings have gone on meanwhile.
+    ///
+    /// # Errors
+    /// Nobody asked it, or it was answered already.
+    pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
+        self.0.fleet.confirm(id, decision)
+    }
+
+    /// Gives the result of an external tool's call that waits (`REQUIRE_EXTERNAL_EXECUTION`), whichever agent made it.
+    ///
+    /// # Errors
+    /// No such call waits.
+    pub fn submit_tool_result(
+        &self,
+        call: &ToolCallId,
+        result: impl Into<ToolOutput>,
+    ) -> Result<(), AnswerError> {
+        self.0.fleet.submit_tool_result(call, result)
+    }
+
+    /// Whether the session plans: then only tools that change nothing run, for all of its agents.
+    pub fn plan_mode(&self) -> PlanMode {
+        self.0.fleet.plan_mode()
+    }
+
     /// The children of the session, in the order of their start.
     pub fn children(&self) -> Vec<ChildSummary> {
         self.0.fleet.children()
@@ -130,6 +157,10 @@ impl Session {
             state.apply(&event);
         }
         state.clone()
+    }
+
+    pub(crate) fn fleet_of(&self) -> &Fleet {
+        &self.0.fleet
     }
 
     pub(crate) fn buffer(&self) -> usize {
@@ -187,6 +218,7 @@ pub struct SessionBuilder {
     catalog: Arc<Catalog>,
     limits: Limits,
     tasks: Option<TaskSet>,
+    rules: Rules,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -217,6 +249,12 @@ impl SessionBuilder {
         self
     }
 
+    /// What its agents may run; what an agent's spec says narrows it.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
     /// Where ids come from.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
@@ -243,7 +281,7 @@ impl SessionBuilder {
             agent: self.agent,
             buffer: self.log.buffer,
             log: SessionLog::with(id, self.clock, self.log),
-            fleet: Arc::new(Fleet::new(self.catalog, self.limits, tasks.clone())),
+            fleet: Arc::new(Fleet::new(self.catalog, self.limits, tasks.clone()).with_rules(self.rules)),
             tasks,
             ids: self.ids,
             history: Mutex::default(),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::AgentSpec;
 
@@ -19,12 +20,14 @@ pub struct CatalogEntry {
     pub spec: Arc<AgentSpec>,
     /// What runs.
     pub agent: Agent,
+    /// What it and everything below it may run, besides what holds for its parent.
+    pub rules: Rules,
 }
 
 impl Catalog {
     /// Adds an agent; a later one of the same id replaces an earlier one.
-    pub fn insert(&mut self, spec: AgentSpec, agent: Agent) {
-        self.0.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent });
+    pub fn insert(&mut self, spec: AgentSpec, agent: Agent, rules: Rules) {
+        self.0.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent, rules });
     }
 
     /// All of them, ordered by id.

@@ -95,6 +95,14 @@ pub enum CatalogError {
         /// Why.
         source: ResolveError,
     },
+    /// A pattern of its permissions can't be read.
+    #[error("agent {id:?}: permissions: {source}")]
+    Permissions {
+        /// Which agent.
+        id: String,
+        /// Why.
+        source: mainstem_policy::PatternError,
+    },
     /// Its tools clash.
     #[error("agent {id:?}: {source}")]
     Tools {
@@ -132,6 +140,7 @@ impl CatalogError {
         match self {
             Self::Model { id, .. }
             | Self::Tools { id, .. }
+            | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
             | Self::NotInEffect { id, .. } => id,
         }

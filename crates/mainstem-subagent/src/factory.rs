@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
+use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_react::{Agent, AgentBuilder, Middleware};
-use mainstem_spec::{AgentSpec, Origin, SpecSet};
+use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet};
 use mainstem_tool::ToolSet;
 
 use crate::{Catalog, CatalogError, Limits, Subagents, prompt::child_prompt, tools};
@@ -26,6 +27,8 @@ pub struct AgentFactory {
     pub options: ModelOptions,
     /// What stands around each call of a child too.
     pub middleware: Vec<Arc<dyn Middleware>>,
+    /// Whether the root gets `plan_enter` and `plan_exit`.
+    pub plan_tools: bool,
 }
 
 impl AgentFactory {
@@ -37,6 +40,7 @@ impl AgentFactory {
             tools: ToolSet::new(),
             options: ModelOptions::default(),
             middleware: Vec::new(),
+            plan_tools: false,
         }
     }
 
@@ -49,8 +53,8 @@ impl AgentFactory {
         for spec in std::iter::once(&general).chain(specs.iter()) {
             problems.extend(self.unknown_tools(spec));
             problems.extend(not_in_effect(spec).filter(CatalogError::is_warning));
-            match self.build(spec) {
-                Ok(agent) => catalog.insert(spec.clone(), agent),
+            match self.build(spec).and_then(|agent| Ok((agent, rules(spec)?))) {
+                Ok((agent, rules)) => catalog.insert(spec.clone(), agent, rules),
                 Err(error) => problems.push(error),
             }
         }
@@ -81,7 +85,8 @@ impl AgentFactory {
     /// the spec takes them away or the limits leave no room for any.
     pub fn root(&self, spec: &AgentSpec, limits: Limits) -> AgentBuilder {
         let fleet_tools = fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
-        self.builder(spec, self.model.clone(), spec.prompt.trim(), fleet_tools.collect())
+        let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
+        self.builder(spec, self.model.clone(), spec.prompt.trim(), fleet_tools.chain(plan_tools).collect())
     }
 
     fn builder(
@@ -130,7 +135,6 @@ impl std::fmt::Debug for AgentFactory {
 fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
     let said = [
         ("url", spec.url.is_some(), false),
-        ("permissions", !spec.permissions.is_empty(), false),
         ("workspace.path", spec.workspace.path.is_some(), false),
         ("skills", spec.skills.is_some(), true),
         ("persist_session", spec.persist_session, true),
@@ -141,6 +145,25 @@ fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
     said.into_iter()
         .filter(|(_, is_said, _)| *is_said)
         .map(move |(key, _, is_warning)| CatalogError::NotInEffect { id: id.clone(), key, is_warning })
+}
+
+/// What an agent's spec says about what it may run.
+///
+/// # Errors
+/// A pattern that can't be read.
+pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
+    let mut set = RuleSet::default();
+    for (pattern, permission) in &spec.permissions {
+        let effect = match permission {
+            Permission::Allow => Effect::Allow,
+            Permission::Ask => Effect::Ask,
+            Permission::Deny => Effect::Deny,
+        };
+        set = set
+            .with(effect, pattern)
+            .map_err(|source| CatalogError::Permissions { id: spec.id.clone(), source })?;
+    }
+    Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))
 }
 
 /// The names of the tools for children.

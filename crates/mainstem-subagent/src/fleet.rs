@@ -1,12 +1,18 @@
 //! A session's agents: who can be spawned, who was.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-use mainstem_message::TaskId;
+use mainstem_message::{ConfirmId, TaskId, ToolCallId};
+use mainstem_policy::Rules;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, ToolOutput};
 
-use crate::{Catalog, CatalogEntry, SpawnError, roster::Roster, slots::Slots};
+use crate::{
+    AnswerError, Catalog, CatalogEntry, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
+};
 
 /// How far agents may go.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +43,52 @@ pub struct Fleet {
     pub(crate) roster: Roster,
     pub(crate) slots: Slots,
     pub(crate) tasks: TaskSet,
+    pub(crate) rules: Rules,
+    pub(crate) plans: AtomicBool,
+    pub(crate) people: People,
 }
 
 impl Fleet {
     /// A fleet without children, whose background work is done in this set.
     pub fn new(catalog: Arc<Catalog>, limits: Limits, tasks: TaskSet) -> Self {
         let slots = Slots::new(limits.max_children);
-        Self { catalog, limits, roster: Roster::default(), slots, tasks }
+        Self {
+            catalog,
+            limits,
+            roster: Roster::default(),
+            slots,
+            tasks,
+            rules: Rules::new(),
+            plans: AtomicBool::default(),
+            people: People::default(),
+        }
+    }
+
+    /// The same with rules for all of its agents; what an agent's spec says besides narrows them.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Answers a question that waits, whichever agent asked it.
+    ///
+    /// # Errors
+    /// Nobody asked it, or it was answered already.
+    pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
+        self.people.confirm(id, decision)
+    }
+
+    /// Gives the result of an external tool's call, whichever agent made it.
+    ///
+    /// # Errors
+    /// No such call waits.
+    pub fn submit_tool_result(
+        &self,
+        call: &ToolCallId,
+        result: impl Into<ToolOutput>,
+    ) -> Result<(), AnswerError> {
+        self.people.submit(call, result.into())
     }
 
     /// The agents that can be spawned.

@@ -7,10 +7,16 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel};
-use mainstem_tool::{RunContext, Tool};
+use mainstem_policy::PlanMode;
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, NextTool, PendingCall};
+use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
 
-use crate::{Background, Fleet, SpawnOptions, inbox::Inbox, prompt::fleet_section, tools};
+use crate::{
+    Background, Fleet, SpawnOptions,
+    inbox::Inbox,
+    prompt::{PLANNING, fleet_section},
+    tools,
+};
 
 /// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells it whom it can spawn, and brings it, with
 /// its next model call, what others send it while it works and which of its tasks have ended.
@@ -41,12 +47,30 @@ impl Subagents {
 #[async_trait]
 impl Middleware for Subagents {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        tools::all().into_iter().filter(|tool| self.gives(&tool.spec().name)).collect()
+        let plan = tools::plan().into_iter().filter(|_| self.only.is_some());
+        let all = tools::all().into_iter().chain(plan);
+        all.filter(|tool| self.gives(&tool.spec().name)).collect()
     }
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
+        let fleet = cx.get::<Fleet>()?;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
-        spawns.then(|| cx.get::<Fleet>()).flatten().map(|fleet| fleet_section(fleet.catalog()))
+        let plans = fleet.plan_mode() == PlanMode::On;
+        let sections = [spawns.then(|| fleet_section(fleet.catalog())), plans.then(|| PLANNING.to_owned())];
+        let sections: Vec<_> = sections.into_iter().flatten().collect();
+        (!sections.is_empty()).then(|| sections.join("\n\n"))
+    }
+
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: PendingCall,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        match cx.get::<Fleet>() {
+            Some(fleet) => fleet.guarded(cx, call, next).await,
+            None => next.run(cx, call).await,
+        }
     }
 
     async fn on_model_call(

@@ -3,13 +3,21 @@
 use mainstem_tool::RunContext;
 
 /// How a run treats its children. Belongs into the context of the run, as an extension; without one the defaults count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {
     /// A call that is out of time stops its child (`status: timeout`); nothing becomes a background task.
     pub force_sync: bool,
     /// What becomes of background tasks when the root has its answer.
     pub background: Background,
+    /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and external tools fail.
+    pub has_people: bool,
+}
+
+impl Default for SpawnOptions {
+    fn default() -> Self {
+        Self { force_sync: false, background: Background::default(), has_people: true }
+    }
 }
 
 /// What becomes of background tasks at the end of a run.
@@ -42,6 +50,13 @@ impl SpawnOptions {
     #[must_use]
     pub fn with_background(mut self, background: Background) -> Self {
         self.background = background;
+        self
+    }
+
+    /// Whether somebody answers when a person is asked.
+    #[must_use]
+    pub fn with_people(mut self, has_people: bool) -> Self {
+        self.has_people = has_people;
         self
     }
 

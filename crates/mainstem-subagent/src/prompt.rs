@@ -18,6 +18,11 @@ Another agent gave you the task in the first message; no person reads along.
 - Your last reply is all that the other agent gets of your work: write the result itself into it, complete and short.
 - If something is missing or fails, say what, and what you did instead; do not ask back.";
 
+/// What an agent is told while the session plans.
+pub(crate) const PLANNING: &str = "# Plan mode
+You are planning: you and your subagents can only run tools that change nothing; any other call is denied. Look around, then make \
+a plan. The work begins when a person has accepted it.";
+
 /// What an agent that can spawn is told: whom, and how.
 pub(crate) fn fleet_section(catalog: &Catalog) -> String {
     let mut text = FLEET.to_owned();

@@ -5,6 +5,8 @@ mod agent_fanout;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
+mod plan_enter;
+mod plan_exit;
 mod task_cancel;
 mod task_list;
 mod task_output;
@@ -14,7 +16,15 @@ use std::sync::Arc;
 
 use mainstem_tool::Tool;
 
-/// All of them.
+/// The names of the tools for planning, which are given only where they are wanted.
+pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
+
+/// The tools for planning.
+pub(crate) fn plan() -> Vec<Arc<dyn Tool>> {
+    vec![plan_enter::tool(), plan_exit::tool()]
+}
+
+/// All others.
 pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         agent_spawn::tool(),

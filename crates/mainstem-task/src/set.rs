@@ -8,7 +8,10 @@ pub use self::begin::Work;
 use std::{
     fmt,
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -49,6 +52,24 @@ pub(crate) struct Live {
     sink: EventSink,
     fence: u64,
     abort: Option<AbortHandle>,
+    /// How many of its parts wait for a person.
+    waiting: AtomicUsize,
+}
+
+impl Live {
+    fn new(parent: SessionId, cancel: CancellationToken, sink: EventSink, fence: u64) -> Self {
+        Self { parent, cancel, sink, fence, abort: None, waiting: AtomicUsize::new(0) }
+    }
+
+    /// One part more waits, or one less; how many do now.
+    fn waits(&self, is_waiting: bool) -> (EventSink, u64, usize) {
+        let parts = if is_waiting {
+            self.waiting.fetch_add(1, Ordering::AcqRel) + 1
+        } else {
+            self.waiting.fetch_sub(1, Ordering::AcqRel) - 1
+        };
+        (self.sink.clone(), self.fence, parts)
+    }
 }
 
 /// What is to become a task.

@@ -8,6 +8,7 @@ use dashmap::DashMap;
 use futures_util::FutureExt;
 use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view::Events};
 use mainstem_message::{Message, SessionId};
+use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_session::{Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
@@ -29,6 +30,7 @@ struct Parts {
     log: LogOptions,
     warnings: Warnings,
     tasks: TaskSet,
+    rules: Rules,
     sessions: DashMap<SessionId, Session>,
 }
 
@@ -59,12 +61,14 @@ impl Harness {
         self.stream_events(input).into_events(options)
     }
 
-    /// Only the reply. The same path as [`stream_events`](Self::stream_events), read to its end.
+    /// Only the reply. The same path as [`stream_events`](Self::stream_events), read to its end; a tool call about which a person would be
+    /// asked is denied.
     ///
     /// # Errors
     /// Why there is no reply. Dropping the future cancels the run.
     pub fn call(&self, input: impl Into<Message>) -> impl Future<Output = Result<Message, RunError>> + Send {
-        self.stream_events(input).reply().boxed()
+        // Nobody reads along, so nobody can be asked.
+        self.stream_events_with(input, RunOptions::new().with_people(false)).reply().boxed()
     }
 
     /// The session of that id; a new one if there is none yet. It is kept as long as the harness.
@@ -79,6 +83,7 @@ impl Harness {
             .catalog(parts.catalog.clone())
             .limits(parts.limits)
             .tasks(parts.tasks.clone())
+            .rules(parts.rules.clone())
             .ids(parts.ids.clone())
             .clock(parts.clock.clone())
             .log(parts.log.clone());

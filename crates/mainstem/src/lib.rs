@@ -46,6 +46,7 @@ pub use mainstem_message as message;
 pub use mainstem_model as model;
 #[cfg(feature = "openai")]
 pub use mainstem_openai as openai;
+pub use mainstem_policy as policy;
 pub use mainstem_react as react;
 pub use mainstem_session as session;
 pub use mainstem_spec as spec;
@@ -63,10 +64,11 @@ pub mod prelude {
     pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
     #[cfg(feature = "openai")]
     pub use mainstem_openai::OpenAi;
+    pub use mainstem_policy::{Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware};
-    pub use mainstem_session::{Background, Run, RunError, RunHandle, RunOptions, Session};
+    pub use mainstem_session::{Background, Decision, Run, RunError, RunHandle, RunOptions, Session};
     pub use mainstem_spec::AgentSpec;
-    pub use mainstem_subagent::IntoTool as _;
+    pub use mainstem_subagent::{ExternalTool, IntoTool as _};
     pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
 
     pub use crate::{Harness, HarnessBuilder};

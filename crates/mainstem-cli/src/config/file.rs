@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
+use mainstem::policy::RuleSet;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
@@ -18,6 +19,7 @@ struct File {
     model: Option<String>,
     workspace: Option<PathBuf>,
     max_turns: Option<NonZeroU32>,
+    permissions: Option<RuleSet>,
     #[serde(default)]
     providers: Providers,
 }
@@ -64,6 +66,7 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         model: file.model.map(said),
         workspace: file.workspace.map(|workspace| Setting::new(near.join(workspace), &*origin)),
         max_turns: file.max_turns,
+        permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
         openai: OpenAi {
             base_url: base_url.map(said),
             api_key_env: api_key_env.map(|variable| said(variable.0)),

@@ -103,6 +103,12 @@ impl<W: Write> Progress for Live<W> {
         self.draw(&notes, false);
     }
 
+    fn ask(&mut self, text: &str) {
+        self.note(text);
+        // What is typed moves the cursor; what comes then is drawn below it.
+        self.screen.leave();
+    }
+
     fn finish(&mut self, now: Timestamp) {
         self.now = now;
         if self.started.is_some() {

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
 };
 
-use super::{end::Stop, filter::filter, ledger::Ledger, signals::Signal};
+use super::{ask::Questions, end::Stop, filter::filter, ledger::Ledger, signals::Signal};
 use crate::{
     args,
     output::{Output, Stdout},
@@ -44,6 +44,7 @@ pub(super) struct Drive {
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
     pub(super) signals: Signals,
+    questions: Questions,
     /// What waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
     pub(super) stop: Option<Stop>,
@@ -68,6 +69,7 @@ enum Next {
     Event(Option<AgentEvent>),
     Room(OwnedPermit<Bytes>),
     Frame,
+    Line(Option<String>),
     Stop(Stop),
     GiveUp,
 }
@@ -88,10 +90,11 @@ impl Drive {
             stdout,
             progress,
             signals: Signals(Some(signals)),
+            questions: Questions::default(),
             queue: output.begin().into_iter().collect(),
             stop: None,
             is_given_up: false,
-            events: events.filtered(filter.clone()).boxed_local(),
+            events,
             filter,
             clock: Clocks::new(args),
         }
@@ -102,13 +105,14 @@ impl Drive {
     pub(super) async fn until_end(&mut self) {
         loop {
             match self.next().await {
-                Next::Event(Some(event)) => self.show(&event),
+                Next::Event(Some(event)) => self.event(&event),
                 Next::Event(None) => break,
                 Next::GiveUp => {
                     self.is_given_up = true;
                     break;
                 }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
+                Next::Line(line) => self.answer(line.as_deref()),
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
                     self.stop.get_or_insert(stop);
@@ -146,12 +150,33 @@ impl Drive {
             signal = self.signals.next() => Next::Stop(Stop::Signal(signal)),
             () = timeout, if !is_stopping => Next::Stop(Stop::Timeout),
             () = give_up, if is_stopping => Next::GiveUp,
-            _ = frames.tick() => Next::Frame,
+            line = self.questions.line(), if !is_stopping => Next::Line(line),
+            // While a person types, nothing is drawn.
+            _ = frames.tick(), if is_stopping || !self.questions.is_open() => Next::Frame,
             room = self.stdout.room(!self.queue.is_empty()) => {
                 room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
             }
             // A run that is cancelled must be polled to end, even if nobody reads.
             event = self.events.next(), if self.queue.is_empty() || is_stopping => Next::Event(event),
+        }
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
+        if self.filter.matches(event) {
+            self.show(event);
+        }
+        // Also of those that are not shown.
+        if let Some(question) = self.questions.event(event) {
+            self.progress.ask(&question);
+        }
+    }
+
+    /// Answers the open question, or puts it again.
+    fn answer(&mut self, line: Option<&str>) {
+        match self.questions.answer(line) {
+            // If nobody waits for it any more, its result is on its way.
+            Ok((id, decision)) => _ = self.handle.confirm(&id, decision),
+            Err(how) => self.progress.ask(how),
         }
     }
 
@@ -177,9 +202,7 @@ impl Drive {
         let mut rest = self.handle.subscribe_from(next);
         while let Some(event) = rest.try_next() {
             self.ledger.borrow_mut().event(&event);
-            if self.filter.matches(&event) {
-                self.show(&event);
-            }
+            self.event(&event);
         }
         self.progress.finish(SystemClock.now());
     }

@@ -61,7 +61,10 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
     let root = args.agent.as_deref().unwrap_or("main");
     let name = &model.value;
     let resolved = registry.resolve(name).with_context(|| model.origin.clone())?;
-    let mut harness = Harness::builder(root, resolved).registry(registry);
+    let mut harness = Harness::builder(root, resolved)
+        .registry(registry)
+        .plan_tools(args.plan)
+        .permissions(settings.permissions.clone());
     let here = Setting::new(PathBuf::from("."), "the current directory");
     let workspace = settings.workspace.as_ref().unwrap_or(&here);
     harness = match &**name {

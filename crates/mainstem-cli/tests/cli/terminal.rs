@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::Read,
+    io::{Read, Write},
     os::fd::OwnedFd,
     sync::{Arc, Mutex},
     thread::JoinHandle,
@@ -14,13 +14,18 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
+use serde_json::json;
 
-use crate::support::{Cli, Running, mainstem};
+use crate::{
+    server::{Server, Step},
+    support::{Cli, Running, mainstem},
+};
 
 /// A terminal of 80 by 24.
 struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     reader: JoinHandle<()>,
+    keys: File,
     /// Kept open, or the reader sees an end before anything was written.
     line: OwnedFd,
 }
@@ -35,7 +40,7 @@ impl Terminal {
         tcsetwinsize(&line, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let [rows, columns] = [24, 80].map(|size: u16| size.try_into().unwrap());
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
-        let screen = parser.clone();
+        let (screen, keys) = (parser.clone(), File::from(main.try_clone().unwrap()));
         let reader = std::thread::spawn(move || {
             let (mut main, mut bytes) = (File::from(main), [0; 4096]);
             // Reading fails once nobody has the line open any more.
@@ -43,11 +48,15 @@ impl Terminal {
                 screen.lock().unwrap().process(&bytes[..count]);
             }
         });
-        Self { parser, reader, line }
+        Self { parser, reader, keys, line }
     }
 
     fn line(&self) -> OwnedFd {
         self.line.try_clone().unwrap()
+    }
+
+    fn type_in(&self, text: &str) {
+        (&self.keys).write_all(text.as_bytes()).unwrap();
     }
 
     fn screen(&self) -> String {
@@ -157,4 +166,53 @@ fn hostile_text_cannot_control_the_terminal() {
     let (code, screen) = terminal.end(&mut running);
     assert_eq!(code, Some(0));
     assert!(screen.contains("safe 2Jtext") && screen.contains("#1 main  started: Hi"), "{screen}");
+}
+
+/// The root calls a tool of the fleet; then it says what it read of that.
+fn spawning() -> Server {
+    Server::start(|request| {
+        let text = request["messages"].to_string();
+        let spawn = json!({ "agent_id": "general-purpose", "task": "Dig" });
+        match () {
+            () if text.contains("You are a subagent") => vec![Step::Text("Gold.")],
+            () if text.contains("status: completed") => vec![Step::Text("It dug.")],
+            () if text.contains("not in my garden") => vec![Step::Text("Then not.")],
+            () => vec![Step::Call(vec![("agent_spawn", spawn)])],
+        }
+    })
+}
+
+const ASKING: &str = "[permissions]\nask = [\"agent_spawn\"]\n";
+
+#[test]
+fn a_person_at_the_terminal_is_asked() {
+    for (typed, reply) in [("what?\ny\n", "It dug."), ("n not in my garden\n", "Then not.")] {
+        let server = spawning();
+        let terminal = Terminal::new();
+        let cli = mainstem("run Dig").env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", ASKING);
+        let mut running = on(&terminal, cli.stdin(terminal.line()));
+        terminal.until("main wants to run agent_spawn {\"agent_id\":\"general-purpose\"");
+        terminal.until("n [reason]: no");
+        terminal.type_in(typed);
+        let (code, screen) = terminal.end(&mut running);
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(screen.trim_end().ends_with(reply), "{screen}");
+    }
+}
+
+#[test]
+fn without_a_terminal_the_answer_is_no_and_that_is_said() {
+    let server = spawning();
+    let cli = mainstem("run --progress plain Dig")
+        .env("OPENAI_BASE_URL", &server.url())
+        .file("mainstem.toml", ASKING);
+    let running = cli.start();
+    let done = running.done();
+    assert!(done.stderr.contains("agent_spawn denied"), "{done:?}");
+    let asked = server
+        .requests()
+        .iter()
+        .filter(|request| request.to_string().contains("nobody is there to be asked"))
+        .count();
+    assert!(asked > 0, "the model is told");
 }

@@ -142,7 +142,6 @@ fn what_is_not_in_effect_is_said() {
         assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
     check(spec().with_url("https://example.com"), "url", true);
-    check(spec().with_permission("search", Permission::Deny), "permissions", true);
     check(spec().with_workspace_path("there"), "workspace.path", true);
     check(spec().with_skills(["a"]), "skills", false);
     check(spec().with_persist_session(true), "persist_session", false);

@@ -1,6 +1,7 @@
 //! What agents read about one another, word by word.
 
 use mainstem_model::ScriptedModel;
+use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::Mode;
 
@@ -32,7 +33,7 @@ fn a_parent_reads_whom_it_can_spawn() {
         AgentSpec::new("reviewer", "Reviews a change"),
     ] {
         let agent = Agent::builder(&*spec.id, ScriptedModel::new()).build().unwrap();
-        catalog.insert(spec, agent);
+        catalog.insert(spec, agent, Rules::new());
     }
     insta::assert_snapshot!(fleet_section(&catalog), @"
     # Subagents

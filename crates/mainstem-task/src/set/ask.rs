@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use mainstem_event::TaskStatus;
 use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::time::{sleep, timeout};
 
-use super::TaskSet;
+use super::{TaskSet, begin::updated};
 use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
 /// How often the records of tasks that others execute are looked at.
@@ -114,6 +115,22 @@ impl TaskSet {
         match over.and_then(|mut records| records.pop()) {
             Some(record) => Ok(record),
             None => self.get(id).await,
+        }
+    }
+
+    /// Says that a part of a task that is executed here waits for a person, or does no more; the task waits as long as any part does.
+    pub async fn waits(&self, id: &TaskId, is_waiting: bool) {
+        let Some((sink, fence, parts)) = self.0.live.get(id).map(|live| live.waits(is_waiting)) else {
+            return;
+        };
+        let (change, from, to) = match (is_waiting, parts) {
+            (true, 1) => (TaskChange::WaitForConfirm, TaskStatus::Running, TaskStatus::WaitingConfirm),
+            (false, 0) => (TaskChange::Run, TaskStatus::WaitingConfirm, TaskStatus::Running),
+            _ => return,
+        };
+        match self.0.store.update(id, Expected::fence(fence), change, self.0.now()).await {
+            Ok(_) => _ = sink.log().emit(updated(id, from, to, None)),
+            Err(error) => tracing::warn!(task = %id, %error, "that a task waits could not be recorded"),
         }
     }
 

@@ -31,7 +31,7 @@ impl TaskSet {
         }
         let (id, record) = (task.id.clone(), inner.record(&task));
         let NewTask { parent_session_id: parent, sink, cancel, .. } = task;
-        inner.live.insert(id.clone(), Live { parent, cancel, sink, fence: record.fence, abort: None });
+        inner.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
         let (kept, answer) = oneshot::channel();
         let life = inner.clone().live(record, work, kept);
         let abort = inner.tracker.spawn(life).abort_handle();
@@ -127,6 +127,6 @@ impl Inner {
     }
 }
 
-fn updated(id: &TaskId, from: TaskStatus, to: TaskStatus, error: Option<Failure>) -> EventKind {
+pub(super) fn updated(id: &TaskId, from: TaskStatus, to: TaskStatus, error: Option<Failure>) -> EventKind {
     EventKind::TaskUpdated { task_id: id.clone(), from, to, error }
 }

@@ -4,9 +4,10 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
+use mainstem_policy::Rules;
 use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, SpecSet, load_dir};
-use mainstem_subagent::{AgentFactory, CatalogError, Limits};
+use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::{Tool, ToolSet};
 
@@ -28,6 +29,8 @@ pub struct HarnessBuilder {
     max_iterations: Option<u32>,
     limits: Limits,
     task_store: Option<Arc<dyn TaskStore>>,
+    permissions: Rules,
+    plan_tools: bool,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -52,6 +55,8 @@ impl Harness {
             max_iterations: None,
             limits: Limits::default(),
             task_store: None,
+            permissions: Rules::new(),
+            plan_tools: false,
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -139,6 +144,19 @@ impl HarnessBuilder {
         self
     }
 
+    /// What agents may run: which tool calls are allowed, refused, or put before a person. What an agent's spec says narrows it for that
+    /// agent and everything below it.
+    pub fn permissions(mut self, rules: impl Into<Rules>) -> Self {
+        self.permissions = rules.into();
+        self
+    }
+
+    /// Whether the root gets `plan_enter` and `plan_exit`: see [`RunOptions::plan_mode`](mainstem_session::RunOptions::plan_mode).
+    pub fn plan_tools(mut self, plan_tools: bool) -> Self {
+        self.plan_tools = plan_tools;
+        self
+    }
+
     /// Where ids come from; for tests.
     pub fn ids(mut self, ids: impl Ids) -> Self {
         self.ids = Arc::new(ids);
@@ -173,6 +191,7 @@ impl HarnessBuilder {
         factory.tools = tools;
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
+        factory.plan_tools = self.plan_tools;
         let (catalog, problems) = factory.catalog(&specs);
         for problem in problems {
             if self.is_in_code(&problem)
@@ -184,6 +203,8 @@ impl HarnessBuilder {
         }
         let agent = self.root(&factory, &specs)?;
         let tasks = self.tasks();
+        let own = specs.get(&self.name).map(rules).transpose().map_err(BuildError::Agent)?;
+        let rules = self.permissions.narrowed_by(&own.unwrap_or_default());
         Ok(Harness(Arc::new(Parts {
             agent,
             catalog: Arc::new(catalog),
@@ -193,6 +214,7 @@ impl HarnessBuilder {
             log: self.log,
             warnings,
             tasks,
+            rules,
             sessions: dashmap::DashMap::new(),
         })))
     }

@@ -189,6 +189,9 @@ impl Narrator {
                 (format!("{failed} {tool} failed, {time}: {said}"), AnsiColor::Red)
             }
             ToolState::Running => (format!("{background} {tool} goes on in the background"), AnsiColor::Cyan),
+            ToolState::Denied => {
+                (format!("{cancelled} {tool} denied: {}", self.glyphs.short(said, SHORT)), AnsiColor::Yellow)
+            }
             other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
         };
         self.say(lane, &text, Some(color));

@@ -1,0 +1,51 @@
+//! Tools that the caller runs.
+
+use async_trait::async_trait;
+use mainstem_message::{ToolCall, ToolSpec};
+use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use serde_json::Value;
+
+use crate::{Fleet, SpawnError};
+
+/// A tool that is declared here and run by whoever reads the stream: a call of it says `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth,
+/// until its result is submitted; others go on.
+#[derive(Clone, Debug)]
+pub struct ExternalTool {
+    spec: ToolSpec,
+    is_read_only: bool,
+}
+
+impl ExternalTool {
+    /// A tool of this name, for models to decide by this description, with arguments of this JSON Schema.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self { spec: ToolSpec::new(name, description, parameters), is_read_only: false }
+    }
+
+    /// Says that it changes nothing.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+}
+
+#[async_trait]
+impl Tool for ExternalTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let fleet = cx.get::<Fleet>().ok_or(SpawnError::NoFleet)?;
+        let Some(id) = cx.call_id().cloned() else {
+            return Err(ToolError::new("it is called outside an agent, so there is nobody to run it"));
+        };
+        let call = ToolCall::new(id, &*self.spec.name, arguments.to_string());
+        let output = fleet.have_done(cx, call).await;
+        output.ok_or_else(|| ToolError::new("stopped before the caller had a result"))
+    }
+}

@@ -1,0 +1,70 @@
+//! What may run: plan mode, rules, and people, in this order.
+
+use std::sync::atomic::Ordering;
+
+use mainstem_message::{ToolCall, ToolState};
+use mainstem_policy::{Effect, PlanMode, Rules};
+use mainstem_react::{NextTool, PendingCall};
+use mainstem_tool::{RunContext, ToolError, ToolOutput};
+
+use crate::{Fleet, people::Decision};
+
+impl Fleet {
+    /// Runs a call, if it may run.
+    pub(crate) async fn guarded(
+        &self,
+        cx: &RunContext,
+        mut call: PendingCall,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        if let Err(refusal) = self.plan_mode().check(&call.name, next.is_read_only(&call.name)) {
+            return Ok(denied(refusal.to_string()));
+        }
+        if self.verdict(cx, &call).0 == Effect::Ask {
+            let asked = ToolCall::new(call.id.clone(), &*call.name, call.arguments.to_string());
+            match self.ask(cx, asked).await {
+                Decision::Allow => {}
+                Decision::AllowWith(arguments) => call.arguments = arguments,
+                Decision::Deny(reason) => return Ok(denied(format!("{} was denied: {reason}", call.name))),
+            }
+        }
+        // Of what a person made of it, too: a person can't allow what a rule refuses.
+        match self.verdict(cx, &call) {
+            (Effect::Deny, why) => Ok(denied(format!("{} is {why}", call.name))),
+            _ => next.run(cx, call).await,
+        }
+    }
+
+    /// The strictest verdict of the session's rules and those of every agent from the root down to the caller: rights only narrow.
+    fn verdict(&self, cx: &RunContext, call: &PendingCall) -> (Effect, String) {
+        let mut worst = (Effect::Allow, String::new());
+        for rules in self.rules_above(cx) {
+            let decision = rules.decide(&call.name, &call.arguments);
+            if decision.effect > worst.0 {
+                worst = (decision.effect, decision.to_string());
+            }
+        }
+        worst
+    }
+
+    /// The session's rules, among them the root's, and those of the agents from the caller up.
+    fn rules_above<'a>(&'a self, cx: &'a RunContext) -> impl Iterator<Item = &'a Rules> {
+        let ids = cx.path().rsplit('/').take(cx.depth().into());
+        let agents = ids.filter_map(|id| self.catalog().get(id));
+        std::iter::once(&self.rules).chain(agents.map(|entry| &entry.rules))
+    }
+
+    /// Whether the session plans.
+    pub fn plan_mode(&self) -> PlanMode {
+        if self.plans.load(Ordering::Acquire) { PlanMode::On } else { PlanMode::Off }
+    }
+
+    /// Begins or ends planning, for all agents of the session: children follow their parents in and out of it.
+    pub fn set_plan_mode(&self, mode: PlanMode) {
+        self.plans.store(mode == PlanMode::On, Ordering::Release);
+    }
+}
+
+fn denied(text: String) -> ToolOutput {
+    ToolOutput::from(text).with_state(ToolState::Denied)
+}

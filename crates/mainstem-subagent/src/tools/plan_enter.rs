@@ -1,0 +1,26 @@
+//! `plan_enter`: only look, until a plan stands.
+
+use std::sync::Arc;
+
+use mainstem_policy::PlanMode;
+use mainstem_tool::{Tool, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Fleet, SpawnError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Enter {}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description =
+        "Begin planning: until plan_exit, you and your subagents can only run tools that change nothing.";
+    Arc::new(
+        tool_fn("plan_enter", description, |cx, Enter {}| async move {
+            Fleet::of(&cx)?.set_plan_mode(PlanMode::On);
+            Ok::<_, SpawnError>("You are planning. Look around, make a plan, then call plan_exit with it.")
+        })
+        .read_only(),
+    )
+}

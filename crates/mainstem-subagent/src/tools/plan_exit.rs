@@ -1,0 +1,49 @@
+//! `plan_exit`: a person looks at the plan, and lets the work begin.
+
+use std::sync::Arc;
+
+use mainstem_message::{ToolCall, ToolState};
+use mainstem_policy::PlanMode;
+use mainstem_tool::{Tool, ToolOutput, tool_fn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{Decision, Fleet, SpawnError};
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Exit {
+    /// The plan, for the person who decides.
+    plan: String,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "End planning. A person sees the plan and decides whether the work may begin.";
+    Arc::new(
+        tool_fn("plan_exit", description, |cx, Exit { plan }: Exit| async move {
+            let fleet = Fleet::of(&cx)?;
+            if fleet.plan_mode() == PlanMode::Off {
+                return Ok(ToolOutput::from("You are not planning; go on."));
+            }
+            let id = cx.call_id().cloned().unwrap_or_else(|| "plan_exit".into());
+            let call = ToolCall::new(id, "plan_exit", json!({ "plan": plan }).to_string());
+            Ok::<_, SpawnError>(match fleet.ask(&cx, call).await {
+                Decision::Deny(reason) => {
+                    ToolOutput::from(format!("The plan was not accepted: {reason}. You are still planning."))
+                        .with_state(ToolState::Denied)
+                }
+                Decision::Allow => {
+                    fleet.set_plan_mode(PlanMode::Off);
+                    ToolOutput::from("The plan is accepted; carry it out.")
+                }
+                Decision::AllowWith(edited) => {
+                    fleet.set_plan_mode(PlanMode::Off);
+                    let plan = edited["plan"].as_str().map_or_else(|| edited.to_string(), str::to_owned);
+                    ToolOutput::from(format!("The plan is accepted as follows; carry it out.\n{plan}"))
+                }
+            })
+        })
+        .read_only(),
+    )
+}

@@ -1,0 +1,406 @@
+//! What may run: rules, people who are asked, external tools, plan mode.
+
+use mainstem::{
+    event::TaskStatus,
+    message::{ConfirmId, ToolCallId},
+    model::scripted::Turn,
+    policy::PlanMode,
+    prelude::*,
+    spec::Permission,
+};
+use mainstem_testing::{laws, render};
+use serde_json::{Value, json};
+
+use crate::support::{Spawns, harness, ms, spawn_args};
+
+/// A harness with tools that say what they were given: `peek` changes nothing, `poke` does.
+fn tools(model: ScriptedModel) -> HarnessBuilder {
+    let says = |name: &str| {
+        tool_fn(
+            name.to_owned(),
+            "Says what it was given",
+            |_, given: serde_json::Map<String, Value>| async move {
+                Ok::<_, ToolError>(Value::Object(given).to_string())
+            },
+        )
+    };
+    harness(model).tool(says("peek").read_only()).tool(says("poke"))
+}
+
+fn rules(rules: &[(Effect, &str)]) -> RuleSet {
+    rules.iter().fold(RuleSet::default(), |set, (effect, pattern)| set.with(*effect, pattern).unwrap())
+}
+
+/// The end of each call of a tool: its state and its text.
+fn results(events: &[AgentEvent], tool: &str) -> Vec<String> {
+    let mut results = Vec::new();
+    for event in events {
+        if let EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, .. } = &event.kind
+            && &**tool_call_name == tool
+        {
+            let text = events.iter().filter_map(|event| match &event.kind {
+                EventKind::ToolResultTextDelta { tool_call_id: id, delta } if id == tool_call_id => {
+                    Some(delta.as_str())
+                }
+                _ => None,
+            });
+            results.push(format!("{}: {}", state.as_str(), text.collect::<String>()));
+        }
+    }
+    results
+}
+
+/// Reads a run, and answers what it asks.
+async fn answering(mut run: Run, mut answer: impl FnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
+    let handle = run.handle();
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        answer(&handle, &event);
+        events.push(event);
+    }
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// The question in an event.
+fn asked(event: &AgentEvent) -> Option<(ConfirmId, String)> {
+    match &event.kind {
+        EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
+            Some((confirm_id.clone(), tool_calls[0].arguments.clone()))
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_hold_for_all_tools_and_say_why() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("poke", json!({ "at": "a" }))
+                    .call("poke", json!({ "at": "b" }))
+                    .call("agent_spawn", spawn_args("kid", "go"))
+                    .call("peek", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().text("Hi")]);
+    let refused = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Deny, "agent_spawn(agent_id: k*)")]);
+    let harness = tools(model).subagent(AgentSpec::new("kid", "K")).permissions(refused).build().unwrap();
+    let events = answering(harness.stream_events("go"), |_, _| ()).await;
+    assert_eq!(
+        results(&events, "poke"),
+        [r#"success: {"at":"a"}"#, r#"denied: poke is denied by the rule "poke(at: b)""#]
+    );
+    assert_eq!(
+        results(&events, "agent_spawn"),
+        [r#"denied: agent_spawn is denied by the rule "agent_spawn(agent_id: k*)""#]
+    );
+    assert_eq!(results(&events, "peek"), ["success: {}"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_can_only_have_less() {
+    // The session refuses `poke`, the lead asks for `lookup`; the kid allows itself everything.
+    let kid = || AgentSpec::new("kid", "K").with_permission("*", Permission::Allow);
+    let lead = AgentSpec::new("lead", "L")
+        .with_tools(["agent_spawn", "peek", "poke", "lookup"])
+        .with_permission("peek", Permission::Deny);
+    let all = |turn: Turn| turn.call("poke", json!({})).call("peek", json!({}));
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [all(Turn::new()).spawn("lead", "go").spawn("kid", "alone"), Turn::new().text("Done.")],
+        )
+        .agent("lead", [all(Turn::new()).spawn("kid", "below"), Turn::new().text("Done.")])
+        .agent("kid", [all(Turn::new()), Turn::new().text("Hi")]);
+    let harness = tools(model)
+        .subagent(kid())
+        .subagent(lead)
+        .permissions(rules(&[(Effect::Deny, "poke")]))
+        .build()
+        .unwrap();
+    let events = answering(harness.stream_events("go"), |_, _| ()).await;
+    let poked = results(&events, "poke");
+    assert!(poked.iter().all(|result| result.starts_with("denied: ")), "{poked:?}");
+    let peeked = |path: &str| {
+        let of: Vec<_> = events
+            .iter()
+            .filter(|event| event.source().map_or("s", |source| &source.path) == path)
+            .cloned()
+            .collect();
+        results(&of, "peek")
+    };
+    let session = events[0].session_id();
+    assert_eq!(peeked("s"), ["success: {}"], "the root may");
+    assert_eq!(peeked(&format!("{session}/kid")), ["success: {}"]);
+    let refused = r#"denied: peek is denied by the rule "peek" of agent "lead""#;
+    assert_eq!(peeked(&format!("{session}/lead")), [refused]);
+    assert_eq!(peeked(&format!("{session}/lead/kid")), [refused], "what is above a kid holds for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_call_that_is_asked_about_waits() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("a", "x").spawn("b", "y"), Turn::new().text("Done.")])
+        .agent("a", [Turn::new().call("poke", json!({ "at": "x" })), Turn::new().text("Poked.")])
+        .agent("b", [Turn::new().pace(ms(10)).say("I go on")]);
+    let harness = tools(model)
+        .subagent(AgentSpec::new("a", "A"))
+        .subagent(AgentSpec::new("b", "B"))
+        .permissions(rules(&[(Effect::Ask, "poke")]))
+        .build()
+        .unwrap();
+    let mut question = None;
+    let events = answering(harness.stream_events("go"), |handle, event| {
+        question = asked(event).map(|(id, _)| id).or(question.take());
+        if matches!(&event.kind, EventKind::AgentEnd { .. }) && event.agent_label() == "b" {
+            handle.confirm(question.as_ref().unwrap(), Decision::Allow).unwrap();
+            let again = handle.confirm(question.as_ref().unwrap(), Decision::Allow).unwrap_err();
+            assert_eq!(
+                again.to_string(),
+                "nothing waits for \"confirm-1\": it was answered already, or never asked"
+            );
+        }
+    })
+    .await;
+    insta::assert_snapshot!(render(&events), @r#"
+     0 main AGENT_START main "go"
+     0 main MODEL_CALL_START scripted #1
+     0 main TOOL_CALL_START agent_spawn (call-1)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"a\",\"task\":\"x\"}" (call-1)
+     0 main TOOL_CALL_END agent_spawn (call-1)
+     0 main TOOL_CALL_START agent_spawn (call-2)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"b\",\"task\":\"y\"}" (call-2)
+     0 main TOOL_CALL_END agent_spawn (call-2)
+     0 main MODEL_CALL_END tool_calls
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"a","task":"x"} (call-1)
+     0   a#1 AGENT_START a "x"
+     0   a#1 MODEL_CALL_START scripted #1
+     0   a#1 TOOL_CALL_START poke (call-3)
+     0   a#1 TOOL_CALL_DELTA "{\"at\":\"x\"}" (call-3)
+     0   a#1 TOOL_CALL_END poke (call-3)
+     0   a#1 MODEL_CALL_END tool_calls
+     0   a#1 REQUIRE_USER_CONFIRM poke
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"b","task":"y"} (call-2)
+     0   b#1 AGENT_START b "y"
+     0   b#1 MODEL_CALL_START scripted #1
+    10   b#1 TEXT_BLOCK_START
+    10   b#1 TEXT_BLOCK_DELTA "I go on" ×3
+    30   b#1 TEXT_BLOCK_END
+    30   b#1 MODEL_CALL_END stop
+    30   b#1 AGENT_RESULT "I go on"
+    30   b#1 AGENT_END success 3/3 tok
+    30 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:b:1\nagent_id: b\nsession_id: sub-2\nstatus: completed\nreply:\nI go"… (call-2)
+    30 main TOOL_RESULT_END agent_spawn success (call-2)
+    30   a#1 USER_CONFIRM_RESULT poke yes
+    30   a#1 TOOL_RESULT_START poke {"at":"x"} (call-3)
+    30   a#1 TOOL_RESULT_TEXT_DELTA "{\"at\":\"x\"}" (call-3)
+    30   a#1 TOOL_RESULT_END poke success (call-3)
+    30   a#1 MODEL_CALL_START scripted #2
+    30   a#1 TEXT_BLOCK_START
+    30   a#1 TEXT_BLOCK_DELTA "Poked."
+    30   a#1 TEXT_BLOCK_END
+    30   a#1 MODEL_CALL_END stop
+    30   a#1 AGENT_RESULT "Poked."
+    30   a#1 AGENT_END success 7/7 tok
+    30 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:a:1\nagent_id: a\nsession_id: sub-1\nstatus: completed\nreply:\nPoke"… (call-1)
+    30 main TOOL_RESULT_END agent_spawn success (call-1)
+    30 main MODEL_CALL_START scripted #2
+    30 main TEXT_BLOCK_START
+    30 main TEXT_BLOCK_DELTA "Done."
+    30 main TEXT_BLOCK_END
+    30 main MODEL_CALL_END stop
+    30 main AGENT_RESULT "Done."
+    30 main AGENT_END success 18/28 tok
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_can_edit_and_refuse_but_not_allow_what_is_refused() {
+    let calls = (0..3).fold(Turn::new(), |turn, n| turn.call("poke", json!({ "at": n.to_string() })));
+    let model = ScriptedModel::new().agent("main", [calls, Turn::new().text("Done.")]);
+    let harness = tools(model)
+        .permissions(rules(&[(Effect::Ask, "poke"), (Effect::Deny, "poke(at: root)")]))
+        .build()
+        .unwrap();
+    let events = answering(harness.stream_events("go"), |handle, event| {
+        let Some((id, arguments)) = asked(event) else { return };
+        let decision = match arguments.as_str() {
+            r#"{"at":"0"}"# => Decision::AllowWith(json!({ "at": "zero" })),
+            r#"{"at":"1"}"# => Decision::Deny("not today".to_owned()),
+            _ => Decision::AllowWith(json!({ "at": "root" })),
+        };
+        handle.confirm(&id, decision).unwrap();
+    })
+    .await;
+    let mut said = results(&events, "poke");
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            r#"denied: poke is denied by the rule "poke(at: root)""#,
+            "denied: poke was denied: not today",
+            r#"success: {"at":"zero"}"#,
+        ]
+    );
+    let ran = events.iter().filter_map(|event| match &event.kind {
+        EventKind::ToolResultStart { input, .. } if input["at"] == "zero" => Some(()),
+        _ => None,
+    });
+    assert_eq!(ran.count(), 1, "the result says what was really executed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_anybody_to_ask_the_answer_is_no() {
+    let model =
+        ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({})), Turn::new().text("I see.")]);
+    let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
+    let session = harness.session("s");
+    let run = session.run("go", RunOptions::new().with_people(false));
+    let events = answering(run, |_, _| ()).await;
+    assert_eq!(
+        results(&events, "poke"),
+        ["denied: poke was denied: a person would have to allow it, and nobody is there to be asked"]
+    );
+    assert!(events.iter().all(|event| asked(event).is_none()));
+    assert_eq!(harness.call("go").await.unwrap().text(), "I see.", "a call without events does not hang");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answered_is_closed_when_the_run_is_stopped() {
+    for drops in [false, true] {
+        let model = ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({}))]);
+        let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
+        let session = harness.session("s");
+        let mut run = session.run("go", RunOptions::new());
+        while asked(&run.next().await.unwrap()).is_none() {}
+        assert_eq!(session.fleet().confirmations.len(), 1);
+        if drops {
+            drop(run);
+        } else {
+            run.handle().cancel();
+            let _rest: Vec<_> = run.collect().await;
+        }
+        let mut all = session.subscribe_from(1);
+        let events: Vec<_> = std::iter::from_fn(|| all.try_next()).collect();
+        laws(&events).unwrap();
+        assert!(session.fleet().confirmations.is_empty(), "drops: {drops}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_waits_for_a_person_and_says_so() {
+    let mut spawn = spawn_args("kid", "go");
+    spawn["timeout_seconds"] = 0.into();
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", spawn),
+                Turn::new().call("task_wait", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent(
+            "kid",
+            [Turn::new().call("poke", json!({})).call("poke", json!({})), Turn::new().text("Poked.")],
+        );
+    let harness = tools(model)
+        .subagent(AgentSpec::new("kid", "K"))
+        .permissions(rules(&[(Effect::Ask, "poke")]))
+        .build()
+        .unwrap();
+    let mut questions = Vec::new();
+    let events = answering(harness.stream_events("go"), |handle, event| {
+        questions.extend(asked(event).map(|(id, _)| id));
+        if questions.len() == 2 {
+            questions.drain(..).for_each(|id| handle.confirm(&id, Decision::Allow).unwrap());
+        }
+    })
+    .await;
+    let statuses: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::TaskUpdated { to, .. } => Some(*to),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        statuses,
+        [TaskStatus::Running, TaskStatus::WaitingConfirm, TaskStatus::Running, TaskStatus::Completed]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_external_tool_is_run_by_the_caller_at_any_depth() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().call("browse", json!({ "url": "x" })), Turn::new().text("Seen.")]);
+    let schema =
+        json!({ "type": "object", "properties": { "url": { "type": "string" } }, "required": ["url"] });
+    let build = |model| {
+        let browse = ExternalTool::new("browse", "Opens a page at the caller's", schema.clone());
+        harness(model).tool(browse).subagent(AgentSpec::new("kid", "K")).build().unwrap()
+    };
+    let harness = build(model);
+    let run = harness.stream_events("go");
+    let unknown = run.handle().submit_tool_result(&ToolCallId::new("call-9"), "?").unwrap_err();
+    assert!(unknown.to_string().starts_with("nothing waits for \"call-9\""), "{unknown}");
+    let events = answering(run, |handle, event| {
+        if let EventKind::RequireExternalExecution { tool_calls } = &event.kind {
+            assert_eq!((event.depth(), tool_calls[0].arguments.as_str()), (1, r#"{"url":"x"}"#));
+            handle.submit_tool_result(&tool_calls[0].id, "a page").unwrap();
+        }
+    })
+    .await;
+    assert_eq!(results(&events, "browse"), ["success: a page"]);
+    let answered =
+        events.iter().filter(|event| matches!(event.kind, EventKind::ExternalExecutionResult { .. }));
+    assert_eq!(answered.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
+    let both = |turn: Turn| turn.call("peek", json!({})).call("poke", json!({}));
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                both(Turn::new()).spawn("kid", "look"),
+                Turn::new().call("plan_exit", json!({ "plan": "Poke it." })),
+                Turn::new().call("plan_exit", json!({ "plan": "Poke it gently." })),
+                both(Turn::new()).spawn("kid", "do"),
+                Turn::new().call("plan_enter", json!({})),
+                both(Turn::new()),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [both(Turn::new()), Turn::new().text("Hi")]);
+    let harness = tools(model).subagent(AgentSpec::new("kid", "K")).plan_tools(true).build().unwrap();
+    let session = harness.session("s");
+    let run = session.run("go", RunOptions::new().with_plan_mode(true));
+    let mut plans = Vec::new();
+    let events = answering(run, |handle, event| {
+        let Some((id, plan)) = asked(event) else { return };
+        let no = Decision::Deny("too rough".to_owned());
+        handle.confirm(&id, if plans.is_empty() { no } else { Decision::Allow }).unwrap();
+        plans.push(plan);
+    })
+    .await;
+    assert_eq!(plans, [r#"{"plan":"Poke it."}"#, r#"{"plan":"Poke it gently."}"#]);
+    let refused = "denied: plan mode: poke changes things; finish the plan and call plan_exit";
+    assert_eq!(results(&events, "poke"), [refused, refused, "success: {}", "success: {}", refused]);
+    assert!(results(&events, "peek").iter().all(|result| result == "success: {}"));
+    assert!(results(&events, "plan_exit")[0].contains("too rough. You are still planning."));
+    assert_eq!(session.plan_mode(), PlanMode::On);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pattern_that_can_not_be_read_is_said() {
+    let spec = AgentSpec::new("kid", "K").with_permission("poke(at:b)", Permission::Deny);
+    let error = tools(ScriptedModel::new()).subagent(spec).build().unwrap_err().to_string();
+    assert!(error.starts_with("agent \"kid\": permissions: "), "{error}");
+}
