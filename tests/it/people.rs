@@ -155,7 +155,7 @@ async fn only_the_call_that_is_asked_about_waits() {
         .unwrap();
     let mut question = None;
     let events = answering(harness.stream_events("go"), |handle, event| {
-        question = asked(event).map(|(id, _)| id).or(question.take());
+        question = asked(event).map(|(id, _)| id).or_else(|| question.take());
         if matches!(&event.kind, EventKind::AgentEnd { .. }) && event.agent_label() == "b" {
             handle.confirm(question.as_ref().unwrap(), Decision::Allow).unwrap();
             let again = handle.confirm(question.as_ref().unwrap(), Decision::Allow).unwrap_err();

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use mainstem_model::{ModelRequest, ModelStream, ScriptedModel, scripted::Turn};
-use mainstem_spec::{Mode, Permission};
+use mainstem_spec::Mode;
 use mainstem_tool::{RunContext, Tool, ToolError, tool_fn};
 
 use super::*;
