@@ -7,10 +7,13 @@ mod cancel;
 mod fleet;
 mod http;
 mod limits;
+mod many;
 mod middleware;
 mod models;
 mod patterns;
 mod people;
+#[cfg(unix)]
+mod processes;
 mod random;
 mod readers;
 mod schema;

@@ -1,0 +1,151 @@
+//! Two processes on one workspace.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use mainstem::{
+    event::{Clock, SystemClock, TaskStatus, Timestamp},
+    model::scripted::Turn,
+    prelude::*,
+    task::{ExecutorId, FileTaskStore, TaskFilter, TaskStore},
+};
+use mainstem_testing::{FakeClock, laws};
+use serde_json::json;
+
+use crate::support::ms;
+
+/// The executor's process; killed when dropped.
+struct Executor(Child);
+
+impl Executor {
+    /// Starts it, and waits until its tasks have begun.
+    fn start(workspace: &Path) -> Self {
+        let mut executor = Command::new(env!("CARGO_BIN_EXE_executor"));
+        let mut child = executor.arg(workspace).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "Begun.\n");
+        Self(child)
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        // On Unix a SIGKILL.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The machine's clock, so far ahead.
+struct Ahead(Duration);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(SystemClock.now().as_micros() + self.0.as_micros() as u64)
+    }
+}
+
+/// Another process's harness on the same workspace.
+fn other(workspace: &Path, ahead: Duration) -> Harness {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("I see.")]);
+    Harness::builder("main", model).workspace(workspace).clock(Ahead(ahead)).build().unwrap()
+}
+
+#[tokio::test]
+async fn one_works_and_the_other_looks_and_stops_it() {
+    let workspace = tempfile::tempdir().unwrap();
+    let _executor = Executor::start(workspace.path());
+    let other = other(workspace.path(), Duration::ZERO);
+    let tasks = other.session("s").tasks().await.unwrap();
+    let statuses: Vec<_> = tasks.iter().map(|task| task.status).collect();
+    assert_eq!(statuses, [TaskStatus::Running, TaskStatus::Running]);
+    let started = Instant::now();
+    let stopped = other.tasks().cancel(&tasks[0].id, "the other process", ms(10_000)).await.unwrap();
+    assert_eq!(stopped.status, TaskStatus::Cancelled);
+    assert_eq!(stopped.cancel.map(|cancel| cancel.by).as_deref(), Some("the other process"));
+    assert!(
+        started.elapsed() < ms(2000),
+        "noticed within a second, on a quiet machine: {:?}",
+        started.elapsed()
+    );
+    assert_eq!(
+        other.tasks().get(&tasks[1].id).await.unwrap().status,
+        TaskStatus::Running,
+        "its sibling goes on"
+    );
+}
+
+#[tokio::test]
+async fn a_killed_executor_is_lost_after_its_lease_and_the_parent_is_told() {
+    let workspace = tempfile::tempdir().unwrap();
+    drop(Executor::start(workspace.path()));
+    let soon = other(workspace.path(), Duration::ZERO);
+    let tasks = soon.session("s").tasks().await.unwrap();
+    assert!(tasks.iter().all(|task| task.status == TaskStatus::Running), "nobody knows yet");
+    let later = other(workspace.path(), Duration::from_secs(31));
+    let events: Vec<_> = later.session("s").run("and?", RunOptions::new()).collect().await;
+    laws(&events).unwrap();
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::HintBlock { hint, .. } => Some(hint.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].matches("status=FAILED").count(), 2, "{}", told[0]);
+    assert!(told[0].contains("executor lost"), "{}", told[0]);
+    let tasks = later.session("s").tasks().await.unwrap();
+    assert!(tasks.iter().all(|task| task.status == TaskStatus::Failed && task.delivered_at.is_some()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_stops_polling_loses_no_lease_and_promotes_nothing() {
+    let workspace = tempfile::tempdir().unwrap();
+    let call =
+        |task: &str, seconds: u64| json!({ "agent_id": "kid", "task": task, "timeout_seconds": seconds });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", call("hang", 0)).call("agent_spawn", call("talk", 30)),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent_on("kid", "hang", [Turn::new().text("I hang").hang()])
+        .agent("kid", [Turn::new().pace(ms(1000)).say("one two three")]);
+    let harness = Harness::builder("main", model)
+        .workspace(workspace.path())
+        .subagent(AgentSpec::new("kid", "K"))
+        .clock(FakeClock::default())
+        .build()
+        .unwrap();
+    let mut run = harness.stream_events("go");
+    let session = run.handle().session().clone();
+    while !matches!(&run.next().await.unwrap().kind, EventKind::TextBlockDelta { delta, .. } if delta == "one ")
+    {
+    }
+    let clock = FakeClock::default();
+    let before = clock.now();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let tasks = session.tasks().await.unwrap();
+    assert_eq!(tasks.len(), 1, "the other child is waited for");
+    let executor: ExecutorId = tasks[0].executor.clone().unwrap();
+    let until = FileTaskStore::new(workspace.path()).lease(&executor).await.unwrap().unwrap();
+    assert!(until.as_micros() > before.as_micros() + 60_000_000, "the lease was renewed all the time");
+    let rest: Vec<_> = run.collect().await;
+    assert!(
+        rest.iter().all(|event| !matches!(event.kind, EventKind::TaskUpdated { .. })),
+        "nothing is promoted"
+    );
+    harness.shutdown(ms(1000)).await;
+    let after = FileTaskStore::new(workspace.path());
+    assert_eq!(after.lease(&executor).await.unwrap(), None, "given up");
+    let all = after.list(&TaskFilter::all()).await.unwrap();
+    assert_eq!(all[0].status, TaskStatus::Cancelled);
+}
