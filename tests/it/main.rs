@@ -15,6 +15,7 @@ mod people;
 #[cfg(unix)]
 mod processes;
 mod random;
+mod random_tasks;
 mod readers;
 mod schema;
 mod send;

@@ -165,14 +165,13 @@ impl TaskSet {
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &*self.0;
         inner.stop.cancel();
-        inner.live.iter().for_each(|live| live.cancel.cancel());
+        inner.cancel_all(&inner.live_where(|_| true));
         inner.tracker.close();
         if timeout(grace, inner.tracker.wait()).await.is_err() {
             inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
             inner.tracker.wait().await;
         }
-        let left: Vec<_> = inner.live.iter().map(|live| live.key().clone()).collect();
-        for id in left {
+        for id in inner.live_where(|_| true) {
             inner.finish(&id, TaskEnd::Cancelled).await;
         }
         if let Err(error) = inner.store.release(&inner.executor).await {
@@ -184,6 +183,22 @@ impl TaskSet {
 impl Inner {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The ids of tasks that are executed here; in order, for the same work is stopped in the same order.
+    fn live_where(&self, holds: impl Fn(&Live) -> bool) -> Vec<TaskId> {
+        let live = self.live.iter().filter(|live| holds(live));
+        let mut ids: Vec<_> = live.map(|live| live.key().clone()).collect();
+        ids.sort();
+        ids
+    }
+
+    fn cancel_all(&self, tasks: &[TaskId]) {
+        for task in tasks {
+            if let Some(cancel) = self.live.get(task).map(|live| live.cancel.clone()) {
+                cancel.cancel();
+            }
+        }
     }
 
     pub(crate) fn has_clerk(&self) -> std::sync::MutexGuard<'_, bool> {

@@ -136,8 +136,7 @@ impl TaskSet {
 
     /// Asks all tasks below a root session to stop that are executed here, without waiting.
     pub fn cancel_below(&self, root: &SessionId) {
-        let of_root = |live: &super::Live| live.sink.log().session_id() == root;
-        self.0.live.iter().filter(|live| of_root(live)).for_each(|live| live.cancel.cancel());
+        self.0.cancel_all(&self.live_below(root));
     }
 
     /// The ids of the tasks of a parent that are executed here.
@@ -151,10 +150,7 @@ impl TaskSet {
     }
 
     fn live_where(&self, holds: impl Fn(&super::Live) -> bool) -> Vec<TaskId> {
-        let live = self.0.live.iter().filter(|live| holds(live));
-        let mut ids: Vec<_> = live.map(|live| live.key().clone()).collect();
-        ids.sort();
-        ids
+        self.0.live_where(holds)
     }
 
     /// The record, failed first if whoever executed it is gone.

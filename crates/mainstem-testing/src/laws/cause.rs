@@ -55,9 +55,15 @@ impl Call<'_> {
         self.result.is_some_and(|(_, state)| state == ToolState::Running)
     }
 
-    /// The child ends within the call, unless that ended `running`.
+    /// Whether the child goes on without the call: it was handed over, which the call said, unless it was interrupted before it could.
+    fn lets_go(&self, child: &Invocation<'_>) -> bool {
+        let is_interrupted = self.result.is_some_and(|(_, state)| state == ToolState::Interrupted);
+        self.is_running() || is_interrupted && is_task(child)
+    }
+
+    /// The child ends within the call, unless that lets it go.
     fn encloses(&self, child: &Invocation<'_>) -> Result<(), Violation> {
-        if self.is_running() || self.is_open(child.end()) {
+        if self.lets_go(child) || self.is_open(child.end()) {
             return Ok(());
         }
         let message = format!("the result of {} ends before {}", self.id, child.key());
@@ -132,6 +138,10 @@ impl<'a> Calls<'a> {
     }
 }
 
+fn is_task(child: &Invocation<'_>) -> bool {
+    child.events.last().and_then(|event| event.source()).is_some_and(|source| source.task_id.is_some())
+}
+
 /// The call that its `AGENT_START` says.
 fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     match &child.events[0].kind {
@@ -150,7 +160,7 @@ struct Order<'a> {
 
 impl<'a> Order<'a> {
     fn check(&mut self, child: &Invocation<'_>, call: &Call<'a>) -> Result<(), Violation> {
-        if call.is_held || call.is_running() || !self.seen.insert((call.caller, call.id)) {
+        if call.is_held || call.lets_go(child) || !self.seen.insert((call.caller, call.id)) {
             return Ok(());
         }
         let before = self.last.insert((call.caller, call.turn), call.called);
