@@ -4,6 +4,7 @@
 
 mod background;
 mod cancel;
+mod compat;
 mod fleet;
 mod http;
 mod limits;
