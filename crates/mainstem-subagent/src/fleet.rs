@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_message::TaskId;
+use mainstem_event::EventSource;
+use mainstem_message::{SessionId, TaskId};
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::RunContext;
 
@@ -59,6 +60,11 @@ impl Fleet {
     /// The children of the session, in the order of their start.
     pub fn children(&self) -> Vec<crate::ChildSummary> {
         self.roster.list(None)
+    }
+
+    /// Who has this session, among the children; nobody for the root's session, and for an agent that is a tool.
+    pub fn child_of_session(&self, session: &SessionId) -> Option<EventSource> {
+        self.roster.source(session)
     }
 
     pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
