@@ -16,3 +16,4 @@ mod schema;
 mod send;
 mod single;
 mod support;
+mod workspace;
