@@ -14,6 +14,9 @@ use etcetera::BaseStrategy;
 
 use crate::args;
 
+/// The file of the directory where the command runs, which somebody else may have written.
+pub(crate) const PROJECT: &str = "./mainstem.toml";
+
 /// A value and where it was said, for messages about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting<T> {
@@ -27,6 +30,10 @@ pub(crate) struct Settings {
     pub(crate) model: Option<Setting<String>>,
     pub(crate) workspace: Option<Setting<PathBuf>>,
     pub(crate) max_turns: Option<NonZeroU32>,
+    /// Whether agents get tools for files.
+    pub(crate) files: Option<Setting<bool>>,
+    /// Whether they get a shell.
+    pub(crate) shell: Option<Setting<bool>>,
     pub(crate) openai: OpenAi,
 }
 
@@ -75,6 +82,8 @@ impl Settings {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
+            files: run.no_files.then(|| Setting::new(false, "--no-files")),
+            shell: run.shell.then(|| Setting::new(true, "--shell")),
             openai: OpenAi::default(),
         }
     }
@@ -84,8 +93,8 @@ impl Settings {
         Self {
             model: said("MAINSTEM_MODEL"),
             workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
-            max_turns: None,
             openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
+            ..Self::default()
         }
     }
 
@@ -97,6 +106,8 @@ impl Settings {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
+            files: self.files.or(others.files),
+            shell: self.shell.or(others.shell),
             openai: OpenAi {
                 base_url: self.openai.base_url.or(others.openai.base_url),
                 api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
@@ -124,7 +135,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Settings>> {
 fn default_files() -> impl Iterator<Item = PathBuf> {
     let user = etcetera::choose_base_strategy().ok();
     let user = user.map(|dirs| dirs.config_dir().join("mainstem").join("config.toml"));
-    [PathBuf::from("./mainstem.toml")].into_iter().chain(user)
+    [PathBuf::from(PROJECT)].into_iter().chain(user)
 }
 
 #[cfg(test)]
