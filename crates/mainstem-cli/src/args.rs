@@ -171,9 +171,9 @@ Examples:
   mainstem run --output ndjson --only-agent reviewer \"…\"
 
 Files:
-  Agents can read, change and make every file in the workspace, and none outside it. A child works in a
-  directory of its own below agents/, unless its file says workspace.mode: shared; its tools: list
-  says what it can do, such as read_file alone. --no-files takes the tools away. In ./mainstem.toml:
+  Agents can read, change and make every file in the workspace, and none outside it. A child
+  works in a directory of its own below agents/, unless its file says workspace.mode: shared; its
+  tools: list says what it can do, such as read_file alone. In ./mainstem.toml:
     files = false
     shell = true                # as --shell does
 
