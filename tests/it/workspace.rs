@@ -282,6 +282,34 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_root_has_the_directory_that_its_spec_names_and_shares_it() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().write("a.md", "a"),
+                Turn::new().spawn("general-purpose", "go"),
+                Turn::new().text("ok"),
+            ],
+        )
+        .agent("general-purpose", [Turn::new().read("a.md"), Turn::new().text("ok")]);
+    // Code may name any directory.
+    let (ws, elsewhere) = (dir(), dir());
+    let main = || spec("main").with_workspace_path(elsewhere.path());
+    let harness = harness(model.clone()).workspace(ws.path()).subagent(main()).build().unwrap();
+    let expected = ["general-purpose read_file: 1\ta", "main write_file: created \"a.md\" (1 bytes)"];
+    assert_eq!(answers(harness.stream_events("go")).await, expected);
+    assert_eq!((tree(ws.path()).as_str(), tree(elsewhere.path()).as_str()), ("", "a.md: a\n"));
+    assert!(
+        harness
+            .warnings()
+            .any(|warning| warning.contains("AGENTS.md: warning: agent \"main\" has no prompt"))
+    );
+    let error = Harness::builder("main", model).subagent(main()).build().unwrap_err().to_string();
+    assert!(error.contains("workspace.path needs a harness with a workspace"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_allowlist_makes_an_agent_read_only() {
     let tries = [
         Turn::new()
