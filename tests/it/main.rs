@@ -22,3 +22,4 @@ mod schema;
 mod send;
 mod single;
 mod support;
+mod workspace;

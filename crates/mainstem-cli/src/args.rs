@@ -41,9 +41,17 @@ pub(crate) struct Run {
     /// The model: `openai:gpt-4o-mini`, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// A directory whose subagents/*.md declare agents; by default the current one [env: MAINSTEM_WORKSPACE].
+    /// The directory that agents work in, and whose subagents/*.md declare them; by default the current one [env: MAINSTEM_WORKSPACE].
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Give agents no tools for files. Without this they read and write files in the workspace, and nowhere else.
+    #[arg(long)]
+    pub(crate) no_files: bool,
+    /// Let agents run commands, in the directory where each of them works.
+    ///
+    /// On Linux with Landlock a command writes only there and in /tmp; elsewhere nothing holds it. The network is open.
+    #[arg(long)]
+    pub(crate) shell: bool,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
@@ -164,6 +172,13 @@ Examples:
   git diff | mainstem run -w docs/examples/review -
   mainstem run --output json \"…\" | jq -r .reply
   mainstem run --output ndjson --only-agent reviewer \"…\"
+
+Files:
+  Agents can read, change and make every file in the workspace, and none outside it. A child
+  works in a directory of its own below agents/, unless its file says workspace.mode: shared; its
+  tools: list says what it can do, such as read_file alone. In ./mainstem.toml:
+    files = false
+    shell = true                # as --shell does
 
 Models:
   Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server that speaks OpenAI's language, such as

@@ -15,6 +15,9 @@ use mainstem::policy::Rules;
 
 use crate::args;
 
+/// The file of the directory where the command runs, which somebody else may have written.
+pub(crate) const PROJECT: &str = "./mainstem.toml";
+
 /// A value and where it was said, for messages about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting<T> {
@@ -30,6 +33,10 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Those of all files hold: none can allow what another refuses.
     pub(crate) permissions: Rules,
+    /// Whether agents get tools for files.
+    pub(crate) files: Option<Setting<bool>>,
+    /// Whether they get a shell.
+    pub(crate) shell: Option<Setting<bool>>,
     pub(crate) openai: OpenAi,
 }
 
@@ -79,6 +86,8 @@ impl Settings {
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
             permissions: Rules::new(),
+            files: run.no_files.then(|| Setting::new(false, "--no-files")),
+            shell: run.shell.then(|| Setting::new(true, "--shell")),
             openai: OpenAi::default(),
         }
     }
@@ -88,9 +97,8 @@ impl Settings {
         Self {
             model: said("MAINSTEM_MODEL"),
             workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
-            max_turns: None,
-            permissions: Rules::new(),
             openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
+            ..Self::default()
         }
     }
 
@@ -103,6 +111,8 @@ impl Settings {
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
             permissions: others.permissions.narrowed_by(&self.permissions),
+            files: self.files.or(others.files),
+            shell: self.shell.or(others.shell),
             openai: OpenAi {
                 base_url: self.openai.base_url.or(others.openai.base_url),
                 api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
@@ -130,7 +140,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Settings>> {
 fn default_files() -> impl Iterator<Item = PathBuf> {
     let user = etcetera::choose_base_strategy().ok();
     let user = user.map(|dirs| dirs.config_dir().join("mainstem").join("config.toml"));
-    [PathBuf::from("./mainstem.toml")].into_iter().chain(user)
+    [PathBuf::from(PROJECT)].into_iter().chain(user)
 }
 
 #[cfg(test)]

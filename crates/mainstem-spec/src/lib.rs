@@ -22,6 +22,7 @@
 //! | [`AgentSpec`] | the declaration, whether read or built in code |
 //! | [`parse`] | one file's text to a spec and its warnings, or to everything that is wrong with it |
 //! | [`load_dir`] | a directory to a [`SpecSet`] and every [`SpecError`] on the way |
+//! | [`load_prompts`] | the prompts that directories bring, into a [`SpecSet`] |
 //! | [`SpecSet`] | specs by id; the program's win over files, files over built-in ones |
 //! | [`SpecError`] | what is wrong, at which line and column, and what was probably meant |
 //!
@@ -38,7 +39,7 @@
 //! | `hidden`, `persist_session` | `true` or `false` | `false` |
 //! | `mode` | `primary`, `subagent`, `all` | `all` |
 //! | `workspace.mode` | `isolated`, `shared`; nested or with the dot | `isolated` |
-//! | `workspace.path` | path inside the workspace; the body is then ignored | |
+//! | `workspace.path` | path inside the workspace, where `AGENTS.md` is the prompt; the body is then ignored | |
 //! | `url` | `http(s)://…` of a remote agent; the body is then ignored | |
 //! | `headers` | name: value, where a value may hold `${ENV_VAR}` | none |
 //! | `permissions` | pattern: `allow`, `ask` or `deny`; or `deny: [pattern, …]` | none |
@@ -60,7 +61,7 @@ mod suggest;
 mod yaml;
 
 pub use error::{Position, Severity, SpecError};
-pub use load::{MAX_FILE_BYTES, load_dir};
+pub use load::{MAX_FILE_BYTES, load_dir, load_prompts};
 pub use parse::{Parsed, parse};
 pub use set::SpecSet;
 pub use spec::{AgentSpec, DEFAULT_STEPS, Header, Mode, Origin, Permission, Workspace, WorkspaceMode};

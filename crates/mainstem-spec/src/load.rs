@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use crate::{Parsed, Position, SpecError, SpecSet, parse};
+use crate::{AgentSpec, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse};
 
 /// The largest file in bytes that is read: 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -58,6 +58,31 @@ pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
         }
     }
     (specs, errors)
+}
+
+/// Gives each spec that names a directory the prompt that this directory brings: its `AGENTS.md`. The directories are relative to
+/// `workspace`, and those that files name don't lead out of it.
+///
+/// Returns a warning for each that brings none, or none that can be read; such an agent has no prompt of its own.
+///
+/// Blocks on the file system.
+#[must_use]
+pub fn load_prompts(specs: &mut SpecSet, workspace: &Path) -> Vec<SpecError> {
+    specs.iter_mut().filter_map(|spec| load_prompt(spec, workspace).err()).collect()
+}
+
+fn load_prompt(spec: &mut AgentSpec, workspace: &Path) -> Result<(), SpecError> {
+    let Some(directory) = &spec.workspace.path else { return Ok(()) };
+    let directory = workspace.join(directory);
+    let path = directory.join("AGENTS.md");
+    let root = if spec.origin == Origin::Program { &*directory } else { workspace };
+    let text = root.canonicalize().map_err(|error| unreadable(&error)).and_then(|root| read(&path, &root));
+    let text = text.map_err(|error| {
+        let message = format!("agent {:?} has no prompt: {}", spec.id, error.message);
+        SpecError { severity: Severity::Warning, message, ..error }.in_file(&path)
+    })?;
+    text.trim().clone_into(&mut spec.prompt);
+    Ok(())
 }
 
 fn is_agent(path: &Path) -> bool {

@@ -44,6 +44,10 @@ impl SpecSet {
         self.specs.values()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut AgentSpec> {
+        self.specs.values_mut()
+    }
+
     /// How many specs there are.
     #[must_use]
     pub fn len(&self) -> usize {

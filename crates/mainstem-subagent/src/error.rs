@@ -121,6 +121,12 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
+    /// It asks for a directory, and there is no workspace to find it in.
+    #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
+    NoWorkspace {
+        /// Which agent.
+        id: String,
+    },
     /// It says something that this version does not do. What would change where or under which rules the agent works leaves it out;
     /// the rest is a warning.
     #[error("agent {id:?}: {key} is not in effect in this version{}", if *is_warning { "" } else { ", so the agent is left out" })]
@@ -142,6 +148,7 @@ impl CatalogError {
             | Self::Tools { id, .. }
             | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
+            | Self::NoWorkspace { id }
             | Self::NotInEffect { id, .. } => id,
         }
     }

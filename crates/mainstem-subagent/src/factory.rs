@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_react::{Agent, AgentBuilder, Middleware};
-use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet};
+use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
 use mainstem_tool::ToolSet;
 
 use crate::{Catalog, CatalogError, Limits, Subagents, prompt::child_prompt, tools};
@@ -29,6 +29,8 @@ pub struct AgentFactory {
     pub middleware: Vec<Arc<dyn Middleware>>,
     /// Whether the root gets `plan_enter` and `plan_exit`.
     pub plan_tools: bool,
+    /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
+    pub has_workspace: bool,
 }
 
 impl AgentFactory {
@@ -41,6 +43,7 @@ impl AgentFactory {
             options: ModelOptions::default(),
             middleware: Vec::new(),
             plan_tools: false,
+            has_workspace: false,
         }
     }
 
@@ -68,6 +71,9 @@ impl AgentFactory {
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
         if let Some(problem) = not_in_effect(spec).find(|problem| !problem.is_warning()) {
             return Err(problem);
+        }
+        if spec.workspace.path.is_some() && !self.has_workspace {
+            return Err(CatalogError::NoWorkspace { id: spec.id.clone() });
         }
         let model = match &spec.model {
             None => self.model.clone(),
@@ -131,11 +137,10 @@ impl std::fmt::Debug for AgentFactory {
     }
 }
 
-/// What a spec says that nothing looks at yet. Rules that are not enforced, and another place to work, are no small matter.
+/// What a spec says that nothing looks at yet. Rules that are not enforced, and another machine, are no small matter.
 fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
     let said = [
         ("url", spec.url.is_some(), false),
-        ("workspace.path", spec.workspace.path.is_some(), false),
         ("skills", spec.skills.is_some(), true),
         ("persist_session", spec.persist_session, true),
         ("max_tokens_total", spec.max_tokens_total.is_some(), true),
@@ -182,11 +187,13 @@ fn lists(spec: &AgentSpec, tool: &str) -> bool {
     spec.tools.is_some() && inherits(spec, tool)
 }
 
-/// Same model and tools as the parent, no spawning.
+/// Same model, tools and directory as the parent, no spawning.
 fn general_purpose() -> AgentSpec {
     let description =
         "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";
-    AgentSpec::new(GENERAL_PURPOSE, description).with_origin(Origin::BuiltIn)
+    AgentSpec::new(GENERAL_PURPOSE, description)
+        .with_workspace_mode(WorkspaceMode::Shared)
+        .with_origin(Origin::BuiltIn)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use mainstem_message::{ConfirmId, TaskId, ToolCallId};
+use mainstem_event::EventSource;
+use mainstem_message::{ConfirmId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::Rules;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
@@ -104,6 +105,11 @@ impl Fleet {
     /// The children of the session, in the order of their start.
     pub fn children(&self) -> Vec<crate::ChildSummary> {
         self.roster.list(None)
+    }
+
+    /// Who has this session, among the children; nobody for the root's session, and for an agent that is a tool.
+    pub fn child_of_session(&self, session: &SessionId) -> Option<EventSource> {
+        self.roster.source(session)
     }
 
     pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {

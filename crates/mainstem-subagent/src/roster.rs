@@ -265,6 +265,12 @@ impl Roster {
         all
     }
 
+    /// Who has this session.
+    pub(crate) fn source(&self, session: &SessionId) -> Option<EventSource> {
+        let mut sources = self.children.iter().map(|child| child.source.clone());
+        sources.find(|source| source.session_id == *session)
+    }
+
     fn unknown(&self, name: &str, parent: Option<&SessionId>) -> SpawnError {
         let names = |child: ChildSummary| child.label.unwrap_or_else(|| child.agent_key.to_string());
         SpawnError::UnknownChild {

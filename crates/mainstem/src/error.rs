@@ -56,6 +56,14 @@ pub enum BuildError {
         /// What was given.
         path: PathBuf,
     },
+    /// The workspace can't be opened.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    Open(#[from] mainstem_workspace::WorkspaceError),
+    /// There is no directory for the shell to run in.
+    #[cfg(feature = "files")]
+    #[error("the shell needs a workspace to run in; name one with `workspace(directory)`")]
+    ShellNowhere,
     /// The agent to run is not declared.
     #[error("unknown agent {id:?}; known: {}", known.join(", "))]
     UnknownAgent {

@@ -34,11 +34,14 @@ struct Parts {
     sessions: DashMap<SessionId, Session>,
 }
 
-/// What was wrong with agents that came from files; those built in code fail the build instead.
+/// What was wrong with agents that came from files, and with tools that both the program and the workspace bring; agents built in code
+/// fail the build instead.
 #[derive(Debug, Default)]
 struct Warnings {
     specs: Vec<SpecError>,
     agents: Vec<CatalogError>,
+    /// Names.
+    tools: Vec<String>,
 }
 
 impl Harness {
@@ -114,15 +117,18 @@ impl Harness {
         &self.0.catalog
     }
 
-    /// What is wrong with the agents of the workspace, in words, each with its severity: errors left an agent out,
+    /// What is wrong with the agents and the tools of the workspace, in words, each with its severity: errors left an agent out,
     /// warnings did not.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let Warnings { specs, agents } = &self.0.warnings;
+        let Warnings { specs, agents, tools } = &self.0.warnings;
         let agents = agents.iter().map(|problem| {
             let severity = if problem.is_warning() { Severity::Warning } else { Severity::Error };
             format!("{severity}: {problem}")
         });
-        specs.iter().map(ToString::to_string).chain(agents)
+        let tools = tools.iter().map(|tool| {
+            format!("{}: the program has a tool {tool:?}, so the workspace's is not used", Severity::Warning)
+        });
+        specs.iter().map(ToString::to_string).chain(agents).chain(tools)
     }
 }
 

@@ -28,9 +28,9 @@
 //! # }
 //! ```
 //!
-//! This crate has no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
+//! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
 //! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
-//! [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`sse`] events as
+//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`sse`] events as
 //! server-sent events.
 
 mod env;
@@ -53,6 +53,8 @@ pub use mainstem_spec as spec;
 pub use mainstem_subagent as subagent;
 pub use mainstem_task as task;
 pub use mainstem_tool as tool;
+#[cfg(feature = "files")]
+pub use mainstem_workspace as workspace;
 
 /// What most programs use.
 pub mod prelude {
@@ -70,6 +72,8 @@ pub mod prelude {
     pub use mainstem_spec::AgentSpec;
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
     pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
+    #[cfg(all(feature = "files", unix))]
+    pub use mainstem_workspace::ShellOptions;
 
     pub use crate::{Harness, HarnessBuilder};
 }

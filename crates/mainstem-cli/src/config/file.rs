@@ -20,6 +20,8 @@ struct File {
     workspace: Option<PathBuf>,
     max_turns: Option<NonZeroU32>,
     permissions: Option<RuleSet>,
+    files: Option<bool>,
+    shell: Option<bool>,
     #[serde(default)]
     providers: Providers,
 }
@@ -51,6 +53,7 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
     })?;
     let origin = path.display().to_string();
     let said = |value: String| Setting::new(value, &*origin);
+    let switch = |value: bool| Setting::new(value, &*origin);
     let Provider { base_url, api_key_env, headers, .. } = file.providers.openai;
     for (name, value) in &headers {
         if holds_key(name, value.get_ref()) {
@@ -67,6 +70,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         workspace: file.workspace.map(|workspace| Setting::new(near.join(workspace), &*origin)),
         max_turns: file.max_turns,
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
+        files: file.files.map(switch),
+        shell: file.shell.map(switch),
         openai: OpenAi {
             base_url: base_url.map(said),
             api_key_env: api_key_env.map(|variable| said(variable.0)),

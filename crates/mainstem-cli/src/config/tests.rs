@@ -15,7 +15,7 @@ fn check(text: &str, expected: &str) {
 fn errors_name_the_place_and_no_secret() {
     check(
         "\nmodle = 'x'",
-        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `providers`; did you mean `model`?",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `providers`; did you mean `model`?",
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
@@ -40,6 +40,8 @@ const FILE: &str = "
 model = 'openai:file'
 workspace = 'ws'
 max_turns = 7
+files = false
+shell = true
 [providers.openai]
 base_url = 'http://file/v1'
 api_key_env = 'FILE_KEY'
@@ -58,7 +60,8 @@ fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
     let all = Settings::load(&run, config, var).unwrap();
     let workspace = all.workspace.map(|said| Setting::new(said.value.display().to_string(), said.origin));
     let parts = [shown(&all.model), shown(&workspace), shown(&all.openai.base_url)];
-    format!("{} turns={:?}", parts.join(" | "), all.max_turns.map(NonZeroU32::get))
+    let switches = [shown(&all.files), shown(&all.shell)].join(" ");
+    format!("{} turns={:?} {switches}", parts.join(" | "), all.max_turns.map(NonZeroU32::get))
 }
 
 #[test]
@@ -74,17 +77,17 @@ fn flags_go_before_the_environment_and_that_before_files() {
     check(
         "",
         &[],
-        "openai:file (DIR/c.toml) | DIR/ws (DIR/c.toml) | http://file/v1 (DIR/c.toml) turns=Some(7)",
+        "openai:file (DIR/c.toml) | DIR/ws (DIR/c.toml) | http://file/v1 (DIR/c.toml) turns=Some(7) false (DIR/c.toml) true (DIR/c.toml)",
     );
     check(
         "",
         &env,
-        "demo (MAINSTEM_MODEL) | e (MAINSTEM_WORKSPACE) | http://env/v1 (OPENAI_BASE_URL) turns=Some(7)",
+        "demo (MAINSTEM_MODEL) | e (MAINSTEM_WORKSPACE) | http://env/v1 (OPENAI_BASE_URL) turns=Some(7) false (DIR/c.toml) true (DIR/c.toml)",
     );
     check(
-        "-m x -w y --max-turns 2",
+        "-m x -w y --max-turns 2 --no-files --shell",
         &env,
-        "x (--model) | y (--workspace) | http://env/v1 (OPENAI_BASE_URL) turns=Some(2)",
+        "x (--model) | y (--workspace) | http://env/v1 (OPENAI_BASE_URL) turns=Some(2) false (--no-files) true (--shell)",
     );
 }
 

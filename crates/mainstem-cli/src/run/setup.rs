@@ -3,11 +3,11 @@
 use std::{io::Read, path::PathBuf};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use mainstem::{BuildError, Harness, spec::Mode};
+use mainstem::{BuildError, Harness, HarnessBuilder, spec::Mode};
 
 use crate::{
     args,
-    config::{Setting, Settings, var},
+    config::{PROJECT, Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
     model,
@@ -39,8 +39,10 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         }
     };
     let is_demo = model.value == demo::NAME;
-    if let (true, Some(said)) = (is_demo, &settings.workspace) {
-        notes.push(format!("warning: the demo brings its own agents; {} is not used", said.origin));
+    if is_demo {
+        notes.extend(unused(settings));
+    } else {
+        notes.extend(shell_of_the_project(settings));
     }
     let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());
@@ -69,15 +71,51 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
     let workspace = settings.workspace.as_ref().unwrap_or(&here);
     harness = match &**name {
         demo::NAME => demo::furnish(harness, args.demo_pace),
-        _ => harness.workspace(&workspace.value),
+        _ => furnish(harness.workspace(&workspace.value), settings)?,
     };
     if let Some(most) = settings.max_turns {
         harness = harness.max_iterations(most.get());
     }
     harness.build().map_err(|error| match error {
-        BuildError::Workspace { .. } => anyhow!("{}: {error}", workspace.origin),
+        BuildError::Workspace { .. } | BuildError::Open(_) => anyhow!("{}: {error}", workspace.origin),
         other => other.into(),
     })
+}
+
+/// What the demo has no use for.
+fn unused(settings: &Settings) -> impl Iterator<Item = String> {
+    let workspace = settings.workspace.as_ref().map(|said| ("agents", &said.origin));
+    let shell = settings.shell.as_ref().filter(|said| said.value).map(|said| ("tools", &said.origin));
+    let unused = workspace.into_iter().chain(shell);
+    unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
+}
+
+/// Who runs this command in a directory may not have written the file that lies there.
+fn shell_of_the_project(settings: &Settings) -> Option<String> {
+    settings.shell.as_ref().filter(|said| said.value && said.origin == PROJECT)?;
+    Some(format!("warning: agents can run commands, because {PROJECT} says so"))
+}
+
+/// What agents can touch.
+fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
+    let harness = match &settings.files {
+        Some(said) => harness.file_tools(said.value),
+        None => harness,
+    };
+    match &settings.shell {
+        Some(said) if said.value => with_shell(harness).context(said.origin.clone()),
+        _ => Ok(harness),
+    }
+}
+
+#[cfg(unix)]
+fn with_shell(harness: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
+    Ok(harness.with_shell())
+}
+
+#[cfg(not(unix))]
+fn with_shell(_: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
+    bail!("there is no shell on this system")
 }
 
 /// Whether the agent exists and may run as the root.

@@ -17,7 +17,7 @@ fn errors_have_their_place() {
     let with = |text| mainstem("run -m demo Hi").file("mainstem.toml", text);
     check(
         with("max_turn = 3"),
-        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `providers`; did \
+        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `providers`; did \
          you mean `max_turns`?\n",
     );
     check(
@@ -92,7 +92,11 @@ fn a_file_chooses_model_server_key_and_headers() {
 
 #[test]
 fn the_demo_needs_no_workspace() {
-    let done = demo("-w nowhere --progress quiet").run();
+    let done = demo("-w nowhere --shell --progress quiet").run();
     assert_eq!(done.code, Some(0));
-    assert_eq!(done.stderr, "warning: the demo brings its own agents; --workspace is not used\n");
+    assert_eq!(
+        done.stderr,
+        "warning: the demo brings its own agents; --workspace is not used\n\
+         warning: the demo brings its own tools; --shell is not used\n"
+    );
 }

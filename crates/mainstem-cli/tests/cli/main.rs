@@ -6,6 +6,7 @@
 mod background;
 mod config;
 mod exits;
+mod files;
 mod outputs;
 mod provider;
 mod server;

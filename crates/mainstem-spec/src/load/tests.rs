@@ -6,7 +6,6 @@ use insta::assert_snapshot;
 use tempfile::TempDir;
 
 use super::*;
-use crate::Origin;
 
 /// A directory `subagents` beside which other files may lie.
 struct Workspace(TempDir);
@@ -166,4 +165,43 @@ fn a_name_that_is_no_text_is_an_error() {
     let workspace = Workspace::new();
     fs::write(workspace.path("subagents").join(OsStr::from_bytes(b"a\xff.md")), agent("a")).unwrap();
     assert_snapshot!(workspace.load().1, @r#"subagents/a�.md: error: "a�" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit; did you mean "a"?"#);
+}
+
+#[test]
+fn a_directory_brings_the_prompt_of_its_agent() {
+    let named = |path: &str| format!("---\ndescription: A\nworkspace.path: {path}\n---\n");
+    let workspace = Workspace::new()
+        .with("subagents/good.md", named("team/good"))
+        .with("team/good/AGENTS.md", "\nBe kind.\n")
+        .with("subagents/mute.md", named("team/mute"))
+        .with("team/odd/AGENTS.md", b"\xff")
+        .with("subagents/odd.md", named("team/odd"))
+        .with("subagents/plain.md", agent("P"));
+    let code = tempfile::tempdir().unwrap();
+    fs::write(code.path().join("AGENTS.md"), "From elsewhere.").unwrap();
+    let (mut specs, _) = load_dir(&workspace.path("subagents"));
+    // Code may name any directory.
+    specs.insert(AgentSpec::new("code", "C").with_workspace_path(code.path()));
+    let said = load_prompts(&mut specs, workspace.0.path());
+    let prompts: Vec<_> = specs.iter().map(|spec| format!("{}: {}", spec.id, spec.prompt)).collect();
+    assert_eq!(prompts, ["code: From elsewhere.", "good: Be kind.", "mute: ", "odd: ", "plain: Be brief."]);
+    let root = format!("{}/", workspace.0.path().display());
+    let said: String = said.iter().map(|error| format!("{error}\n").replace(&root, "")).collect();
+    assert_snapshot!(said, @r#"
+    team/mute/AGENTS.md: warning: agent "mute" has no prompt: can't be read: No such file or directory (os error 2)
+    team/odd/AGENTS.md:1:1: warning: agent "odd" has no prompt: the file isn't UTF-8 text
+    "#);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prompt_is_not_brought_from_outside() {
+    let workspace = Workspace::new()
+        .with("ws/subagents/a.md", "---\ndescription: A\nworkspace.path: team\n---\n")
+        .with("outside/AGENTS.md", "Stolen.");
+    std::os::unix::fs::symlink(workspace.path("outside"), workspace.path("ws/team")).unwrap();
+    let (mut specs, _) = load_dir(&workspace.path("ws/subagents"));
+    let said = load_prompts(&mut specs, &workspace.path("ws"));
+    assert_eq!((specs.get("a").unwrap().prompt.as_str(), said.len()), ("", 1));
+    assert!(said[0].message.contains("leads out"), "{}", said[0]);
 }

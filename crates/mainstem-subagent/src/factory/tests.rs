@@ -123,6 +123,7 @@ fn general_purpose_is_always_there_unless_it_is_declared() {
     let general = catalog.spawnable("general-purpose").unwrap();
     assert_eq!(general.agent.tools().names().collect::<Vec<_>>(), ["search", "write"]);
     assert_eq!(general.agent.model().name(), "own");
+    assert_eq!(general.spec.workspace.mode, WorkspaceMode::Shared);
     assert!(problems.is_empty());
     let declared = AgentSpec::new("general-purpose", "Mine").with_tools(["search"]);
     let (catalog, _) = factory().catalog(&set([declared]));
@@ -142,11 +143,24 @@ fn what_is_not_in_effect_is_said() {
         assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
     check(spec().with_url("https://example.com"), "url", true);
-    check(spec().with_workspace_path("there"), "workspace.path", true);
     check(spec().with_skills(["a"]), "skills", false);
     check(spec().with_persist_session(true), "persist_session", false);
     check(spec().with_max_tokens_total(1), "max_tokens_total", false);
     check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
+}
+
+#[test]
+fn a_directory_needs_a_workspace() {
+    let mut factory = factory();
+    let spec = spec().with_workspace_path("there");
+    let error = factory.build(&spec).unwrap_err();
+    let expected =
+        "agent \"worker\": workspace.path needs a harness with a workspace, so the agent is left out";
+    assert_eq!((error.agent_id(), &*error.to_string()), ("worker", expected));
+    assert!(!error.is_warning());
+    factory.has_workspace = true;
+    let (catalog, problems) = factory.catalog(&set([spec]));
+    assert!(catalog.get("worker").is_some() && problems.is_empty(), "{problems:?}");
 }
 
 #[test]

@@ -163,3 +163,13 @@ fn nobody_is_not_resumed_and_does_not_leave() {
     roster.leave(&key("x"), Vec::new(), at(1));
     assert_eq!(keys(&roster, None), "");
 }
+
+#[test]
+fn a_child_is_found_by_its_session() {
+    let roster = family();
+    let found = |name: &str| roster.source(&session(name)).map(|source| source.path.to_string());
+    assert_eq!(found("b").as_deref(), Some("s/a/b"));
+    assert_eq!((found(""), found("nobody")), (None, None), "the root is no child");
+    roster.close(&key("b"));
+    assert!(found("b").is_some(), "its children may still be at work");
+}

@@ -1,12 +1,17 @@
 //! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
 
+#[cfg(feature = "files")]
+mod files;
+#[cfg(feature = "files")]
+mod places;
+
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::Rules;
 use mainstem_react::{Agent, Middleware};
-use mainstem_spec::{AgentSpec, SpecSet, load_dir};
+use mainstem_spec::{AgentSpec, SpecSet, load_dir, load_prompts};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::{Tool, ToolSet};
@@ -23,6 +28,8 @@ pub struct HarnessBuilder {
     tools: Vec<Arc<dyn Tool>>,
     middleware: Vec<Arc<dyn Middleware>>,
     workspace: Option<PathBuf>,
+    #[cfg(feature = "files")]
+    files: files::Files,
     specs: Vec<AgentSpec>,
     registry: ModelRegistry,
     options: ModelOptions,
@@ -49,6 +56,8 @@ impl Harness {
             tools: Vec::new(),
             middleware: Vec::new(),
             workspace: None,
+            #[cfg(feature = "files")]
+            files: files::Files::default(),
             specs: Vec::new(),
             registry: ModelRegistry::new(),
             options: ModelOptions::default(),
@@ -83,7 +92,12 @@ impl HarnessBuilder {
         self
     }
 
-    /// A directory whose `subagents/*.md` declare agents.
+    /// The directory that the agents work in, and whose `subagents/*.md` declare agents.
+    ///
+    /// The root gets tools for the files in it, unless [`file_tools`](Self::file_tools) says otherwise, and children inherit them like
+    /// any other tool; none of them leaves the directory. A child whose `workspace.mode` is `isolated`, as it is by default, works in a
+    /// directory of its own below it (see [`Layout::instance`](crate::workspace::Layout::instance)), one that is `shared`, such as
+    /// `general-purpose`, where its parent does.
     pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
         self.workspace = Some(path.into());
         self
@@ -175,7 +189,7 @@ impl HarnessBuilder {
         self
     }
 
-    /// The harness. Reads the workspace's agent files.
+    /// The harness. Reads the workspace's agent files; blocks on the file system.
     ///
     /// # Errors
     /// A workspace that is none, tools that clash, an agent declared in code that can't be built. Files that can't be read are
@@ -186,9 +200,13 @@ impl HarnessBuilder {
             tools.insert(tool.clone())?;
         }
         let (specs, mut warnings) = self.specs()?;
+        #[cfg(feature = "files")]
+        (warnings.tools =
+            self.files.furnish(&mut tools, self.workspace.as_deref(), specs.get(&self.name))?);
         let mut factory = AgentFactory::new(self.model.clone());
         factory.registry = self.registry.clone();
         factory.tools = tools;
+        factory.has_workspace = cfg!(feature = "files") && self.workspace.is_some();
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
@@ -240,7 +258,10 @@ impl HarnessBuilder {
             spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;
             specs.extend(set.insert(spec.clone()));
         }
-        Ok((set, Warnings { specs, agents: Vec::new() }))
+        if let Some(path) = &self.workspace {
+            specs.extend(load_prompts(&mut set, path));
+        }
+        Ok((set, Warnings { specs, ..Warnings::default() }))
     }
 
     fn is_in_code(&self, problem: &CatalogError) -> bool {

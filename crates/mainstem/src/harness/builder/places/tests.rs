@@ -1,0 +1,69 @@
+//! A family of agents, and where each of them works.
+
+use std::path::Path;
+
+use super::*;
+
+/// An agent by its path of ids below the root; each has a session named like its path.
+fn agent(path: &str) -> EventSource {
+    let (parent, id) = path.rsplit_once('/').unwrap_or(("", path));
+    EventSource {
+        agent_key: path.into(),
+        agent_id: id.into(),
+        agent_name: None,
+        session_id: path.into(),
+        parent_session_id: parent.into(),
+        depth: path.split('/').count() as u16,
+        path: format!("s/{path}").into(),
+        task_id: None,
+        turn: 1,
+        parent_tool_call_id: None,
+        stream_id: 1,
+    }
+}
+
+fn specs() -> Vec<AgentSpec> {
+    let spec = |id: &str| AgentSpec::new(id, "");
+    vec![
+        spec("own"),
+        spec("shared").with_workspace_mode(WorkspaceMode::Shared),
+        spec("other").with_workspace_mode(WorkspaceMode::Shared),
+        spec("named").with_workspace_path("team").with_origin(Origin::File("named.md".into())),
+        spec("code").with_workspace_path("/anywhere"),
+        spec("prompted").with_workspace_path("team").with_workspace_mode(WorkspaceMode::Shared),
+    ]
+}
+
+#[test]
+fn an_agent_works_where_the_nearest_above_it_does_that_shares_nothing() {
+    let specs = specs();
+    let check = |path: &str, expected: Place| {
+        let spec = |id: &str| specs.iter().find(|spec| spec.id == id);
+        let is_known = |session: &SessionId| !session.as_str().split('/').any(|id| id == "tool");
+        let found =
+            place(agent(path), spec, |session| Some(agent(session.as_str())).filter(|_| is_known(session)));
+        assert_eq!(found, expected, "{path}");
+    };
+    let named = |path: &str, is_in_code| Place::Named { path: Path::new(path).into(), is_in_code };
+    let own = |path: &str| Place::Own(agent(path));
+    check("own", own("own"));
+    check("shared", Place::Root);
+    check("shared/other", Place::Root);
+    check("shared/other/shared", Place::Root);
+    check("shared/own", own("shared/own"));
+    check("own/shared", own("own"));
+    check("own/shared/other", own("own"));
+    check("own/own", own("own/own"));
+    check("own/own/shared", own("own/own"));
+    check("named", named("team", false));
+    check("named/shared", named("team", false));
+    check("own/named/shared", named("team", false));
+    check("code/shared", named("/anywhere", true));
+    // It has its prompt from there, and works where its parent does.
+    check("prompted", Place::Root);
+    check("own/prompted", own("own"));
+    // A tool of the program: not in the catalog, and not among the children.
+    check("tool", own("tool"));
+    check("tool/own", own("tool/own"));
+    check("tool/shared", own("tool/shared"));
+}
