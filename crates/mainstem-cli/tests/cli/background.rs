@@ -12,7 +12,7 @@ use crate::{
     support::{Cli, events, mainstem},
 };
 
-/// The root begins a task and answers; told of its end, it answers again.
+/// The root begins a task and answers when the gate is open; told of its end, it answers again.
 fn fleet(child: Vec<Step>) -> Server {
     Server::start(move |request| {
         let text = request["messages"].to_string();
@@ -20,7 +20,7 @@ fn fleet(child: Vec<Step>) -> Server {
         match () {
             () if text.contains("You are a subagent") => child.clone(),
             () if text.contains("Background tasks delivered") => vec![Step::Text("Gold.")],
-            () if text.contains("status: accepted") => vec![Step::Text("Begun.")],
+            () if text.contains("status: accepted") => vec![Step::Gate, Step::Text("Begun.")],
             () => vec![Step::Call(vec![("agent_spawn", spawn)])],
         }
     })
@@ -44,6 +44,7 @@ fn task(workspace: &TempDir) -> Value {
 #[test]
 fn wait_answers_with_what_the_task_found() {
     let server = fleet(vec![Step::Text("A nugget of gold.")]);
+    server.open_gate();
     for arguments in ["--output json", "--output json --background wait"] {
         let workspace = tempfile::tempdir().unwrap();
         let done = dig(&server, &workspace, arguments).run();
@@ -62,7 +63,10 @@ fn wait_answers_with_what_the_task_found() {
 fn cancel_stops_the_task_and_its_connection() {
     let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
     let workspace = tempfile::tempdir().unwrap();
-    let done = dig(&server, &workspace, "--output ndjson --background cancel").run();
+    let running = dig(&server, &workspace, "--output ndjson --background cancel").start();
+    server.until_hanging(1);
+    server.open_gate();
+    let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
     server.closed(1);
     let events = events(&done.stdout);
@@ -87,6 +91,7 @@ fn a_signal_stops_tasks_too_and_their_ends_are_recorded() {
     let record = workspace.path().join("all.ndjson");
     let mut running = dig(&server, &workspace, "--progress quiet").arg("--record").arg(&record).start();
     server.until_hanging(1);
+    server.open_gate();
     // The root has answered by then, or is about to; it waits for the task.
     std::thread::sleep(Duration::from_millis(100));
     running.signal("INT");
