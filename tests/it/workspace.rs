@@ -404,10 +404,10 @@ async fn a_command_runs_where_its_agent_works() {
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
 }
 
-/// A file that takes minutes to read: all but its beginning is a hole.
+/// A file that takes a minute to read: all but its beginning is a hole.
 fn endless(path: &Path) {
     fs::write(path, "x\n".repeat(1 << 14)).unwrap();
-    fs::File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
+    fs::File::options().write(true).open(path).unwrap().set_len(1 << 37).unwrap();
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn a_cancel_ends_the_reading_of_a_file() {
     });
     // Waits for the thread that reads.
     drop(runtime);
-    assert!(started.elapsed() < Duration::from_secs(10), "it read on for {:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(5), "it read on for {:?}", started.elapsed());
     let end = "TOOL_RESULT_END read_file interrupted (call-1)";
     assert!(run.contains(end) && run.contains("AGENT_END cancelled"), "{run}");
 }
