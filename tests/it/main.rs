@@ -21,5 +21,6 @@ mod readers;
 mod schema;
 mod send;
 mod single;
+mod spans;
 mod support;
 mod workspace;

@@ -6,8 +6,9 @@ use mainstem_event::{EventSink, Ids, LogOptions, Origin, RandomIds, SessionLog, 
 use mainstem_message::Message;
 use mainstem_model::{Model, ModelOptions};
 use mainstem_tool::{RunContext, Tool, ToolSet, ToolSetError};
+use tracing::Instrument;
 
-use crate::{Middleware, RunOutcome, RunStream, drive::drive};
+use crate::{Middleware, RunOutcome, RunStream, drive::drive, span};
 
 /// What runs. Cheap to clone; one value serves many runs at once and keeps nothing of them.
 #[derive(Clone)]
@@ -119,7 +120,8 @@ impl Agent {
         history: Vec<Arc<Message>>,
         input: Vec<Arc<Message>>,
     ) -> impl Future<Output = RunOutcome> + Send + 'static {
-        drive(self.clone(), cx, history, input)
+        let span = span::invoke_agent(self, &cx);
+        drive(self.clone(), cx, history, input).instrument(span)
     }
 }
 

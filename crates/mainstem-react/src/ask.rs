@@ -7,9 +7,10 @@ use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{ModelDelta, ModelError, ModelStream};
 use mainstem_tool::RunContext;
+use tracing::Instrument;
 
 use crate::{
-    AgentError, replay,
+    AgentError, replay, span,
     turn::{Scope, Turn},
 };
 
@@ -46,6 +47,20 @@ impl Answer {
 
 /// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
 pub(crate) async fn ask(
+    cx: &RunContext,
+    model: &str,
+    iteration: u32,
+    stream: ModelStream,
+) -> Result<Answer, AgentError> {
+    let call = async {
+        let answer = hear(cx, model, iteration, stream).await;
+        span::chatted(answer.as_ref());
+        answer
+    };
+    call.instrument(span::chat(model)).await
+}
+
+async fn hear(
     cx: &RunContext,
     model: &str,
     iteration: u32,

@@ -7,10 +7,12 @@ use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, ToolCall, ToolState};
 use mainstem_tool::{RunContext, ToolError, ToolOutput};
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::{
     agent::Parts,
     middleware::{NextTool, PendingCall},
+    span,
 };
 
 /// Runs the calls, those of exclusive tools each on its own, and in order.
@@ -49,6 +51,10 @@ fn groups<'a>(agent: &Parts, calls: &'a [ToolCall]) -> Vec<&'a [ToolCall]> {
 }
 
 async fn run_one(agent: &Parts, cx: &RunContext, call: &ToolCall) {
+    run_call(agent, cx, call).instrument(span::execute_tool(call)).await;
+}
+
+async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
     let cx = cx.for_call(call.id.clone());
     let started = cx.now();
     let result = execute(agent, &cx, call).await;
@@ -59,6 +65,7 @@ async fn run_one(agent: &Parts, cx: &RunContext, call: &ToolCall) {
             (vec![ContentBlock::text(error.to_string())], state)
         }
     };
+    span::executed(state);
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {
         let input = call.parsed_arguments().unwrap_or(Value::Null);

@@ -19,6 +19,7 @@ use crate::{
     ending::Ending,
     error::panic_message,
     middleware::NextModel,
+    span,
     step::{Progress, Step, after_answer, before_call},
 };
 
@@ -48,7 +49,9 @@ pub(crate) async fn drive(
     let work = async { Work::new(&agent, &cx, history).run().await };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
-    ending.finish(result.map_err(|error| why(error, &cx)))
+    let outcome = ending.finish(result.map_err(|error| why(error, &cx)));
+    span::invoked(&outcome);
+    outcome
 }
 
 /// Whoever stopped it may have said why.

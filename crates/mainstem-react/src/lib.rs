@@ -28,6 +28,7 @@ mod ending;
 mod error;
 mod middleware;
 mod replay;
+mod span;
 mod step;
 mod stream;
 mod turn;
