@@ -48,17 +48,20 @@
 //! Any other key is a warning, so that a file written for a newer version still loads. A value that
 //! can't be read is an error, so that no agent runs under other rules than its file says.
 
+mod dialect;
 mod error;
 mod front_matter;
 mod load;
 mod node;
 mod parse;
+mod repair;
 mod rules;
 mod set;
 mod spec;
 mod suggest;
 mod yaml;
 
+pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
 pub use load::{MAX_FILE_BYTES, load_dir};
 pub use parse::{Parsed, parse};
