@@ -81,7 +81,25 @@ fn remedy(yaml: &str, line: u32) -> Option<String> {
     let below = yaml.lines().nth(usize::try_from(line).ok()?).unwrap_or_default();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let tab = |line: &str| line[..indent(line)].contains('\t');
-    (tab(text) || tab(below)).then(|| "indent with spaces, not with tabs".to_owned())
+    if tab(text) || tab(below) {
+        return Some("indent with spaces, not with tabs".to_owned());
+    }
+    let line = usize::try_from(line).ok()?;
+    let mut lines = yaml.lines().enumerate().take(line);
+    lines.find_map(|(n, text)| Some(format!("close the {:?} of line {}", open(text)?, n + 1)))
+}
+
+/// The bracket or quote that begins a value and isn't closed on its line.
+fn open(line: &str) -> Option<char> {
+    let value = line.split_once(": ")?.1.trim();
+    let first = value.chars().next()?;
+    let close = match first {
+        '[' => ']',
+        '{' => '}',
+        '"' | '\'' => first,
+        _ => return None,
+    };
+    (!value[first.len_utf8()..].contains(close)).then_some(first)
 }
 
 /// The key on this line, if its value is plain text that holds what YAML gives a meaning to.

@@ -101,6 +101,7 @@ impl Reader {
             "steps" | "max_iters" | "maxTurns" => spec.steps = obey(node, node.whole()?, rules::steps)?,
             "temperature" => spec.temperature = Some(obey(node, node.number()?, rules::temperature)?),
             "top_p" => spec.top_p = Some(obey(node, node.number()?, rules::top_p)?),
+            "tools" if matches!(node.value, Value::Map(_)) => return self.tool_flags(node.entries()?),
             "tools" => self.tools(node)?,
             "disallowed_tools" => self.disallowed_tools(node)?,
             "skills" => spec.skills = Some(node.names()?),

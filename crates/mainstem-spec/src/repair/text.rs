@@ -79,9 +79,9 @@ fn closing(value: &str, quote: char) -> Option<usize> {
     let mut chars = value.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         match c {
-            '\\' if quote == '"' => drop(chars.next()),
+            '\\' if quote == '"' => _ = chars.next(),
             '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => {
-                drop(chars.next())
+                _ = chars.next();
             }
             c if c == quote => return Some(at + c.len_utf8()),
             _ => {}

@@ -26,7 +26,7 @@ impl Reader {
             let strict = |(_, permission): &(String, Permission)| *permission != Permission::Allow;
             let mixed = rules.iter().any(strict) && !rules.iter().all(strict);
             let order = if mixed { "; the strictest rule decides here, not the last one" } else { "" };
-            self.warn(key, entry.at, format!("{key:?} is read as \"permissions\" with names of ours{order}"));
+            self.warn(key, entry.at, format!("these rules are read as \"permissions\" of ours{order}"));
             self.said("permissions", entry);
         }
         Ok(())

@@ -107,9 +107,27 @@ fn opencode_is_read() {
     ");
     assert_snapshot!(report(OPENCODE, lines), @r#"
     :4:8: warning: model "anthropic/claude-sonnet-4-5" is read as "anthropic:claude-sonnet-4-5"
-    :9:3: warning: "tools" with true and false is read as "disallowed_tools": those that are false
-    :12:1: warning: "permission" is read as "permissions" with names of ours; the strictest rule decides here, not the last one
+    :9:3: warning: these flags are read as "disallowed_tools": write, write_file, mymcp_*
+    :12:1: warning: these rules are read as "permissions" of ours; the strictest rule decides here, not the last one
     "#);
+}
+
+#[test]
+fn flags_of_tools_are_a_list() {
+    let flags = |flags: &str| {
+        let spec = spec(OPENCODE, &format!("tools: {flags}"));
+        (spec.tools, spec.disallowed_tools)
+    };
+    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(flags("{}"), (None, vec![]));
+    assert_eq!(flags("{read: true}"), (None, vec![]));
+    assert_eq!(flags("{bash: false, x: false}"), (None, texts(&["bash", "shell", "x"])));
+    assert_eq!(flags("{'*': false, read: true, x: true}"), (Some(texts(&["read_file", "x"])), vec![]));
+    assert_eq!(flags("{'*': false}"), (Some(vec![]), vec![]));
+    assert_eq!(
+        spec("subagents/reviewer.md", "tools: {write: false}").disallowed_tools,
+        ["write", "write_file"]
+    );
 }
 
 #[test]

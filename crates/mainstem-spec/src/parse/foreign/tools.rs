@@ -6,14 +6,11 @@ use super::super::{Reader, key::Read};
 use crate::{
     Dialect,
     dialect::{foreign_tool, our_tools},
-    node::{Entry, Node, Value},
+    node::{Entry, Node},
 };
 
 impl Reader {
     pub(in crate::parse) fn tools(&mut self, node: &Node) -> Read<()> {
-        if let Value::Map(flags) = &node.value {
-            return self.tool_flags(flags);
-        }
         let names = node.names()?;
         if names.iter().any(|name| name == "*") {
             self.spec.tools = None;
@@ -40,21 +37,34 @@ impl Reader {
         Ok(())
     }
 
-    /// `tools: {write: false}` takes a tool away; `true` only says what holds anyway.
-    fn tool_flags(&mut self, flags: &[Entry]) -> Read<()> {
-        let mut off = Vec::new();
+    /// `tools: {write: false}` takes a tool away, and `{"*": false, read: true}` leaves only those that are true. Otherwise `true`
+    /// says what holds anyway.
+    pub(in crate::parse) fn tool_flags(&mut self, flags: &[Entry]) -> Read<()> {
+        let (mut on, mut off) = (Vec::new(), Vec::new());
         for entry in flags {
-            if !entry.node.flag()? {
-                off.push(entry.key.as_str());
-            }
+            if entry.node.flag()? { &mut on } else { &mut off }.push(entry.key.as_str());
         }
-        if let Some(first) = flags.first() {
-            let said = "\"tools\" with true and false is read as \"disallowed_tools\": those that are false";
-            self.warn("tools", first.at, said);
+        let Some(at) = flags.first().map(|entry| entry.at) else { return Ok(()) };
+        if off.contains(&"*") {
+            let ours = |name: &str| match our_tools(Dialect::OpenCode, name) {
+                Some(ours) if !ours.is_empty() => ours.iter().map(|tool| (*tool).to_owned()).collect(),
+                _ => vec![name.to_owned()],
+            };
+            let tools: Vec<String> = on.into_iter().flat_map(ours).collect();
+            self.warn("tools", at, format!("these flags are read as \"tools\": {}", tools.join(", ")));
+            self.places.push(("tools", at));
+            self.spec.tools = Some(tools);
+            return Ok(());
         }
-        let ours: Vec<_> = off.iter().flat_map(|name| self.refused(Dialect::OpenCode, name)).collect();
-        ours.iter().for_each(|name| self.disallow(name));
-        self.places.extend(flags.first().map(|entry| ("disallowed_tools", entry.at)));
+        let refused: Vec<_> = off.iter().flat_map(|name| self.refused(Dialect::OpenCode, name)).collect();
+        let said = if refused.is_empty() {
+            "nothing, so all tools are inherited".to_owned()
+        } else {
+            refused.join(", ")
+        };
+        self.warn("tools", at, format!("these flags are read as \"disallowed_tools\": {said}"));
+        refused.iter().for_each(|name| self.disallow(name));
+        self.places.push(("disallowed_tools", at));
         Ok(())
     }
 
