@@ -86,20 +86,20 @@ fn remedy(yaml: &str, line: u32) -> Option<String> {
     }
     let line = usize::try_from(line).ok()?;
     let mut lines = yaml.lines().enumerate().take(line);
-    lines.find_map(|(n, text)| Some(format!("close the {:?} of line {}", open(text)?, n + 1)))
+    lines.find_map(|(n, text)| Some(format!("close the {} of line {}", open(text)?, n + 1)))
 }
 
 /// The bracket or quote that begins a value and isn't closed on its line.
-fn open(line: &str) -> Option<char> {
+fn open(line: &str) -> Option<&'static str> {
     let value = line.split_once(": ")?.1.trim();
     let first = value.chars().next()?;
-    let close = match first {
-        '[' => ']',
-        '{' => '}',
-        '"' | '\'' => first,
+    let (close, name) = match first {
+        '[' => (']', "bracket"),
+        '{' => ('}', "brace"),
+        '"' | '\'' => (first, "quote"),
         _ => return None,
     };
-    (!value[first.len_utf8()..].contains(close)).then_some(first)
+    (!value[first.len_utf8()..].contains(close)).then_some(name)
 }
 
 /// The key on this line, if its value is plain text that holds what YAML gives a meaning to.

@@ -88,8 +88,9 @@ impl Reader {
         match arguments {
             // `Bash(rm:*)` is `rm` with any arguments.
             Some(arguments) if dialect != Dialect::Mainstem => {
-                let glob =
-                    arguments.strip_suffix(":*").map_or(arguments.to_owned(), |rest| format!("{rest} *"));
+                let glob = arguments
+                    .strip_suffix(":*")
+                    .map_or_else(|| arguments.to_owned(), |rest| format!("{rest} *"));
                 names.map(|tool| format!("{tool}({glob})")).collect()
             }
             Some(_) => vec![name.to_owned()],
