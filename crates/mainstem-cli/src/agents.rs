@@ -69,3 +69,8 @@ fn json(value: &serde_json::Value, terminal: Terminal) -> Result<(), Fault> {
     let text = if terminal.stdout { sanitize::escape_json(&text) } else { text };
     print(&format!("{text}\n"), terminal)
 }
+
+/// `1 error`, `2 errors`
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

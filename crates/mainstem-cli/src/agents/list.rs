@@ -6,7 +6,7 @@ use mainstem::spec::{AgentSpec, SpecError};
 use serde_json::{Value, json};
 
 use super::{
-    json, print, say, sources,
+    counted, json, print, say, sources,
     value::{mode, origin},
 };
 use crate::{
@@ -26,9 +26,8 @@ pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<
     let (errors, warnings): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_error());
     say(errors, terminal);
     if !warnings.is_empty() {
-        let count = warnings.len();
-        let said = format!("{count} more to know: mainstem agents validate shows it");
-        say([&SpecError::warning(said)], terminal);
+        let count = counted(warnings.len(), "warning");
+        say([&SpecError::warning(format!("{count} in these files: see mainstem agents validate"))], terminal);
     }
     Ok(Exit::Reply)
 }

@@ -27,8 +27,14 @@ pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<
         _ => None,
     };
     let Some((spec, parsed)) = specs.get(&args.id).and_then(|spec| Some((spec, of_file(spec)?))) else {
-        say(found.iter().filter(about), terminal);
-        return Err(unknown(&args.id, &specs)).or_exit(Exit::Usage);
+        let of_it: Vec<_> = found.iter().filter(about).collect();
+        say(of_it.iter().copied(), terminal);
+        let error = if of_it.is_empty() {
+            unknown(&args.id, &specs)
+        } else {
+            anyhow!("agent {:?} is left out", args.id)
+        };
+        return Err(error).or_exit(Exit::Usage);
     };
     match args.listing.output {
         Form::Json => json(&object(spec, &parsed), terminal)?,

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use mainstem::spec::{Severity, SpecError, load_dir, load_file};
 use serde_json::{Value, json};
 
-use super::{json, print, sources};
+use super::{counted, json, print, sources};
 use crate::{
     args::{Form, Validate},
     exit::{Exit, Fault, OrExit},
@@ -30,7 +30,7 @@ pub(super) fn validate(args: &Validate, workspace: &Path, terminal: Terminal) ->
     }
     let count = |severity| found.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let _ = writeln!(io::stderr(), "{errors} errors, {warnings} warnings");
+    let _ = writeln!(io::stderr(), "{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     let passes = errors == 0 && (warnings == 0 || !args.strict);
     Ok(if passes { Exit::Reply } else { Exit::Failed })
 }

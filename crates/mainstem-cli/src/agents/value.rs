@@ -21,7 +21,7 @@ pub(super) fn entries(spec: &AgentSpec) -> Vec<Entry> {
         ("mode", json!(mode(spec.mode))),
         ("workspace.mode", json!(workspace_mode(spec.workspace.mode))),
         ("workspace.path", json!(spec.workspace.path)),
-        ("url", json!(spec.url)),
+        ("url", json!(spec.url.as_deref().map(without_password))),
         ("headers", json!(spec.headers.iter().map(|header| &header.name).collect::<Vec<_>>())),
         ("permissions", permissions(spec)),
         ("persist_session", json!(spec.persist_session)),
@@ -52,6 +52,16 @@ pub(super) fn origin(origin: &Origin) -> String {
     match origin {
         Origin::File(path) => path.display().to_string(),
         other => other.to_string(),
+    }
+}
+
+/// What stands before the host may be a secret.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..host].rfind('@') {
+        Some(at) => format!("{scheme}://…{}", &rest[at..]),
+        None => url.to_owned(),
     }
 }
 

@@ -272,8 +272,8 @@ fn yaml_errors_keep_their_place() {
     assert_snapshot!(report("description: a\npermissions:\n  shell: *"), @r#"subagents/reviewer.md:4:10: error: while scanning an anchor or alias, did not find expected alphabetic or numeric character: put the value of "shell" in quotes"#);
     assert_snapshot!(report("description: a\nmode: @home"), @r#"subagents/reviewer.md:3:7: error: unexpected character: `@': put the value of "mode" in quotes"#);
     assert_snapshot!(report("description: a\nmode: *a"), @r#"subagents/reviewer.md:3:7: error: reference to unknown value: put the value of "mode" in quotes"#);
-    assert_snapshot!(report("description: 'a\nmodel: b"), @r#"subagents/reviewer.md:3:1: error: invalid indentation in multiline quoted scalar: close the '\'' of line 2"#);
-    assert_snapshot!(report("description: a\ntools: [read"), @"subagents/reviewer.md:3:8: error: unclosed bracket '[': close the '[' of line 3");
+    assert_snapshot!(report("description: 'a\nmodel: b"), @"subagents/reviewer.md:3:1: error: invalid indentation in multiline quoted scalar: close the quote of line 2");
+    assert_snapshot!(report("description: a\ntools: [read"), @"subagents/reviewer.md:3:8: error: unclosed bracket '[': close the bracket of line 3");
     assert_snapshot!(report("description: a\n\tmodel: b"), @"subagents/reviewer.md:2:14: error: while scanning a plain scalar, found a tab: indent with spaces, not with tabs");
     assert_snapshot!(report("- description: a"), @"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got a list");
     assert_snapshot!(report("just text"), @r#"subagents/reviewer.md:2:1: error: expected a mapping of `key: value` lines, got "just text""#);
@@ -299,7 +299,7 @@ fn an_invalid_id_is_an_error() {
 
 #[test]
 fn bombs_are_errors_not_hangs() {
-    assert_snapshot!(report(&format!("description: {}", "[".repeat(30_000))), @"subagents/reviewer.md:2:46: error: recursion limit exceeded: close the '[' of line 2");
+    assert_snapshot!(report(&format!("description: {}", "[".repeat(30_000))), @"subagents/reviewer.md:2:46: error: recursion limit exceeded: close the bracket of line 2");
     let deep: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert_snapshot!(report(&deep), @"subagents/reviewer.md:34:33: error: the front matter is too deep or too large, or its aliases multiply");
     let level = |n: usize| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(","));
