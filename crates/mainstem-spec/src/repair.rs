@@ -73,9 +73,11 @@ fn visible(c: char) -> impl Iterator<Item = char> {
 fn repair(yaml: &str, how: How) -> (String, Vec<Fix>) {
     let lines: Vec<Line<'_>> = yaml.lines().map(Line::new).collect();
     let (mut out, mut fixes) = (Vec::with_capacity(lines.len()), Vec::new());
+    let first = lines.iter().position(Line::is_description);
     let mut n = 0;
     while n < lines.len() {
-        let (taken, fixed) = fix(&lines[n..], how);
+        // A second description is an error anyway, and thousands would take long.
+        let (taken, fixed) = fix(&lines[n..], how, first == Some(n));
         if let Some((at, line)) = &fixed {
             let at = Position::new(n as u64 + 1, *at as u64);
             fixes.push(Fix {
@@ -93,15 +95,16 @@ fn repair(yaml: &str, how: How) -> (String, Vec<Fix>) {
 }
 
 /// How many lines the first of these makes up, and what it is to be, with its column.
-fn fix(lines: &[Line<'_>], how: How) -> (usize, Option<(usize, String)>) {
+fn fix(lines: &[Line<'_>], how: How, is_first_description: bool) -> (usize, Option<(usize, String)>) {
     let line = &lines[0];
     let goes_on = lines.get(1).is_some_and(|next| next.is_indented());
     let fixed = match how {
         How::Misread if goes_on => None,
         How::Misread => text::misread(line).map(|text| (1, text)),
-        How::Broken => {
-            description::across_lines(lines).or_else(|| (!goes_on).then(|| Some((1, text::broken(line)?)))?)
-        }
+        How::Broken => is_first_description
+            .then(|| description::across_lines(lines))
+            .flatten()
+            .or_else(|| (!goes_on).then(|| Some((1, text::broken(line)?)))?),
     };
     match (fixed, how) {
         (Some((taken, text)), _) => (taken, Some((line.value_column(), line.with_value(&text)))),

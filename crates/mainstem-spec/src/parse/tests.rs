@@ -299,6 +299,8 @@ fn an_invalid_id_is_an_error() {
 
 #[test]
 fn bombs_are_errors_not_hangs() {
+    let examples = "description: <example>\n".repeat(2_500) + "model: @x";
+    assert!(report(&examples).contains("\"description\" is given twice, before on line 2"));
     assert_snapshot!(report(&format!("description: {}", "[".repeat(30_000))), @"subagents/reviewer.md:2:46: error: recursion limit exceeded: close the bracket of line 2");
     let deep: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert_snapshot!(report(&deep), @"subagents/reviewer.md:34:33: error: the front matter is too deep or too large, or its aliases multiply");
