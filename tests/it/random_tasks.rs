@@ -44,7 +44,7 @@ enum Disturbance {
 }
 
 fn node(children: impl Strategy<Value = Vec<Node>> + 'static) -> BoxedStrategy<Node> {
-    let words = vec(0..20_u64, 0..4);
+    let words = vec(0..20_u64, 1..5);
     (words, prop::option::of(0..40_u64), any::<bool>(), children)
         .prop_map(|(words, tool, background, children)| Node { words, tool, background, children })
         .boxed()
@@ -52,10 +52,10 @@ fn node(children: impl Strategy<Value = Vec<Node>> + 'static) -> BoxedStrategy<N
 
 fn case() -> impl Strategy<Value = Case> {
     let leaf = node(Just(Vec::new()));
-    let twig = node(vec(leaf.clone(), 0..3));
-    let root = node(vec(prop_oneof![leaf, twig], 1..4));
+    let twig = node(vec(leaf.clone(), 1..3));
+    let root = node(vec(prop_oneof![1 => leaf, 3 => twig], 1..4));
     let at_end = prop_oneof![Just(Background::Detach), Just(Background::Wait), Just(Background::Cancel)];
-    (root, 10..60_u64, 1..5_usize, at_end).prop_map(|(root, wait, most, at_end)| Case {
+    (root, 5..30_u64, 1..5_usize, at_end).prop_map(|(root, wait, most, at_end)| Case {
         root,
         wait,
         most,

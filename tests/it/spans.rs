@@ -89,6 +89,9 @@ async fn spans_follow_the_fleet() {
             [Turn::new().wait(ms(10)).call("lookup", json!({ "word": "gold" })), Turn::new().text("Gold.")],
         );
     let kept = Kept::default();
+    // While there is only one subscriber, tracing asks that of the current thread whether a span is wanted, and remembers the answer for
+    // all threads; and other tests run on those.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(kept.clone()));
     let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
     let options = RunOptions::new().with_session("s").with_background(Background::Wait);

@@ -1,9 +1,12 @@
 //! The command line.
 
+mod agents;
+
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
 use crate::exit;
 
 /// Runs a fleet of agents and shows what each of them does, live.
@@ -25,6 +28,8 @@ pub(crate) enum Command {
     /// Give a prompt to an agent and its fleet; the reply goes to stdout, progress to stderr.
     #[command(after_help = after_help())]
     Run(Box<Run>),
+    /// List, show, make and check the agents that files of the workspace declare.
+    Agents(Agents),
     /// Say which version this is.
     Version,
 }

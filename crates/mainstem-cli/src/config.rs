@@ -65,7 +65,19 @@ impl Settings {
         config: Option<&Path>,
         var: impl Fn(&str) -> Option<String>,
     ) -> anyhow::Result<Self> {
-        let mut all = Self::from_flags(run).or(Self::from_env(var));
+        Self::from_flags(run).and_beyond(config, var)
+    }
+
+    /// These, and for all else what the environment and the files say.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn and_beyond(
+        self,
+        config: Option<&Path>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
+        let mut all = self.or(Self::from_env(var));
         match config {
             Some(path) => {
                 let Some(said) = read(path)? else { bail!("{}: there is no such file", path.display()) };

@@ -2,6 +2,7 @@
 //!
 //! stdout has the result and nothing else; stderr has the progress. [`exit`] holds the exit codes.
 
+mod agents;
 mod args;
 mod config;
 mod demo;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let terminal = Terminal::detect(cli.color, config::var);
     let exit = match &cli.command {
         Command::Run(args) => run::run(args, cli.config.as_deref(), terminal),
+        Command::Agents(args) => agents::run(args, cli.config.as_deref(), terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

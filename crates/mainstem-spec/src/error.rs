@@ -73,7 +73,8 @@ impl SpecError {
             path: None,
             position: None,
             key: None,
-            message: message.into(),
+            // What a file says may be in it; one finding is one line, and moves no cursor.
+            message: message.into().replace(char::is_control, " "),
             suggestion: None,
         }
     }

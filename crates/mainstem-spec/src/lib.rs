@@ -21,8 +21,10 @@
 //! |---|---|
 //! | [`AgentSpec`] | the declaration, whether read or built in code |
 //! | [`parse`] | one file's text to a spec and its warnings, or to everything that is wrong with it |
-//! | [`load_dir`] | a directory to a [`SpecSet`] and every [`SpecError`] on the way |
+//! | [`load_dir`], [`load_file`] | a directory to a [`SpecSet`] and every [`SpecError`] on the way; one file |
 //! | [`load_prompts`] | the prompts that directories bring, into a [`SpecSet`] |
+//! | [`Sources`] | several directories, the more important ones first |
+//! | [`Watch`] | whether their files have changed, without reading them |
 //! | [`SpecSet`] | specs by id; the program's win over files, files over built-in ones |
 //! | [`SpecError`] | what is wrong, at which line and column, and what was probably meant |
 //!
@@ -48,20 +50,37 @@
 //!
 //! Any other key is a warning, so that a file written for a newer version still loads. A value that
 //! can't be read is an error, so that no agent runs under other rules than its file says.
+//!
+//! # Files of other products
+//! Those of Claude Code, OpenCode and Copilot are read, too. Which [`Dialect`] a file is in, its path tells (`.claude/agents`,
+//! `.opencode/agent`, `.github/agents`, `*.agent.md`), or else the keys that only one product has. A key means the same in every
+//! dialect; names of tools and models are those of the dialect. What is read otherwise or ignored is a warning. A refusal holds
+//! under the product's name of a tool and under ours, and may come out broader than it was, never narrower.
+//!
+//! # What is not quite YAML
+//! A description with a colon, with escapes or over several lines that aren't indented; text that begins with `*`, `@`, `%`, a
+//! backtick or `[x]`; quotes in quotes; tabs: read where the meaning is plain, with a warning that shows the line as it should be.
 
+mod dialect;
 mod error;
 mod front_matter;
 mod load;
 mod node;
 mod parse;
+mod repair;
 mod rules;
 mod set;
+mod sources;
 mod spec;
 mod suggest;
+mod watch;
 mod yaml;
 
+pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
-pub use load::{MAX_FILE_BYTES, load_dir, load_prompts};
+pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts};
 pub use parse::{Parsed, parse};
-pub use set::SpecSet;
+pub use set::{Changes, SpecSet};
+pub use sources::Sources;
 pub use spec::{AgentSpec, DEFAULT_STEPS, Header, Mode, Origin, Permission, Workspace, WorkspaceMode};
+pub use watch::Watch;

@@ -1,12 +1,13 @@
-//! A directory of agent files to a set of specs; the only I/O of this crate.
+//! A directory of agent files to a set of specs; the files are read nowhere else.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, ErrorKind, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use crate::{AgentSpec, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse};
+use crate::{AgentSpec, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse, rules};
 
 /// The largest file in bytes that is read: 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -33,31 +34,66 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 /// ```
 #[must_use]
 pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
-    let (mut specs, mut errors) = (SpecSet::new(), Vec::new());
+    let Directory { specs, errors, .. } = directory(dir);
+    (specs, errors)
+}
+
+/// Reads one file, wherever it is. Blocks on the file system.
+///
+/// # Errors
+/// As [`parse`](crate::parse); or the file can't be read, is no regular file, no text, or larger than [`MAX_FILE_BYTES`].
+pub fn load_file(path: &Path) -> Result<Parsed, Vec<SpecError>> {
+    load(path, None)
+}
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    pub(crate) specs: SpecSet,
+    pub(crate) errors: Vec<SpecError>,
+    /// Ids of files that have errors or are switched off.
+    pub(crate) left_out: BTreeMap<String, PathBuf>,
+}
+
+pub(crate) fn directory(dir: &Path) -> Directory {
+    let mut found = Directory::default();
     let (root, entries) = match dir.canonicalize().and_then(|root| Ok((root, fs::read_dir(dir)?))) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return (specs, errors),
-        Err(error) => return (specs, vec![unreadable(&error).in_file(dir)]),
+        Ok(opened) => opened,
+        Err(error) if error.kind() == ErrorKind::NotFound => return found,
+        Err(error) => return Directory { errors: vec![unreadable(&error).in_file(dir)], ..found },
     };
     let mut files = Vec::new();
     for entry in entries {
         match entry {
             Ok(entry) => files.push(entry.path()),
-            Err(error) => errors.push(unreadable(&error).in_file(dir)),
+            Err(error) => found.errors.push(unreadable(&error).in_file(dir)),
         }
     }
-    files.retain(|path| is_agent(path));
+    files.retain(|path| is_agent(path) && !path.is_dir());
     files.sort();
     for path in files {
-        match load(&path, &root) {
+        found.add(&path, &root);
+    }
+    found
+}
+
+impl Directory {
+    fn add(&mut self, path: &Path, root: &Path) {
+        match load(path, Some(root)) {
             Ok(parsed) => {
-                errors.extend(parsed.warnings);
-                errors.extend(specs.insert(parsed.spec));
+                self.errors.extend(parsed.warnings);
+                if parsed.disabled {
+                    self.left_out.insert(parsed.spec.id, path.to_owned());
+                } else {
+                    self.errors.extend(self.specs.insert(parsed.spec));
+                }
             }
-            Err(found) => errors.extend(found),
+            Err(errors) => {
+                self.errors.extend(errors);
+                self.left_out.extend(rules::nearest_id(&id(path)).map(|id| (id, path.to_owned())));
+            }
         }
     }
-    (specs, errors)
 }
 
 /// Gives each spec that names a directory the prompt that this directory brings: its `AGENTS.md`. The directories are relative to
@@ -76,7 +112,8 @@ fn load_prompt(spec: &mut AgentSpec, workspace: &Path) -> Result<(), SpecError> 
     let directory = workspace.join(directory);
     let path = directory.join("AGENTS.md");
     let root = if spec.origin == Origin::Program { &*directory } else { workspace };
-    let text = root.canonicalize().map_err(|error| unreadable(&error)).and_then(|root| read(&path, &root));
+    let text =
+        root.canonicalize().map_err(|error| unreadable(&error)).and_then(|root| read(&path, Some(&root)));
     let text = text.map_err(|error| {
         let message = format!("agent {:?} has no prompt: {}", spec.id, error.message);
         SpecError { severity: Severity::Warning, message, ..error }.in_file(&path)
@@ -85,21 +122,27 @@ fn load_prompt(spec: &mut AgentSpec, workspace: &Path) -> Result<(), SpecError> 
     Ok(())
 }
 
-fn is_agent(path: &Path) -> bool {
+/// Whether a file of this name declares an agent.
+pub(crate) fn is_agent(path: &Path) -> bool {
     let dotted = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    path.extension().is_some_and(|extension| extension == "md") && !dotted && !path.is_dir()
+    path.extension().is_some_and(|extension| extension == "md") && !dotted
 }
 
-fn load(path: &Path, root: &Path) -> Result<Parsed, Vec<SpecError>> {
+fn load(path: &Path, root: Option<&Path>) -> Result<Parsed, Vec<SpecError>> {
     let text = read(path, root).map_err(|error| vec![error.in_file(path)])?;
-    let id = path.file_stem().unwrap_or_default().to_string_lossy();
-    parse(&id, &text, path)
+    parse(&id(path), &text, path)
 }
 
-/// The text of a regular file below `root`; what may block or be endless isn't opened.
-fn read(path: &Path, root: &Path) -> Result<String, SpecError> {
+/// The name of the file without `.md` and without Copilot's `.agent.md`.
+fn id(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".agent").unwrap_or(&name).to_owned()
+}
+
+/// The text of a regular file, below `root` if there is one; what may block or be endless isn't opened.
+fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     let real = path.canonicalize().map_err(|error| unreadable(&error))?;
-    if !real.starts_with(root) {
+    if root.is_some_and(|root| !real.starts_with(root)) {
         return Err(SpecError::error(
             "the link leads out of the directory and isn't followed: copy the file",
         ));

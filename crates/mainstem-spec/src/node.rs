@@ -90,11 +90,11 @@ impl Node {
             .ok_or_else(|| self.unlike(&expected(), "").with_suggestion(closest(text, words())))
     }
 
-    /// A list of texts, or one text with commas.
+    /// A list of texts, or one text with commas. A comma in parentheses is part of a name.
     pub(crate) fn names(&self) -> Read<Vec<String>> {
         let names = match &self.value {
             Value::List(items) => items.iter().map(Self::text).collect::<Read<Vec<_>>>()?,
-            Value::Text(text) => text.split(',').collect(),
+            Value::Text(text) => between_commas(text),
             _ => return Err(self.unlike("a list, or names with commas in between", "")),
         };
         let names = names.into_iter().map(str::trim).filter(|name| !name.is_empty());
@@ -143,4 +143,17 @@ impl Node {
             Value::Map(_) => "a mapping".to_owned(),
         }
     }
+}
+
+fn between_commas(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    text.split(|c: char| {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        c == ',' && depth == 0
+    })
+    .collect()
 }

@@ -3,13 +3,16 @@
 use std::{collections::HashMap, path::Path};
 
 use crate::{
-    AgentSpec, Origin, Position, SpecError,
+    AgentSpec, Dialect, Origin, Position, SpecError,
     front_matter::{self, FrontMatter},
     node::{Entry, Node, Value},
-    rules, yaml,
+    repair, rules,
 };
 
+mod foreign;
 mod key;
+
+pub(crate) use key::KEYS;
 
 /// A readable file.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,11 +22,25 @@ pub struct Parsed {
     pub spec: AgentSpec,
     /// What is suspicious about it, in the order of the file.
     pub warnings: Vec<SpecError>,
+    /// Whose file it is, by its path or its keys.
+    pub dialect: Dialect,
+    /// Whether the file switches its agent off; whoever loads it leaves it out.
+    pub disabled: bool,
+    places: Vec<(&'static str, Position)>,
+}
+
+impl Parsed {
+    /// Where the file says what the spec has for this key of ours, such as `steps`; `None` if it says nothing.
+    #[must_use]
+    pub fn place(&self, key: &str) -> Option<Position> {
+        self.places.iter().find(|(name, _)| *name == key).map(|(_, at)| *at)
+    }
 }
 
 /// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
 ///
-/// `id` is the file's name without `.md`. Line breaks in the prompt become `\n`.
+/// `id` is the file's name without `.md` or `.agent.md`. Line breaks in the prompt become `\n`. A file of another product is
+/// read as what it means here, with a warning for each key and name that means something else, or nothing.
 ///
 /// ```
 /// use std::path::Path;
@@ -38,9 +55,8 @@ pub struct Parsed {
 /// Everything found, errors and warnings, in the order of the file. YAML that can't be read at
 /// all is one error; past that, each wrong value is one.
 pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>> {
-    let spec = AgentSpec::new(id, "").with_origin(Origin::File(path.to_owned()));
-    let mut reader = Reader { spec, found: Vec::new() };
-    if let Err(error) = reader.file(text) {
+    let mut reader = Reader::new(id, path);
+    if let Err(error) = reader.file(text, path) {
         reader.found.push(error);
     }
     let mut found: Vec<_> = reader.found.into_iter().map(|error| error.in_file(path)).collect();
@@ -48,38 +64,69 @@ pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>
     if found.iter().any(SpecError::is_error) {
         return Err(found);
     }
-    Ok(Parsed { spec: reader.spec, warnings: found })
+    let Reader { spec, dialect, disabled, places, .. } = reader;
+    Ok(Parsed { spec, warnings: found, dialect, disabled, places })
 }
 
 /// A key with its section, such as `workspace.mode`.
-type Keyed<'a> = (String, &'a Entry);
+pub(crate) type Keyed<'a> = (String, &'a Entry);
 
 /// A spec under way, and what was found so far.
 struct Reader {
     spec: AgentSpec,
     found: Vec<SpecError>,
+    dialect: Dialect,
+    disabled: bool,
+    places: Vec<(&'static str, Position)>,
+    /// What `prompt` says; the text below the front matter wins over it.
+    prompt: Option<(Position, String)>,
+    invocation: foreign::Invocation,
 }
 
 impl Reader {
-    fn file(&mut self, text: &str) -> Result<(), SpecError> {
+    fn new(id: &str, path: &Path) -> Self {
+        Self {
+            spec: AgentSpec::new(id, "").with_origin(Origin::File(path.to_owned())),
+            found: Vec::new(),
+            dialect: Dialect::of_path(path).unwrap_or_default(),
+            disabled: false,
+            places: Vec::new(),
+            prompt: None,
+            invocation: foreign::Invocation::default(),
+        }
+    }
+
+    fn file(&mut self, text: &str, path: &Path) -> Result<(), SpecError> {
         self.id()?;
         let FrontMatter { yaml, body } = front_matter::split(text)?;
         self.spec.prompt = body.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
-        let root = yaml::read(yaml)?;
+        let (root, repairs) = repair::read(yaml)?;
+        self.found.extend(repairs);
         let keys = match &root.value {
             Value::Null => Vec::new(),
             _ => flatten(root.entries()?),
         };
+        self.dialect = Dialect::of(path, &keys);
         self.repeated(keys.iter().map(|(key, entry)| (key.as_str(), entry.at)));
         self.keys(&keys);
+        self.invoked();
+        self.prompted();
         self.together(&keys);
         Ok(())
     }
 
-    fn id(&self) -> Result<(), SpecError> {
-        let id = &self.spec.id;
-        rules::id(id)
-            .map_err(|message| SpecError::error(message).with_suggestion(rules::nearest_id(id).as_deref()))
+    /// Other products let a file be called anything.
+    fn id(&mut self) -> Result<(), SpecError> {
+        let Err(message) = rules::id(&self.spec.id) else { return Ok(()) };
+        let nearest = rules::nearest_id(&self.spec.id);
+        match nearest {
+            Some(id) if self.dialect != Dialect::Mainstem => {
+                self.warn("name", Position::START, format!("{message}; it is called {id:?} here"));
+                self.spec.id = id;
+                Ok(())
+            }
+            nearest => Err(SpecError::error(message).with_suggestion(nearest.as_deref())),
+        }
     }
 
     /// What only the keys together tell.

@@ -76,9 +76,56 @@ impl SpecSet {
         Some(clash(present.get(), &loser))
     }
 
+    /// Takes a spec out.
+    pub fn remove(&mut self, id: &str) -> Option<AgentSpec> {
+        self.specs.remove(id)
+    }
+
+    /// What has changed from an earlier set to this one, whatever else its files say now.
+    ///
+    /// ```
+    /// use mainstem_spec::{AgentSpec, SpecSet};
+    ///
+    /// let (mut earlier, mut later) = (SpecSet::new(), SpecSet::new());
+    /// earlier.insert(AgentSpec::new("writer", "Writes"));
+    /// later.insert(AgentSpec::new("writer", "Writes verse"));
+    /// assert_eq!(later.changes_since(&earlier).changed, ["writer"]);
+    /// ```
+    #[must_use]
+    pub fn changes_since(&self, earlier: &Self) -> Changes {
+        let ids = |set: &Self, wanted: &dyn Fn(&AgentSpec) -> bool| {
+            set.iter().filter(|spec| wanted(spec)).map(|spec| spec.id.clone()).collect()
+        };
+        Changes {
+            added: ids(self, &|spec| earlier.get(&spec.id).is_none()),
+            changed: ids(self, &|spec| earlier.get(&spec.id).is_some_and(|before| before != spec)),
+            removed: ids(earlier, &|spec| self.get(&spec.id).is_none()),
+        }
+    }
+
     /// Adds every spec of another set, as [`insert`](Self::insert) does; returns the warnings.
     pub fn merge(&mut self, other: Self) -> Vec<SpecError> {
         other.specs.into_values().filter_map(|spec| self.insert(spec)).collect()
+    }
+}
+
+/// How one set differs from an earlier one, by id and in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Changes {
+    /// Ids that are new.
+    pub added: Vec<String>,
+    /// Ids whose spec is another one.
+    pub changed: Vec<String>,
+    /// Ids that are gone.
+    pub removed: Vec<String>,
+}
+
+impl Changes {
+    /// Whether both sets are the same.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
 }
 

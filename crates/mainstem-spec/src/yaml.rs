@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What is more than this is no front matter, and an attack if it has aliases.
-const MAX_BYTES: usize = 64 << 10;
+pub(crate) const MAX_BYTES: usize = 64 << 10;
 
 /// Reads one document. Every position is one in `yaml`.
 pub(crate) fn read(yaml: &str) -> Result<Node, SpecError> {
@@ -56,8 +56,8 @@ fn explain(yaml: &str, error: &Error) -> SpecError {
         return SpecError::error(message);
     };
     let at = Position::from(location);
-    if let Some(key) = unquoted(yaml, at.line) {
-        message = format!("{message}: put the value of {key:?} in quotes");
+    if let Some(remedy) = remedy(yaml, at.line) {
+        message = format!("{message}: {remedy}");
     }
     SpecError::error(message).at(at)
 }
@@ -70,6 +70,36 @@ fn is_over_budget(error: &Error) -> bool {
         | Error::AliasReplayStackDepthExceeded { .. } => true,
         _ => false,
     }
+}
+
+/// What would be right, where the line tells.
+fn remedy(yaml: &str, line: u32) -> Option<String> {
+    if let Some(key) = unquoted(yaml, line) {
+        return Some(format!("put the value of {key:?} in quotes"));
+    }
+    let text = yaml.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
+    let below = yaml.lines().nth(usize::try_from(line).ok()?).unwrap_or_default();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let tab = |line: &str| line[..indent(line)].contains('\t');
+    if tab(text) || tab(below) {
+        return Some("indent with spaces, not with tabs".to_owned());
+    }
+    let line = usize::try_from(line).ok()?;
+    let mut lines = yaml.lines().enumerate().take(line);
+    lines.find_map(|(n, text)| Some(format!("close the {} of line {}", open(text)?, n + 1)))
+}
+
+/// The bracket or quote that begins a value and isn't closed on its line.
+fn open(line: &str) -> Option<&'static str> {
+    let value = line.split_once(": ")?.1.trim();
+    let first = value.chars().next()?;
+    let (close, name) = match first {
+        '[' => (']', "bracket"),
+        '{' => ('}', "brace"),
+        '"' | '\'' => (first, "quote"),
+        _ => return None,
+    };
+    (!value[first.len_utf8()..].contains(close)).then_some(name)
 }
 
 /// The key on this line, if its value is plain text that holds what YAML gives a meaning to.

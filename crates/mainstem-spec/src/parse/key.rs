@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::{Keyed, Reader};
 use crate::{
-    Header, Mode, Permission, SpecError, WorkspaceMode,
+    Dialect, Header, Permission, SpecError, WorkspaceMode,
+    dialect::Meaning,
     node::{Entry, Node, Value},
     rules::{self, Verdict},
     suggest::closest,
 };
 
 /// Every key there is, for "did you mean".
-pub(super) const KEYS: [&str; 23] = [
+pub(crate) const KEYS: [&str; 23] = [
     "name",
     "description",
     "model",
@@ -37,10 +38,10 @@ pub(super) const KEYS: [&str; 23] = [
     "output_schema",
 ];
 
-/// Three names for one thing; an earlier one wins.
-const STEPS: [&str; 3] = ["steps", "max_iters", "maxTurns"];
+/// Four names for one thing; an earlier one wins.
+const STEPS: [&str; 4] = ["steps", "max_iters", "maxTurns", "maxSteps"];
 
-type Read<T> = Result<T, SpecError>;
+pub(super) type Read<T> = Result<T, SpecError>;
 
 impl Reader {
     pub(super) fn keys(&mut self, keys: &[Keyed<'_>]) {
@@ -57,33 +58,55 @@ impl Reader {
     }
 
     fn key(&mut self, key: &str, entry: &Entry) {
-        match self.apply(key, &entry.node) {
-            Ok(true) => {}
-            Ok(false) => {
-                let warning = SpecError::warning(format!("unknown key {key:?}")).about(key).at(entry.at);
-                self.found.push(warning.with_suggestion(closest(key, KEYS)));
+        let done = match self.dialect.meaning(key) {
+            None => self.apply(key, entry),
+            Some((_, Meaning::Read(foreign))) => self.foreign(foreign, key, entry),
+            Some((_, Meaning::Same(ours))) => {
+                self.warn(key, entry.at, format!("{key:?} is read as {ours:?}"));
+                self.apply(ours, entry)
             }
-            Err(error) => self.fail(key, entry, error),
+            Some((product, Meaning::Ignored(why))) => {
+                self.warn(key, entry.at, format!("{key:?} of {product} is ignored: {why}"));
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            self.fail(key, entry, error);
         }
     }
 
-    /// Puts one value into the spec; false if there is no such key.
-    fn apply(&mut self, key: &str, node: &Node) -> Read<bool> {
+    fn unknown(&mut self, key: &str, entry: &Entry) {
+        let warning = SpecError::warning(format!("unknown key {key:?}")).about(key).at(entry.at);
+        self.found.push(warning.with_suggestion(closest(key, self.dialect.vocabulary())));
+    }
+
+    /// Notes where the file says what the spec has for this key.
+    pub(super) fn said(&mut self, key: &str, entry: &Entry) {
+        let key = if STEPS.contains(&key) { "steps" } else { key };
+        if let Some(key) = KEYS.into_iter().find(|name| *name == key) {
+            self.places.push((key, entry.at));
+        }
+    }
+
+    /// Puts one value into the spec.
+    fn apply(&mut self, key: &str, entry: &Entry) -> Read<()> {
+        let node = &entry.node;
         let spec = &mut self.spec;
         match key {
             "name" => self.name(node)?,
             "description" => {
                 spec.description = obey(node, node.text()?, rules::description)?.trim().to_owned()
             }
-            "model" => spec.model = Some(word(node)?),
+            "model" => self.model(node)?,
             "steps" | "max_iters" | "maxTurns" => spec.steps = obey(node, node.whole()?, rules::steps)?,
             "temperature" => spec.temperature = Some(obey(node, node.number()?, rules::temperature)?),
             "top_p" => spec.top_p = Some(obey(node, node.number()?, rules::top_p)?),
-            "tools" => spec.tools = Some(node.names()?),
-            "disallowed_tools" => spec.disallowed_tools = node.names()?,
+            "tools" if matches!(node.value, Value::Map(_)) => return self.tool_flags(node.entries()?),
+            "tools" => self.tools(node)?,
+            "disallowed_tools" => self.disallowed_tools(node)?,
             "skills" => spec.skills = Some(node.names()?),
-            "hidden" => spec.hidden = node.flag()?,
-            "mode" => spec.mode = node.choice(&Mode::NAMES)?,
+            "hidden" => self.hidden(node)?,
+            "mode" => self.mode(node)?,
             "workspace" => drop(node.entries()?),
             "workspace.mode" => spec.workspace.mode = node.choice(&WorkspaceMode::NAMES)?,
             "workspace.path" => {
@@ -100,14 +123,18 @@ impl Reader {
             "output_schema" => {
                 spec.output_schema = Some(obey(node, &node.json(), rules::output_schema)?.clone())
             }
-            _ => return Ok(false),
+            _ => self.unknown(key, entry),
         }
-        Ok(true)
+        self.said(key, entry);
+        Ok(())
     }
 
     fn name(&mut self, node: &Node) -> Read<()> {
         let name = node.text()?;
-        if name != self.spec.id {
+        // Elsewhere it is what people see.
+        let is_shown = self.dialect != Dialect::Mainstem;
+        let same = is_shown && rules::nearest_id(name).as_ref() == Some(&self.spec.id);
+        if name != self.spec.id && !same {
             let message = format!("the agent is called {:?} after its file, not {name:?}", self.spec.id);
             self.warn("name", node.at, message);
         }
@@ -149,14 +176,14 @@ impl Reader {
         }
     }
 
-    fn fail(&mut self, key: &str, entry: &Entry, error: SpecError) {
+    pub(super) fn fail(&mut self, key: &str, entry: &Entry, error: SpecError) {
         // An absent value has no place of its own.
         let at = if matches!(entry.node.value, Value::Null) { Some(entry.at) } else { error.position };
         self.found.push(SpecError { position: at, ..error.about(key) });
     }
 }
 
-fn word(node: &Node) -> Read<String> {
+pub(super) fn word(node: &Node) -> Read<String> {
     let text = node.text()?.trim();
     if text.is_empty() { Err(node.error("the value is empty")) } else { Ok(text.to_owned()) }
 }

@@ -48,3 +48,21 @@ fn merging_keeps_the_order_of_ids_and_reports_each_clash() {
     assert!(specs.get("b").is_none());
     assert!(SpecSet::new().is_empty() && !specs.is_empty());
 }
+
+#[test]
+fn changes_are_told_by_id() {
+    let set = |specs: &[(&str, &str)]| {
+        let mut set = SpecSet::new();
+        specs.iter().for_each(|(id, what)| assert_eq!(set.insert(AgentSpec::new(*id, *what)), None));
+        set
+    };
+    let earlier = set(&[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")]);
+    let mut later = set(&[("e", "1"), ("b", "2"), ("a", "1"), ("d", "1")]);
+    later.specs.get_mut("d").unwrap().prompt = "new".to_owned();
+    let changes = later.changes_since(&earlier);
+    assert_eq!(
+        (&*changes.added, &*changes.changed, &*changes.removed),
+        (&["e".to_owned()][..], &["b".to_owned(), "d".to_owned()][..], &["c".to_owned()][..])
+    );
+    assert!(!changes.is_empty() && earlier.changes_since(&earlier).is_empty());
+}

@@ -11,7 +11,7 @@ use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::Rules;
 use mainstem_react::{Agent, Middleware};
-use mainstem_spec::{AgentSpec, SpecSet, load_dir, load_prompts};
+use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::{Tool, ToolSet};
@@ -30,6 +30,7 @@ pub struct HarnessBuilder {
     workspace: Option<PathBuf>,
     #[cfg(feature = "files")]
     files: files::Files,
+    foreign_agents: bool,
     specs: Vec<AgentSpec>,
     registry: ModelRegistry,
     options: ModelOptions,
@@ -58,6 +59,7 @@ impl Harness {
             workspace: None,
             #[cfg(feature = "files")]
             files: files::Files::default(),
+            foreign_agents: false,
             specs: Vec::new(),
             registry: ModelRegistry::new(),
             options: ModelOptions::default(),
@@ -100,6 +102,30 @@ impl HarnessBuilder {
     /// `general-purpose`, where its parent does.
     pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
         self.workspace = Some(path.into());
+        self
+    }
+
+    /// Reads the agent files that the workspace has for Claude Code, OpenCode and Copilot, too; `subagents/` wins over them.
+    ///
+    /// What is read otherwise or ignored is among the warnings of the harness.
+    ///
+    /// ```
+    /// # let workspace = std::env::temp_dir().join(format!("mainstem-foreign-agents-{}", std::process::id()));
+    /// # std::fs::create_dir_all(workspace.join(".claude/agents"))?;
+    /// use mainstem::prelude::*;
+    ///
+    /// std::fs::write(workspace.join(".claude/agents/critic.md"), "---\ndescription: Criticises\ncolor: red\n---\n")?;
+    /// let build = |harness: HarnessBuilder| harness.workspace(&workspace).build();
+    ///
+    /// let harness = build(Harness::builder("main", ScriptedModel::new()).foreign_agents())?;
+    /// assert!(harness.catalog().get("critic").is_some());
+    /// assert!(harness.warnings().next().unwrap().contains("\"color\" of Claude Code is ignored"));
+    /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.catalog().get("critic").is_none());
+    /// # std::fs::remove_dir_all(&workspace)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn foreign_agents(mut self) -> Self {
+        self.foreign_agents = true;
         self
     }
 
@@ -252,7 +278,9 @@ impl HarnessBuilder {
             if !path.is_dir() {
                 return Err(BuildError::Workspace { path: path.clone() });
             }
-            (set, specs) = load_dir(&path.join("subagents"));
+            let ours = Sources::of_workspace(path);
+            let sources = if self.foreign_agents { ours.with_other_products_of(path) } else { ours };
+            (set, specs) = sources.load();
         }
         for spec in &self.specs {
             spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;

@@ -1,0 +1,76 @@
+//! `mainstem agents`: the agents that files declare, without running any.
+
+mod list;
+mod new;
+mod show;
+mod validate;
+mod value;
+
+use std::{
+    io::{self, ErrorKind, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::ensure;
+use mainstem::spec::{Sources, SpecError};
+
+use crate::{
+    args::{Agents, AgentsCommand, Listing},
+    config::{Setting, Settings, var},
+    exit::{Exit, Fault, OrExit},
+    sanitize,
+    terminal::Terminal,
+};
+
+pub(crate) fn run(args: &Agents, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let workspace = workspace(args, config).or_exit(Exit::Config)?;
+    match &args.command {
+        AgentsCommand::List(list) => list::list(list, &workspace, terminal),
+        AgentsCommand::Show(show) => show::show(show, &workspace, terminal),
+        AgentsCommand::New(new) => new::new(new, &workspace, terminal),
+        AgentsCommand::Validate(validate) => validate::validate(validate, &workspace, terminal),
+    }
+}
+
+fn workspace(args: &Agents, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
+    let settings = Settings { workspace: flag, ..Settings::default() }.and_beyond(config, var)?;
+    let here = || Setting::new(PathBuf::from("."), "the current directory");
+    let Setting { value, origin } = settings.workspace.unwrap_or_else(here);
+    ensure!(value.is_dir(), "{origin}: workspace {value:?} is not a directory");
+    Ok(value)
+}
+
+fn sources(workspace: &Path, listing: &Listing) -> Sources {
+    let ours = Sources::of_workspace(workspace);
+    if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
+}
+
+/// Writes a result to stdout. A reader that is gone wanted no more.
+fn print(text: &str, terminal: Terminal) -> Result<(), Fault> {
+    let shown = if terminal.stdout { sanitize::clean(text) } else { text.to_owned() };
+    match io::stdout().write_all(shown.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).or_exit(Exit::Failed),
+        _ => Ok(()),
+    }
+}
+
+/// Says findings on stderr.
+fn say<'a>(errors: impl IntoIterator<Item = &'a SpecError>, terminal: Terminal) {
+    for error in errors {
+        let text = sanitize::clean(&error.to_string());
+        let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+fn json(value: &serde_json::Value, terminal: Terminal) -> Result<(), Fault> {
+    let text = serde_json::to_string_pretty(value).or_exit(Exit::Failed)?;
+    let text = if terminal.stdout { sanitize::escape_json(&text) } else { text };
+    print(&format!("{text}\n"), terminal)
+}
+
+/// `1 error`, `2 errors`
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,82 @@
+//! `mainstem agents list`
+
+use std::path::Path;
+
+use mainstem::spec::{AgentSpec, SpecError};
+use serde_json::{Value, json};
+
+use super::{
+    counted, json, print, say, sources,
+    value::{mode, origin},
+};
+use crate::{
+    args::{Form, List},
+    exit::{Exit, Fault},
+    terminal::Terminal,
+};
+
+const HEADS: [&str; 6] = ["ID", "MODE", "HIDDEN", "MODEL", "TOOLS", "ORIGIN"];
+
+pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
+    let (specs, found) = sources(workspace, &args.listing).load();
+    match args.listing.output {
+        Form::Json => json(&specs.iter().map(object).collect(), terminal)?,
+        Form::Text => print(&table(specs.iter()), terminal)?,
+    }
+    let (errors, warnings): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_error());
+    say(errors, terminal);
+    if !warnings.is_empty() {
+        let count = counted(warnings.len(), "warning");
+        say([&SpecError::warning(format!("{count} in these files: see mainstem agents validate"))], terminal);
+    }
+    Ok(Exit::Reply)
+}
+
+fn object(spec: &AgentSpec) -> Value {
+    json!({
+        "id": spec.id,
+        "description": spec.description,
+        "mode": mode(spec.mode),
+        "hidden": spec.hidden,
+        "model": spec.model,
+        "tools": spec.tools,
+        "disallowed_tools": spec.disallowed_tools,
+        "origin": origin(&spec.origin),
+    })
+}
+
+fn table<'a>(specs: impl Iterator<Item = &'a AgentSpec>) -> String {
+    let rows: Vec<_> = [HEADS.map(str::to_owned)].into_iter().chain(specs.map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: [usize; HEADS.len()] = std::array::from_fn(width);
+    let line = |row: &[String; HEADS.len()]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn row(spec: &AgentSpec) -> [String; HEADS.len()] {
+    [
+        spec.id.clone(),
+        mode(spec.mode).to_owned(),
+        if spec.hidden { "yes" } else { "no" }.to_owned(),
+        spec.model.clone().unwrap_or_else(|| "-".to_owned()),
+        tools(spec),
+        origin(&spec.origin),
+    ]
+}
+
+fn tools(spec: &AgentSpec) -> String {
+    let but = if spec.disallowed_tools.is_empty() {
+        String::new()
+    } else {
+        format!(" but {}", spec.disallowed_tools.join(","))
+    };
+    let listed = match spec.tools.as_deref() {
+        None => "all".to_owned(),
+        Some([]) => "none".to_owned(),
+        Some(tools) => tools.join(","),
+    };
+    listed + &but
+}

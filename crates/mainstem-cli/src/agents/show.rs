@@ -1,0 +1,113 @@
+//! `mainstem agents show`
+
+use std::{fmt::Write as _, path::Path};
+
+use anyhow::anyhow;
+use mainstem::spec::{AgentSpec, Origin, Parsed, SpecError, SpecSet, load_file};
+use serde_json::{Map, Value, json};
+
+use super::{
+    json, print, say, sources,
+    value::{absent, entries, origin},
+};
+use crate::{
+    args::{Form, Show},
+    exit::{Exit, Fault, OrExit},
+    terminal::Terminal,
+};
+
+pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
+    let (specs, found) = sources(workspace, &args.listing).load();
+    let about = |found: &&SpecError| {
+        let name = found.path.as_deref().and_then(Path::file_stem).map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.trim_end_matches(".agent") == args.id)
+    };
+    let of_file = |spec: &AgentSpec| match &spec.origin {
+        Origin::File(path) => load_file(path).ok(),
+        _ => None,
+    };
+    let Some((spec, parsed)) = specs.get(&args.id).and_then(|spec| Some((spec, of_file(spec)?))) else {
+        let of_it: Vec<_> = found.iter().filter(about).collect();
+        say(of_it.iter().copied(), terminal);
+        let error = if of_it.is_empty() {
+            unknown(&args.id, &specs)
+        } else {
+            anyhow!("agent {:?} is left out", args.id)
+        };
+        return Err(error).or_exit(Exit::Usage);
+    };
+    match args.listing.output {
+        Form::Json => json(&object(spec, &parsed), terminal)?,
+        Form::Text => print(&text(spec, &parsed), terminal)?,
+    }
+    let path = |found: &&SpecError| found.path.as_deref() == path(spec);
+    say(found.iter().filter(path), terminal);
+    Ok(Exit::Reply)
+}
+
+fn path(spec: &AgentSpec) -> Option<&Path> {
+    match &spec.origin {
+        Origin::File(path) => Some(path),
+        _ => None,
+    }
+}
+
+fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
+    let known: Vec<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
+    match known.is_empty() {
+        true => {
+            anyhow!("unknown agent {id:?}; there is none: mainstem agents new {id} --description … makes one")
+        }
+        false => anyhow!("unknown agent {id:?}; known: {}", known.join(", ")),
+    }
+}
+
+fn object(spec: &AgentSpec, parsed: &Parsed) -> Value {
+    let place = |key: &str| parsed.place(key).map(|at| json!({ "line": at.line, "column": at.column }));
+    let values = entries(spec).into_iter();
+    let values: Map<_, _> =
+        values.map(|(key, value)| (key.to_owned(), json!({ "value": value, "at": place(key) }))).collect();
+    json!({
+        "id": spec.id,
+        "origin": origin(&spec.origin),
+        "written_for": parsed.dialect.to_string(),
+        "values": values,
+        "prompt": spec.prompt,
+    })
+}
+
+fn text(spec: &AgentSpec, parsed: &Parsed) -> String {
+    let mut text = format!("{}, from {}", spec.id, origin(&spec.origin));
+    if parsed.dialect != mainstem::spec::Dialect::Mainstem {
+        let _ = write!(text, ", written for {}", parsed.dialect);
+    }
+    text.push_str("\n\n");
+    for (key, value) in entries(spec) {
+        let from = parsed.place(key).map_or_else(|| "default".to_owned(), |at| format!("line {}", at.line));
+        let shown = shown(key, &value);
+        let mut lines = shown.lines();
+        let _ = writeln!(text, "{key:<17} {from:<9} {}", lines.next().unwrap_or_default());
+        for line in lines {
+            let _ = writeln!(text, "{:<27} {line}", "");
+        }
+    }
+    match spec.prompt.is_empty() {
+        true => text + "\nThere is no prompt.\n",
+        false => format!("{text}\n{}\n", spec.prompt),
+    }
+}
+
+fn shown(key: &str, value: &Value) -> String {
+    match value {
+        Value::Null => absent(key).to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(rules) if key == "permissions" => {
+            let rule =
+                |rule: &Value| Some(format!("{} {}", rule["effect"].as_str()?, rule["pattern"].as_str()?));
+            rules.iter().filter_map(rule).collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! `mainstem agents`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Agents {
+    /// A directory whose subagents/*.md declare agents; by default the current one [env: MAINSTEM_WORKSPACE].
+    #[arg(short, long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// One line an agent: id, mode, model, tools and the file it comes from.
+    List(List),
+    /// What is understood of one agent, and where each value comes from.
+    Show(Show),
+    /// Write subagents/ID.md from a template; a file that is there is never touched.
+    New(New),
+    /// Say everything that is wrong with agent files; exits with 1 if there is an error.
+    Validate(Validate),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) listing: Listing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The agent's id: the name of its file without .md.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) listing: Listing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The agent's id: a-z, 0-9, _ and -, beginning with a letter or digit.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// What the agent is for; a model decides by it whether to use the agent.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// Files, or directories of files; by default those of the workspace.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Exit with 1 for warnings, too.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) listing: Listing,
+}
+
+/// What is read, and how it is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Read what the workspace has for Claude Code, OpenCode and Copilot, too.
+    #[arg(long)]
+    pub(crate) foreign: bool,
+    /// What stdout gets.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: Form,
+}
+
+/// For people or for programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Lines.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+}
+
+const HELP: &str = "\
+Files of other products, with --foreign:
+  .claude/agents/*.md, .opencode/agent/*.md, .opencode/agents/*.md, .github/agents/*.md
+  An agent of subagents/ counts before one of them with the same id.
+
+Examples:
+  mainstem agents new reviewer --description \"Reviews a change and lists what is wrong\"
+  mainstem agents validate --strict
+  mainstem agents list --foreign --output json | jq -r '.[].id'
+  mainstem agents show reviewer";

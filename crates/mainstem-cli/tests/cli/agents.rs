@@ -1,0 +1,266 @@
+//! `mainstem agents`: what is listed, shown, made and found wrong.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{Cli, Done, example, mainstem};
+
+const REVIEWER: &str = "---\ndescription: Reviews code\nmodel: openai:gpt-4o\nsteps: 20\ntools: [read_file, grep_files]\ndisallowed_tools: shell\nmode: subagent\npermissions:\n  \"shell(git *)\": allow\n  write_*: deny\nurl: https://me:sk-secret@agents.example/x\nheaders:\n  Authorization: Bearer sk-secret\n---\n";
+
+fn workspace(arguments: &str) -> Cli {
+    let cli = mainstem(&format!("agents {arguments}"));
+    let cli = cli.file("subagents/reviewer.md", REVIEWER);
+    let cli =
+        cli.file("subagents/tester.md", "---\ndescription: Tests code\nhidden: true\n---\nBe thorough.\n");
+    cli.file(".claude/agents/critic.md", "---\ndescription: Criticises\ntools: Read\n---\nBe kind.\n")
+}
+
+/// Exit code, stdout, stderr.
+fn said(done: &Done) -> String {
+    format!("{}\n{}--\n{}", done.code.unwrap(), done.stdout, done.stderr)
+}
+
+#[test]
+fn list_is_a_line_an_agent() {
+    assert_snapshot!(said(&workspace("list").run()), @r"
+    0
+    ID        MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
+    reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
+    tester    all       yes     -              all                             ./subagents/tester.md
+    --
+    ");
+    assert_snapshot!(said(&workspace("list --foreign").run()), @r"
+    0
+    ID        MODE      HIDDEN  MODEL          TOOLS                           ORIGIN
+    critic    all       no      -              read_file                       ./.claude/agents/critic.md
+    reviewer  subagent  no      openai:gpt-4o  read_file,grep_files but shell  ./subagents/reviewer.md
+    tester    all       yes     -              all                             ./subagents/tester.md
+    --
+    warning: 1 warning in these files: see mainstem agents validate
+    ");
+    let broken = mainstem("agents list").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
+    assert_snapshot!(said(&broken.run()), @r#"
+    0
+    ID  MODE  HIDDEN  MODEL  TOOLS  ORIGIN
+    --
+    ./subagents/a.md:3:8: error: expected a whole number, got "many"
+    "#);
+}
+
+#[test]
+fn list_is_for_programs_too() {
+    let done = workspace("list --output json --foreign").run();
+    let list: Value = serde_json::from_str(&done.stdout).unwrap();
+    let ids: Vec<_> = list.as_array().unwrap().iter().map(|agent| &agent["id"]).collect();
+    assert_eq!(ids, ["critic", "reviewer", "tester"]);
+    assert_eq!(
+        list[1],
+        json!({
+            "id": "reviewer", "description": "Reviews code", "mode": "subagent", "hidden": false,
+            "model": "openai:gpt-4o", "tools": ["read_file", "grep_files"], "disallowed_tools": ["shell"],
+            "origin": "./subagents/reviewer.md",
+        })
+    );
+}
+
+#[test]
+fn show_says_where_each_value_comes_from() {
+    let done = workspace("show reviewer").run();
+    assert!(!format!("{done:?}").contains("sk-secret"), "{done:?}");
+    assert_snapshot!(said(&done), @r"
+    0
+    reviewer, from ./subagents/reviewer.md
+
+    description       line 2    Reviews code
+    model             line 3    openai:gpt-4o
+    steps             line 4    20
+    temperature       default   the parent's
+    top_p             default   the parent's
+    tools             line 5    read_file, grep_files
+    disallowed_tools  line 6    shell
+    skills            default   all of the parent's
+    hidden            default   false
+    mode              line 7    subagent
+    workspace.mode    default   isolated
+    workspace.path    default   -
+    url               line 11   https://…@agents.example/x
+    headers           line 12   Authorization
+    permissions       line 8    allow shell(git *)
+                                deny write_*
+    persist_session   default   false
+    timeout_seconds   default   -
+    max_tokens_total  default   -
+    output_schema     default   -
+
+    There is no prompt.
+    --
+    ");
+    assert_snapshot!(said(&workspace("show --foreign critic").run()), @r"
+    0
+    critic, from ./.claude/agents/critic.md, written for Claude Code
+
+    description       line 2    Criticises
+    model             default   the parent's
+    steps             default   10
+    temperature       default   the parent's
+    top_p             default   the parent's
+    tools             line 3    read_file
+    disallowed_tools  default   none
+    skills            default   all of the parent's
+    hidden            default   false
+    mode              default   all
+    workspace.mode    default   isolated
+    workspace.path    default   -
+    url               default   -
+    headers           default   none
+    permissions       default   none
+    persist_session   default   false
+    timeout_seconds   default   -
+    max_tokens_total  default   -
+    output_schema     default   -
+
+    Be kind.
+    --
+    ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
+    ");
+    let done = workspace("show tester --output json").run();
+    let shown: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(shown["values"]["hidden"], json!({ "value": true, "at": { "line": 3, "column": 1 } }));
+    assert_eq!(shown["values"]["model"], json!({ "value": null, "at": null }));
+    assert_eq!((&shown["prompt"], &shown["written_for"]), (&json!("Be thorough."), &json!("Mainstem")));
+}
+
+#[test]
+fn show_knows_what_there_is() {
+    let done = workspace("show reviwer").run();
+    assert_eq!(said(&done), "2\n--\nerror: unknown agent \"reviwer\"; known: reviewer, tester\n");
+    let done = mainstem("agents show x").run();
+    assert_snapshot!(said(&done), @r#"
+    2
+    --
+    error: unknown agent "x"; there is none: mainstem agents new x --description … makes one
+    "#);
+    let broken = mainstem("agents show a").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
+    assert_snapshot!(said(&broken.run()), @r#"
+    2
+    --
+    ./subagents/a.md:3:8: error: expected a whole number, got "many"
+    error: agent "a" is left out
+    "#);
+}
+
+#[test]
+fn new_writes_a_file_that_is_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli =
+        mainstem("agents new code-reviewer --description").arg("Reviews: \"all\" of it # really\n\tand é🦀");
+    let done = cli.arg("-w").arg(dir.path()).run();
+    let path = dir.path().join("subagents/code-reviewer.md");
+    assert_eq!(said(&done), format!("0\n{}\n--\n", path.display()));
+    let parsed = mainstem::spec::load_file(&path).unwrap();
+    assert_eq!(parsed.warnings, []);
+    assert_eq!(parsed.spec.description, "Reviews: \"all\" of it # really\n\tand é🦀");
+    assert!(parsed.spec.prompt.contains("one task"), "{}", parsed.spec.prompt);
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn new_touches_nothing_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = |arguments: &str| {
+        let done = mainstem(&format!("agents new tester --description {arguments} -w")).arg(dir.path()).run();
+        said(&done).replace(dir.path().to_str().unwrap(), "WORKSPACE")
+    };
+    assert_eq!(new("First"), "0\nWORKSPACE/subagents/tester.md\n--\n");
+    assert_snapshot!(new("Second"), @r"
+    2
+    --
+    error: WORKSPACE/subagents/tester.md is there already, and stays as it is: edit it, or take another id
+    ");
+    let path = dir.path().join("subagents/tester.md");
+    assert!(std::fs::read_to_string(&path).unwrap().contains("First"));
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    assert_snapshot!(said(&mainstem("agents new Tester --description x").run()), @r#"
+    2
+    --
+    error: agent "Tester": "Tester" is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit
+    "#);
+    assert_snapshot!(said(&mainstem("agents new tester --description").arg(" ").run()), @r#"
+    2
+    --
+    error: agent "tester": the description is empty: say what the agent is for, the model chooses by it
+    "#);
+    assert_eq!(mainstem("agents new tester").run().code, Some(2));
+    assert_eq!(mainstem("agents new ../tester --description x").run().code, Some(2));
+}
+
+#[test]
+fn validate_points_out_everything() {
+    let broken = |arguments: &str| {
+        let cli = workspace(&format!("validate {arguments}"));
+        let cli = cli.file("subagents/a.md", "---\ndescription: a\nsteps: many\ntemperture: 1\n---\n");
+        cli.file("other/b.md", "---\ndescription: b: c\n---\n")
+    };
+    assert_snapshot!(said(&broken("").run()), @r#"
+    1
+    ./subagents/a.md:3:8: error: expected a whole number, got "many"
+    ./subagents/a.md:4:1: warning: unknown key "temperture"; did you mean "temperature"?
+    --
+    1 error, 1 warning
+    "#);
+    assert_snapshot!(said(&broken("other").run()), @r#"
+    0
+    other/b.md:2:14: warning: this line is no YAML for what is meant; read as: description: "b: c"
+    --
+    0 errors, 1 warning
+    "#);
+    assert_snapshot!(said(&broken("other/b.md subagents/tester.md --strict").run()), @r#"
+    1
+    other/b.md:2:14: warning: this line is no YAML for what is meant; read as: description: "b: c"
+    --
+    0 errors, 1 warning
+    "#);
+    assert_snapshot!(said(&broken("nowhere").run()), @r"
+    2
+    --
+    error: nowhere: there is no such file or directory
+    ");
+    assert_eq!(said(&broken("subagents/tester.md --strict").run()), "0\n--\n0 errors, 0 warnings\n");
+    let foreign = workspace("validate --foreign --strict").run();
+    assert_snapshot!(said(&foreign), @r"
+    1
+    ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
+    --
+    0 errors, 1 warning
+    ");
+
+    let done = broken("--output json subagents/a.md").run();
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(
+        found[1],
+        json!({
+            "file": "subagents/a.md", "line": 4, "column": 1, "severity": "warning", "key": "temperture",
+            "message": "unknown key \"temperture\"", "suggestion": "temperature",
+        })
+    );
+    assert_eq!((done.code, found[0]["severity"].as_str()), (Some(1), Some("error")));
+}
+
+#[test]
+fn the_workspace_is_found_as_for_run() {
+    let path = example();
+    let listed = |cli: Cli| {
+        let done = cli.run();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        done.stdout.contains("reviewer")
+    };
+    assert!(listed(mainstem("agents list -w").arg(&path)));
+    assert!(listed(mainstem("agents -w").arg(&path).arg("list")));
+    assert!(listed(mainstem("agents list").env("MAINSTEM_WORKSPACE", path.to_str().unwrap())));
+    let file = format!("workspace = {:?}", path.to_str().unwrap());
+    assert!(listed(mainstem("agents list").file("mainstem.toml", &file)));
+    assert!(!listed(mainstem("agents list")));
+    let done = mainstem("agents validate -w nowhere").run();
+    assert_eq!(said(&done), "3\n--\nerror: --workspace: workspace \"nowhere\" is not a directory\n");
+    assert_eq!(mainstem("agents validate -w").arg(&path).arg("--strict").run().code, Some(0));
+}

@@ -1,0 +1,196 @@
+//! Agent files of other products: which product a file is for, and what its keys mean here.
+//!
+//! A key means the same in every file; only names of tools and models are read as those of the file's product.
+
+use std::{fmt, path::Path};
+
+use crate::{
+    node::Value,
+    parse::{KEYS, Keyed},
+    suggest::closest,
+};
+
+mod claude_code;
+mod copilot;
+mod open_code;
+mod tool;
+
+pub(crate) use tool::{foreign_tool, our_tools};
+
+/// Which product's vocabulary a file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Ours.
+    #[default]
+    Mainstem,
+    /// `.claude/agents/*.md`
+    ClaudeCode,
+    /// `.opencode/agent/*.md`
+    OpenCode,
+    /// `.github/agents/*.agent.md`, of GitHub Copilot and VS Code.
+    Copilot,
+}
+
+/// What another product's key means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// It is another name for a key of ours.
+    Same(&'static str),
+    /// Its value has to be translated.
+    Read(Foreign),
+    /// It is ignored, for this reason.
+    Ignored(&'static str),
+}
+
+/// A key without a counterpart whose value means something here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    Agents,
+    Background,
+    Disabled,
+    Infer,
+    ModelInvocation,
+    Permission,
+    PermissionMode,
+    Prompt,
+    UserInvocable,
+}
+
+const NO_HOOKS: &str = "hooks aren't run, so what they forbid is not forbidden; use permissions";
+const NO_EFFORT: &str = "how hard a model thinks is set with the model";
+const NO_COLOR: &str = "nothing shows an agent's colour";
+const NO_OPTIONS: &str = "options of a provider are set with the model";
+
+type Table = &'static [(&'static str, Meaning)];
+
+impl Dialect {
+    const OTHERS: [Self; 3] = [Self::ClaudeCode, Self::OpenCode, Self::Copilot];
+
+    /// Keys that no other product has: a file that has one is ours.
+    const OUR_OWN: [&str; 11] = [
+        "max_iters",
+        "disallowed_tools",
+        "workspace",
+        "workspace.mode",
+        "workspace.path",
+        "url",
+        "headers",
+        "persist_session",
+        "timeout_seconds",
+        "max_tokens_total",
+        "output_schema",
+    ];
+
+    /// Whose file it is: the path says so, or else the keys that only one product has.
+    pub(crate) fn of(path: &Path, keys: &[Keyed<'_>]) -> Self {
+        Self::of_path(path).unwrap_or_else(|| Self::of_keys(keys))
+    }
+
+    /// The dialect that a path such as `.claude/agents/reviewer.md` tells.
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
+        if path.file_name()?.to_string_lossy().ends_with(".agent.md") {
+            return Some(Self::Copilot);
+        }
+        let named = |dir: &Path| Some(dir.file_name()?.to_string_lossy().into_owned());
+        path.ancestors().skip(1).find_map(|dir| {
+            match (named(dir.parent()?)?.as_str(), named(dir)?.as_str()) {
+                (".claude", "agents") => Some(Self::ClaudeCode),
+                (".opencode" | "opencode", "agent" | "agents") => Some(Self::OpenCode),
+                (".github", "agents") => Some(Self::Copilot),
+                _ => None,
+            }
+        })
+    }
+
+    fn of_keys(keys: &[Keyed<'_>]) -> Self {
+        if keys.iter().any(|(key, _)| Self::OUR_OWN.contains(&key.as_str())) {
+            return Self::Mainstem;
+        }
+        let is_own = |dialect: Self, (key, entry): &Keyed<'_>| {
+            let flags = key == "tools" && matches!(entry.node.value, Value::Map(_));
+            if flags { dialect == Self::OpenCode } else { dialect.is_only_one_with(key) }
+        };
+        let own = |dialect| keys.iter().filter(|key| is_own(dialect, key)).count();
+        let mut counts = Self::OTHERS.map(|dialect| (own(dialect), dialect));
+        counts.sort_by_key(|(count, _)| *count);
+        match counts {
+            [.., (second, _), (most, dialect)] if most > second => dialect,
+            _ => Self::Mainstem,
+        }
+    }
+
+    fn is_only_one_with(self, key: &str) -> bool {
+        let has = |dialect: Self| dialect.lookup(key).is_some();
+        has(self) && !KEYS.contains(&key) && Self::OTHERS.into_iter().filter(|other| has(*other)).count() == 1
+    }
+
+    /// What a key means that isn't simply ours, and whose it is.
+    pub(crate) fn meaning(self, key: &str) -> Option<(Self, Meaning)> {
+        let of = |dialect: Self| Some((dialect, dialect.lookup(key)?));
+        of(self).or_else(|| match KEYS.contains(&key) {
+            true => None,
+            false => Self::OTHERS.into_iter().find_map(of),
+        })
+    }
+
+    /// Every key that a file of this product may have.
+    pub(crate) fn vocabulary(self) -> impl Iterator<Item = &'static str> {
+        KEYS.into_iter().chain(self.table().iter().map(|(key, _)| *key))
+    }
+
+    /// Whether any product has such a key, or one that is nearly so called.
+    pub(crate) fn is_like_a_key(word: &str) -> bool {
+        let products = || [Self::Mainstem].into_iter().chain(Self::OTHERS);
+        products().any(|product| product.vocabulary().any(|key| key == word))
+            || products().any(|product| closest(word, product.vocabulary()).is_some())
+    }
+
+    fn lookup(self, key: &str) -> Option<Meaning> {
+        self.table().iter().find(|(name, _)| *name == key).map(|(_, meaning)| *meaning)
+    }
+
+    fn table(self) -> Table {
+        match self {
+            Self::Mainstem => &[],
+            Self::ClaudeCode => &claude_code::KEYS,
+            Self::OpenCode => &open_code::KEYS,
+            Self::Copilot => &copilot::KEYS,
+        }
+    }
+
+    /// What a model's name means here.
+    pub(crate) fn model(self, name: &str) -> Model {
+        match self {
+            _ if name == "inherit" => Model::Parents,
+            Self::Mainstem => Model::AsWritten,
+            Self::ClaudeCode => claude_code::model(name),
+            Self::OpenCode => open_code::model(name),
+            Self::Copilot => copilot::model(name),
+        }
+    }
+}
+
+/// What a model's name in a file means here.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Model {
+    AsWritten,
+    /// The parent's, because the name says nothing outside the product.
+    Parents,
+    /// This one of ours.
+    Ours(String),
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mainstem => "Mainstem",
+            Self::ClaudeCode => "Claude Code",
+            Self::OpenCode => "OpenCode",
+            Self::Copilot => "Copilot",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! What other products call our tools.
+
+use super::{Dialect, claude_code, copilot, open_code};
+
+/// Ours for a tool of that product: none if it has no counterpart here, `None` if the product has no such tool.
+pub(crate) fn our_tools(dialect: Dialect, name: &str) -> Option<&'static [&'static str]> {
+    match dialect {
+        Dialect::Mainstem => None,
+        Dialect::ClaudeCode => find(&claude_code::TOOLS, name),
+        Dialect::OpenCode => find(&open_code::TOOLS, name),
+        Dialect::Copilot => find(&copilot::TOOLS, &plain(name)?),
+    }
+}
+
+/// Ours for a name that in a file of ours is surely another product's: no tool here is written with a capital.
+pub(crate) fn foreign_tool(name: &str) -> Option<&'static [&'static str]> {
+    find(&claude_code::TOOLS, name).filter(|ours| !ours.is_empty())
+}
+
+fn find(table: &[(&str, &'static [&'static str])], name: &str) -> Option<&'static [&'static str]> {
+    table.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// `edit/editFiles` is `editfiles`, `edit/*` is `edit`; `github/search` is a server's tool.
+fn plain(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    match name.split_once('/') {
+        None => Some(name),
+        Some((set, _)) if !copilot::SETS.contains(&set) => None,
+        Some((set, "*")) => Some(set.to_owned()),
+        Some((_, tool)) => Some(tool.to_owned()),
+    }
+}
