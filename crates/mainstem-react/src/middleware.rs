@@ -88,6 +88,11 @@ pub struct NextModel<'a> {
 }
 
 impl NextModel<'_> {
+    /// The name of the model that is asked in the end.
+    pub fn model_name(&self) -> &str {
+        self.agent.model.name()
+    }
+
     /// Goes on with the request.
     ///
     /// # Errors

@@ -6,12 +6,13 @@ use std::{
 };
 
 use mainstem_message::{ConfirmId, TaskId, ToolCallId};
-use mainstem_policy::Rules;
+use mainstem_policy::{Limits as Budget, Rules};
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 
 use crate::{
     AnswerError, Catalog, CatalogEntry, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
+    spending::Spending,
 };
 
 /// How far agents may go.
@@ -46,6 +47,7 @@ pub struct Fleet {
     pub(crate) rules: Rules,
     pub(crate) plans: AtomicBool,
     pub(crate) people: People,
+    pub(crate) spending: Spending,
 }
 
 impl Fleet {
@@ -61,6 +63,7 @@ impl Fleet {
             rules: Rules::new(),
             plans: AtomicBool::default(),
             people: People::default(),
+            spending: Spending::default(),
         }
     }
 
@@ -68,6 +71,13 @@ impl Fleet {
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
+        self
+    }
+
+    /// The same with a budget for the whole session.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.spending = Spending::new(budget);
         self
     }
 
@@ -116,6 +126,7 @@ impl Fleet {
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth });
         }
+        drop(self.reserve_spawn(cx)?);
         self.catalog.spawnable(id)
     }
 

@@ -24,6 +24,7 @@ mod report;
 mod roster;
 mod send;
 mod slots;
+mod spending;
 mod tools;
 
 pub use agent_tool::{AgentTool, IntoTool};
@@ -36,3 +37,4 @@ pub use middleware::Subagents;
 pub use options::{Background, SpawnOptions};
 pub use people::{AnswerError, Decision};
 pub use roster::{ChildStatus, ChildSummary};
+pub use spending::Account;

@@ -11,7 +11,8 @@ use std::{
 };
 
 use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId};
+use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
+use mainstem_policy::Prices;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,7 @@ use crate::{Meter, extensions::Extensions};
 pub struct RunContext {
     shared: Arc<Shared>,
     invocation: Arc<Invocation>,
+    extensions: Extensions,
     call: Option<ToolCallId>,
 }
 
@@ -31,7 +33,7 @@ struct Shared {
     ids: Arc<dyn Ids>,
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
-    extensions: Extensions,
+    prices: Arc<Prices>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -78,13 +80,21 @@ impl RunContext {
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
         };
-        Self { shared: self.shared.clone(), invocation: Arc::new(invocation), call: None }
+        let (shared, extensions) = (self.shared.clone(), self.extensions.clone());
+        Self { shared, invocation: Arc::new(invocation), extensions, call: None }
     }
 
     /// The same invocation, working on one tool call.
     #[must_use]
     pub fn for_call(&self, call: ToolCallId) -> Self {
         Self { call: Some(call), ..self.clone() }
+    }
+
+    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this context and for children begun with it.
+    #[must_use]
+    pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.extensions.insert(value);
+        self
     }
 
     // What it is.
@@ -143,7 +153,7 @@ impl RunContext {
 
     /// A value that the embedding application or the harness attached, by its type.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.shared.extensions.get()
+        self.extensions.get()
     }
 
     // What it can do.
@@ -221,6 +231,11 @@ impl RunContext {
     /// What it has cost.
     pub fn meter(&self) -> &Meter {
         &self.invocation.meter
+    }
+
+    /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown, which is never the same as free.
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
+        Some(self.shared.prices.cost(model, usage)?.micros())
     }
 
     /// What the parent's invocation has cost; `None` for the root.

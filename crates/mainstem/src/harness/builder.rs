@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
-use mainstem_policy::Rules;
+use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, SpecSet, load_dir};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
@@ -31,6 +31,8 @@ pub struct HarnessBuilder {
     task_store: Option<Arc<dyn TaskStore>>,
     permissions: Rules,
     plan_tools: bool,
+    budget: Budget,
+    prices: Prices,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -57,6 +59,8 @@ impl Harness {
             task_store: None,
             permissions: Rules::new(),
             plan_tools: false,
+            budget: Budget::default(),
+            prices: Prices::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -157,6 +161,20 @@ impl HarnessBuilder {
         self
     }
 
+    /// What a session may spend, with all its agents: tokens, money, spawns, time. A model call or a spawn that doesn't fit is refused, and the
+    /// refusal says what is left. What a call will use is an estimate (the bytes of the request ÷ 4 + the most it may write), corrected by
+    /// the usage that comes back.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// What models cost, besides the built-in list of prices.
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Where ids come from; for tests.
     pub fn ids(mut self, ids: impl Ids) -> Self {
         self.ids = Arc::new(ids);
@@ -215,6 +233,8 @@ impl HarnessBuilder {
             warnings,
             tasks,
             rules,
+            budget: self.budget,
+            prices: Arc::new(self.prices),
             sessions: dashmap::DashMap::new(),
         })))
     }
