@@ -3,7 +3,7 @@
 use mainstem::{
     message::{Failure, Usage},
     model::{ModelOptions, scripted::Turn},
-    policy::{Cost, Limits},
+    policy::{Cost, Limits, Price, Prices},
     prelude::*,
 };
 use mainstem_testing::{laws, render};
@@ -257,4 +257,80 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
 
     let last = ends(&read(session.run("go", RunOptions::new())).await);
     assert!(last[0].starts_with("main timeout"), "{last:?}");
+}
+
+/// What each agent cost itself and with those below it, in the order of their ends.
+fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
+    let cost = |event: &AgentEvent| match &event.kind {
+        EventKind::AgentEnd { usage, .. } => {
+            Some((event.agent_label().to_string(), usage.own_cost, usage.inclusive_cost))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(cost).collect()
+}
+
+/// A million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens, and ten times.
+fn prices() -> Prices {
+    Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn costs_add_up_and_what_is_unknown_stays_so() {
+    let turn = |input, output| Turn::new().usage(Usage::new(input, output));
+    let model = || {
+        ScriptedModel::named("known")
+            .agent("main", [turn(1, 0).spawn("lead", "go"), turn(0, 1).text("Done.")])
+            .agent("lead", [turn(100, 0).spawn("kid", "go"), turn(0, 10).text("Lead.")])
+    };
+    let other = ScriptedModel::named("other").agent("kid", [turn(1_000, 0).text("Hi")]);
+    let same = model().agent("kid", [turn(1_000, 100).text("Hi")]);
+    let cut = model().agent("kid", [turn(1_000, 100).text("Hi").cut()]);
+    let lead = || AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
+
+    let run = fleet(same).prices(prices()).subagent(lead()).subagent(small("kid")).build().unwrap();
+    let expected = [("kid", 2_000, 2_000), ("lead", 200, 2_200), ("main", 11, 2_211)]
+        .map(|(who, own, all)| (who.to_owned(), Some(own), Some(all)));
+    assert_eq!(costs(&read(run.stream_events("go")).await), expected);
+
+    let registry = ModelRegistry::new().with_model("other", other);
+    let unknown = [("kid", None, None), ("lead", Some(200), None), ("main", Some(11), None)];
+    let unknown = unknown.map(|(who, own, all)| (who.to_owned(), own, all));
+    for (model, kid) in [(model(), small("kid").with_model("other")), (cut, small("kid"))] {
+        let harness = fleet(model).prices(prices()).registry(registry.clone()).subagent(lead());
+        let run = harness.subagent(kid).build().unwrap();
+        assert_eq!(costs(&read(run.stream_events("go")).await), unknown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_makes_the_cost_unknown() {
+    let model = ScriptedModel::named("known").agent("main", [Turn::new().text("H").hang()]);
+    let session = fleet(model).prices(prices()).max_depth(0).build().unwrap().session("s");
+    let mut run = session.run("go", RunOptions::new());
+    let mut events = Vec::new();
+    while events.len() < 4 {
+        events.push(run.next().await.unwrap());
+    }
+    assert!(matches!(events[3].kind, EventKind::TextBlockDelta { .. }));
+    drop(run);
+    let mut rest = session.subscribe_from(events.last().unwrap().seq + 1);
+    events.extend(std::iter::from_fn(|| rest.try_next()));
+    laws(&events).unwrap();
+    assert_eq!(costs(&events), [("main".to_owned(), None, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_of_money_holds() {
+    // Each call is estimated at little more than a hundred tokens of output, a thousand micro-dollars; it uses half of that.
+    let turn = || Turn::new().usage(Usage::new(0, 50)).text("Hi");
+    let model = ScriptedModel::named("known").agent("main", (0..4).map(|_| turn()));
+    let budget = Limits::default().with_cost(Cost::from_micros(2_100));
+    let harness = fleet(model).prices(prices()).max_depth(0).budget(budget).build().unwrap();
+    let session = harness.session("s");
+    for _ in 0..3 {
+        assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+    }
+    let last = ends(&read(session.run("go", RunOptions::new())).await);
+    assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
 }
