@@ -263,7 +263,7 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
 fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     let cost = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { usage, .. } => {
-            Some((event.agent_label().to_string(), usage.own_cost, usage.inclusive_cost))
+            Some((event.agent_label().to_owned(), usage.own_cost, usage.inclusive_cost))
         }
         _ => None,
     };
@@ -333,4 +333,82 @@ async fn a_budget_of_money_holds() {
     }
     let last = ends(&read(session.run("go", RunOptions::new())).await);
     assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
+}
+
+/// A fleet in which silence lasts three seconds at most.
+fn impatient(model: ScriptedModel) -> Harness {
+    let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn", "task_wait"]);
+    fleet(model).subagent(lead).subagent(small("kid")).idle_timeout(ms(3_000)).build().unwrap()
+}
+
+fn took(events: &[AgentEvent]) -> u64 {
+    events.last().unwrap().at.millis_since(events[0].at)
+}
+
+const SILENT: &str = "nothing was heard of it for 3s, so it was stopped";
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_child_is_ended() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().wait(ms(2_000)).text("a").wait(ms(2_000)).text("b").hang()]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert_eq!(ends(&events), [&*format!("kid timeout timeout: {SILENT}"), "main success"]);
+    let results = results(&events);
+    assert!(results.contains(&format!("status: timeout\nerror: timeout: {SILENT}")), "{results}");
+    assert!((7_000..7_200).contains(&took(&events)), "{} ms: only silence counts", took(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_child_is_ended_in_the_background_too() {
+    let task = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 0 });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", task),
+                Turn::new().call("task_wait", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().text("a").hang()]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert!(ends(&events)[0].starts_with("kid timeout"), "{:?}", ends(&events));
+    assert!(results(&events).contains(SILENT), "{}", results(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_others_is_no_silence() {
+    let patient = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 600 });
+    let working = (0..10).fold(Turn::new(), |turn, n| turn.wait(ms(1_000)).text(n.to_string()));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("lead", "go"), Turn::new().text("Done.")])
+        .agent("lead", [Turn::new().call("agent_spawn", patient), Turn::new().text("Lead.")])
+        .agent("kid", [working]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert_eq!(ends(&events), ["kid success", "lead success", "main success"]);
+    assert_eq!(took(&events), 10_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_not_counted_while_nobody_polls_and_may_last_for_ever() {
+    let model = || {
+        ScriptedModel::new()
+            .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+            .agent("kid", [Turn::new().text("a").wait(ms(20_000)).text("b")])
+    };
+    let mut run = impatient(model()).stream_events("go");
+    let mut events = Vec::new();
+    while !matches!(
+        events.last().map(|event: &AgentEvent| &event.kind),
+        Some(EventKind::TextBlockDelta { .. })
+    ) {
+        events.push(run.next().await.unwrap());
+    }
+    tokio::time::advance(ms(20_000)).await;
+    events.extend(run.collect::<Vec<_>>().await);
+    assert_eq!(ends(&events), ["kid success", "main success"]);
+
+    let run = fleet(model()).subagent(small("kid")).idle_timeout(std::time::Duration::MAX).build().unwrap();
+    assert_eq!(ends(&read(run.stream_events("go")).await), ["kid success", "main success"]);
 }

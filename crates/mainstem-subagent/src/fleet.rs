@@ -28,11 +28,20 @@ pub struct Limits {
     pub max_tasks: usize,
     /// How long a call waits for its child, unless it says otherwise. Default 30 s.
     pub wait: Duration,
+    /// How long a child may be silent: without an event of its own, and not waiting for children, tasks or people. Then it ends with
+    /// `timeout`. Default 10 min; `Duration::MAX` is for ever.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_depth: 3, max_children: 16, max_tasks: 16, wait: Duration::from_secs(30) }
+        Self {
+            max_depth: 3,
+            max_children: 16,
+            max_tasks: 16,
+            wait: Duration::from_secs(30),
+            idle: Duration::from_secs(600),
+        }
     }
 }
 

@@ -8,7 +8,11 @@ use mainstem_policy::Amount;
 use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::RunContext;
 
-use crate::{Fleet, SpawnError, roster::Seat};
+use crate::{
+    Fleet, SpawnError,
+    idle::{Waits, watched},
+    roster::Seat,
+};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -58,13 +62,14 @@ impl Fleet {
         let account = self.account(cx, &source);
         let cx =
             cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
+        let cx = cx.with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let run = run(&agent, &cx, history, task.clone());
         let work = Box::pin(async move {
             // Given back last: on a drop the child ends first.
-            let _place = place;
-            run.await
+            let place = place;
+            watched(&place.cx, place.fleet.limits().idle, run).await
         });
         Child { source, cx, label, task, work }
     }

@@ -14,6 +14,7 @@ mod external;
 mod factory;
 mod fleet;
 mod guard;
+mod idle;
 mod inbox;
 mod launch;
 mod middleware;

@@ -61,7 +61,10 @@ impl Fleet {
             while let Some(passed) = deadline.pass().await {
                 account.books().clock += passed;
             }
-            cx.stop(Outcome::Timeout);
+            match account.reserve(|| Amount::tokens(0)) {
+                Err(over) => cx.stop_because(Outcome::Timeout, over.to_string()),
+                Ok(_) => cx.stop(Outcome::Timeout),
+            }
         })
     }
 

@@ -7,7 +7,10 @@ use std::{
     any::Any,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
@@ -45,7 +48,9 @@ struct Invocation {
     transcript: Mutex<Transcript>,
     cancel: CancellationToken,
     /// How the invocation shall say that it ended, if it was stopped for a reason of its own.
-    stopped: OnceLock<Outcome>,
+    stopped: OnceLock<(Outcome, Option<Arc<str>>)>,
+    /// The number of its latest event.
+    latest: AtomicU64,
     meter: Meter,
     above: Option<Meter>,
 }
@@ -77,6 +82,7 @@ impl RunContext {
             sink: self.invocation.sink.child(source, reply_id),
             cancel,
             stopped: OnceLock::new(),
+            latest: AtomicU64::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
         };
@@ -176,7 +182,14 @@ impl RunContext {
     /// [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
-        self.invocation.sink.emit(kind)
+        let seq = self.invocation.sink.emit(kind);
+        self.invocation.latest.store(seq, Ordering::Relaxed);
+        seq
+    }
+
+    /// The number of the invocation's latest event; 0 before the first.
+    pub fn last_event(&self) -> u64 {
+        self.invocation.latest.load(Ordering::Relaxed)
     }
 
     /// Waits for the caller: see [`EventSink::settle`].
@@ -196,14 +209,23 @@ impl RunContext {
 
     /// Asks the invocation to stop, and to end with this outcome rather than as cancelled. The first reason counts.
     pub fn stop(&self, outcome: Outcome) {
+        self.stop_with(outcome, None);
+    }
+
+    /// The same, with a sentence about why for whoever reads how it ended.
+    pub fn stop_because(&self, outcome: Outcome, why: impl Into<Arc<str>>) {
+        self.stop_with(outcome, Some(why.into()));
+    }
+
+    fn stop_with(&self, outcome: Outcome, why: Option<Arc<str>>) {
         // Only the first reason counts.
-        let _ = self.invocation.stopped.set(outcome);
+        let _ = self.invocation.stopped.set((outcome, why));
         self.invocation.cancel.cancel();
     }
 
-    /// The reason given to [`stop`](Self::stop).
-    pub fn stopped(&self) -> Option<Outcome> {
-        self.invocation.stopped.get().copied()
+    /// The outcome given to [`stop`](Self::stop) or [`stop_because`](Self::stop_because), and the sentence, if there is one.
+    pub fn stopped(&self) -> Option<(Outcome, Option<&str>)> {
+        self.invocation.stopped.get().map(|(outcome, why)| (*outcome, why.as_deref()))
     }
 
     /// The token behind [`cancelled`](Self::cancelled), for code that takes one.

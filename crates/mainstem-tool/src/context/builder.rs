@@ -3,7 +3,7 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
 use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
@@ -89,6 +89,7 @@ impl RunContextBuilder {
             sink: self.sink,
             cancel: self.cancel,
             stopped: OnceLock::new(),
+            latest: AtomicU64::new(0),
             meter: Meter::default(),
             above: None,
         };

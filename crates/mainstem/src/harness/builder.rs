@@ -141,6 +141,12 @@ impl HarnessBuilder {
         self
     }
 
+    /// How long a child may be silent before it is ended with `timeout`; 10 min by default, `Duration::MAX` is for ever.
+    pub fn idle_timeout(mut self, time: Duration) -> Self {
+        self.limits.idle = time;
+        self
+    }
+
     /// Where the records of background tasks are kept: by default in the workspace, where other processes see them, and without a
     /// workspace in memory.
     pub fn task_store(mut self, store: impl TaskStore) -> Self {
