@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
-use mainstem::policy::Rules;
+use mainstem::policy::{Cost, Limits, Prices, Rules};
 
 use crate::args;
 
@@ -30,6 +30,10 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Those of all files hold: none can allow what another refuses.
     pub(crate) permissions: Rules,
+    /// What the run may spend.
+    pub(crate) budget: Limits,
+    /// What models cost, besides what is known.
+    pub(crate) prices: Option<Prices>,
     pub(crate) openai: OpenAi,
 }
 
@@ -79,6 +83,8 @@ impl Settings {
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
             permissions: Rules::new(),
+            budget: budget(run.budget_tokens, run.budget_cost),
+            prices: None,
             openai: OpenAi::default(),
         }
     }
@@ -90,6 +96,8 @@ impl Settings {
             workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
             max_turns: None,
             permissions: Rules::new(),
+            budget: Limits::default(),
+            prices: None,
             openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
         }
     }
@@ -103,6 +111,8 @@ impl Settings {
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
             permissions: others.permissions.narrowed_by(&self.permissions),
+            budget: first(self.budget, others.budget),
+            prices: self.prices.or(others.prices),
             openai: OpenAi {
                 base_url: self.openai.base_url.or(others.openai.base_url),
                 api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
@@ -116,6 +126,20 @@ impl<T> Setting<T> {
     pub(crate) fn new(value: T, origin: impl Into<String>) -> Self {
         Self { value, origin: origin.into() }
     }
+}
+
+fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
+    let mut limits = Limits::default();
+    (limits.tokens, limits.cost) = (tokens, cost);
+    limits
+}
+
+/// Each limit of the one, or else of the other.
+fn first(one: Limits, other: Limits) -> Limits {
+    let mut limits = budget(one.tokens.or(other.tokens), one.cost.or(other.cost));
+    (limits.spawns, limits.time_seconds) =
+        (one.spawns.or(other.spawns), one.time_seconds.or(other.time_seconds));
+    limits
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Settings>> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
-use mainstem::policy::RuleSet;
+use mainstem::policy::{Limits, Prices, RuleSet};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
@@ -20,6 +20,9 @@ struct File {
     workspace: Option<PathBuf>,
     max_turns: Option<NonZeroU32>,
     permissions: Option<RuleSet>,
+    #[serde(default)]
+    budget: Limits,
+    prices: Option<Prices>,
     #[serde(default)]
     providers: Providers,
 }
@@ -67,6 +70,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         workspace: file.workspace.map(|workspace| Setting::new(near.join(workspace), &*origin)),
         max_turns: file.max_turns,
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
+        budget: file.budget,
+        prices: file.prices,
         openai: OpenAi {
             base_url: base_url.map(said),
             api_key_env: api_key_env.map(|variable| said(variable.0)),
