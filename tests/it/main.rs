@@ -3,6 +3,7 @@
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
 mod background;
+mod budget;
 mod cancel;
 mod compat;
 mod fleet;

@@ -17,6 +17,7 @@ pub(crate) fn harness(model: impl Model) -> HarnessBuilder {
     Harness::builder("main", model)
         .clock(FakeClock::default())
         .ids(CountedIds::default())
+        .idle_timeout(Duration::MAX)
         .tool(lookup())
         .tool(flaky())
 }

@@ -5,6 +5,7 @@ mod agents;
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
 use crate::exit;
@@ -84,6 +85,12 @@ pub(crate) struct Run {
     /// Stop the agent after N model calls, with the answer that it has by then.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_turns: Option<NonZeroU32>,
+    /// Refuse model calls above N tokens, in and out, of all agents together. What a call will use is estimated before it is made.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) budget_tokens: Option<u64>,
+    /// The same in US dollars: `0.50`. Refuses models whose price is unknown; `[prices]` in mainstem.toml gives them one.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = "Limits")]
+    pub(crate) budget_cost: Option<Cost>,
     /// Cancel the run after this time: `90s`, `5m`, `1h 30m`.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
@@ -161,6 +168,17 @@ fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90s, 5m or 1h 30m"))
 }
 
+fn dollars(text: &str) -> Result<Cost, String> {
+    let text = text.strip_prefix('$').unwrap_or(text);
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    let micros = format!("{whole}{part:0<6}").parse().ok();
+    micros
+        .filter(|_| !whole.is_empty() && part.len() <= 6 && is_number(whole) && is_number(part))
+        .map(Cost::from_micros)
+        .ok_or_else(|| "an amount of dollars is wanted, such as 0.50".to_owned())
+}
+
 fn pace(text: &str) -> Result<f64, String> {
     let pace = text.parse().ok().filter(|pace: &f64| (0.0..=100.0).contains(pace));
     pace.ok_or_else(|| "a number from 0 to 100 is wanted".to_owned())
@@ -192,6 +210,10 @@ Models:
     model = \"openai:qwen3\"
     [permissions]
     ask = [\"shell\", \"write_file(path: src/**)\"]
+    [budget]
+    tokens = 200_000
+    [prices]
+    \"openai:qwen3\" = { input = 0, output = 0 }    # millionths of a dollar for a million tokens
     [providers.openai]
     base_url = \"http://localhost:11434/v1\"
     api_key_env = \"MY_KEY\"      # the name of a variable, never a key

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
-use mainstem::policy::Rules;
+use mainstem::policy::{Cost, Limits, Prices, Rules};
 
 use crate::args;
 
@@ -37,6 +37,10 @@ pub(crate) struct Settings {
     pub(crate) files: Option<Setting<bool>>,
     /// Whether they get a shell.
     pub(crate) shell: Option<Setting<bool>>,
+    /// What the run may spend.
+    pub(crate) budget: Limits,
+    /// What models cost, besides what is known.
+    pub(crate) prices: Option<Prices>,
     pub(crate) openai: OpenAi,
 }
 
@@ -100,6 +104,8 @@ impl Settings {
             permissions: Rules::new(),
             files: run.no_files.then(|| Setting::new(false, "--no-files")),
             shell: run.shell.then(|| Setting::new(true, "--shell")),
+            budget: budget(run.budget_tokens, run.budget_cost),
+            prices: None,
             openai: OpenAi::default(),
         }
     }
@@ -125,6 +131,8 @@ impl Settings {
             permissions: others.permissions.narrowed_by(&self.permissions),
             files: self.files.or(others.files),
             shell: self.shell.or(others.shell),
+            budget: first(self.budget, others.budget),
+            prices: self.prices.or(others.prices),
             openai: OpenAi {
                 base_url: self.openai.base_url.or(others.openai.base_url),
                 api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
@@ -138,6 +146,20 @@ impl<T> Setting<T> {
     pub(crate) fn new(value: T, origin: impl Into<String>) -> Self {
         Self { value, origin: origin.into() }
     }
+}
+
+fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
+    let mut limits = Limits::default();
+    (limits.tokens, limits.cost) = (tokens, cost);
+    limits
+}
+
+/// Each limit of the one, or else of the other.
+fn first(one: Limits, other: Limits) -> Limits {
+    let mut limits = budget(one.tokens.or(other.tokens), one.cost.or(other.cost));
+    (limits.spawns, limits.time_seconds) =
+        (one.spawns.or(other.spawns), one.time_seconds.or(other.time_seconds));
+    limits
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Settings>> {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, process::ExitCode};
 
-use mainstem::react::RunOutcome;
+use mainstem::react::{AgentError, RunOutcome};
 use mainstem_event::Outcome;
 
 /// An exit code.
@@ -29,7 +29,7 @@ const TABLE: [(Exit, &str); 11] = [
     (Exit::Usage, "the command line is wrong"),
     (Exit::Config, "no usable model or configuration"),
     (Exit::Refused, "the provider refused, also after retries (key, quota, load)"),
-    (Exit::Limit, "the limit of turns was reached"),
+    (Exit::Limit, "a limit was reached: of turns, or a budget"),
     (Exit::ChildFailed, "there is a reply, but a child failed (--strict-children)"),
     (Exit::Timeout, "--timeout ran out"),
     (Exit::Interrupted, "cancelled by Ctrl-C"),
@@ -78,10 +78,16 @@ pub(crate) fn of_outcome(outcome: Option<&RunOutcome>, a_child_failed: bool) -> 
         Outcome::Success if a_child_failed => Exit::ChildFailed,
         Outcome::Success => Exit::Reply,
         Outcome::MaxIterations => Exit::Limit,
-        Outcome::Timeout => Exit::Timeout,
+        // What --timeout stops is no run that nobody stopped.
+        Outcome::Timeout => Exit::Limit,
+        _ if is_over_budget(outcome) => Exit::Limit,
         _ if refused => Exit::Refused,
         _ => Exit::Failed,
     }
+}
+
+fn is_over_budget(outcome: &RunOutcome) -> bool {
+    matches!(&outcome.error, Some(AgentError::Refused(failure)) if failure.code == "budget")
 }
 
 #[cfg(test)]

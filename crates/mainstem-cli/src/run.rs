@@ -30,7 +30,7 @@ use crate::{
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
-    let options = options(args, terminal).or_exit(Exit::Usage)?;
+    let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let (mode, objection) = terminal.mode(args.progress, args.output);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     exit
 }
 
-fn options(args: &args::Run, terminal: Terminal) -> anyhow::Result<RunOptions> {
+fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow::Result<RunOptions> {
     let background = match args.background {
         args::Background::Wait => Background::Wait,
         args::Background::Cancel => Background::Cancel,
@@ -67,7 +67,11 @@ fn options(args: &args::Run, terminal: Terminal) -> anyhow::Result<RunOptions> {
         }
     };
     let people = terminal.has_person() && args.prompt.as_deref() != Some("-");
-    Ok(RunOptions::new().with_background(background).with_people(people).with_plan_mode(args.plan))
+    Ok(RunOptions::new()
+        .with_background(background)
+        .with_people(people)
+        .with_plan_mode(args.plan)
+        .with_budget(settings.budget))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

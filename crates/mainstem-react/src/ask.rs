@@ -45,10 +45,13 @@ impl Answer {
     }
 }
 
-/// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
+/// Whose answer it is that no model gave.
+const MIDDLEWARE: &str = "middleware";
+
+/// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`. Without a model, it is a middleware's.
 pub(crate) async fn ask(
     cx: &RunContext,
-    model: &str,
+    model: Option<&str>,
     iteration: u32,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
@@ -57,17 +60,18 @@ pub(crate) async fn ask(
         span::chatted(answer.as_ref());
         answer
     };
-    call.instrument(span::chat(model)).await
+    call.instrument(span::chat(model.unwrap_or(MIDDLEWARE))).await
 }
 
 async fn hear(
     cx: &RunContext,
-    model: &str,
+    model: Option<&str>,
     iteration: u32,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
-    cx.emit(EventKind::ModelCallStart { model_name: model.into(), iteration });
+    cx.emit(EventKind::ModelCallStart { model_name: model.unwrap_or(MIDDLEWARE).into(), iteration });
+    let mut bill = Bill { cx, model, usage: None };
     let mut turn = Turn::new(iteration.to_string());
     let result = tokio::select! {
         biased;
@@ -81,7 +85,8 @@ async fn hear(
         Err(_) => StopReason::Error,
     };
     let usage = turn.usage;
-    cx.meter().add_own(usage.unwrap_or_default());
+    bill.usage = usage;
+    drop(bill);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
     cx.emit(EventKind::ModelCallEnd { usage, stop_reason: stop.clone(), duration_ms });
@@ -98,6 +103,23 @@ async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Resu
         cx.settle().await;
     }
     Ok(())
+}
+
+/// Counts a model call, also one that is dropped half way: of that nobody knows what it cost.
+struct Bill<'a> {
+    cx: &'a RunContext,
+    model: Option<&'a str>,
+    usage: Option<Usage>,
+}
+
+impl Drop for Bill<'_> {
+    fn drop(&mut self) {
+        let cost = match self.model {
+            Some(model) => self.usage.and_then(|usage| self.cx.cost(model, &usage)),
+            None => Some(0),
+        };
+        self.cx.meter().add_own(self.usage.unwrap_or_default(), cost);
+    }
 }
 
 /// An invocation, as a turn sees it.

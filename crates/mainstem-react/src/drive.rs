@@ -57,7 +57,9 @@ pub(crate) async fn drive(
 /// Whoever stopped it may have said why.
 fn why(error: AgentError, cx: &RunContext) -> AgentError {
     match (&error, cx.stopped()) {
-        (AgentError::Cancelled, Some(Outcome::Timeout)) => AgentError::TimedOut,
+        (AgentError::Cancelled, Some((Outcome::Timeout, why))) => {
+            AgentError::TimedOut { why: why.unwrap_or("the agent was out of time and was stopped").into() }
+        }
         _ => error,
     }
 }

@@ -1,5 +1,7 @@
 //! Why an agent has no answer.
 
+use std::sync::Arc;
+
 use mainstem_event::Outcome;
 use mainstem_message::Failure;
 use mainstem_model::ModelError;
@@ -15,8 +17,11 @@ pub enum AgentError {
     #[error("somebody stopped the run")]
     Cancelled,
     /// It was out of time.
-    #[error("the agent was out of time and was stopped")]
-    TimedOut,
+    #[error("{why}")]
+    TimedOut {
+        /// Of what time.
+        why: Arc<str>,
+    },
     /// The model answered with nothing, and again when asked for an answer.
     #[error("the model gave an empty answer")]
     EmptyReply,
@@ -36,7 +41,7 @@ impl AgentError {
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Cancelled => Outcome::Cancelled,
-            Self::TimedOut => Outcome::Timeout,
+            Self::TimedOut { .. } => Outcome::Timeout,
             _ => Outcome::Error,
         }
     }
@@ -62,7 +67,7 @@ impl From<&AgentError> for Failure {
             AgentError::Model(error) => return Self::from(error),
             AgentError::Refused(failure) => return failure.clone(),
             AgentError::Cancelled => "cancelled",
-            AgentError::TimedOut => "timeout",
+            AgentError::TimedOut { .. } => "timeout",
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",

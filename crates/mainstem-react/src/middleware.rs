@@ -88,6 +88,11 @@ pub struct NextModel<'a> {
 }
 
 impl NextModel<'_> {
+    /// The name of the model that is asked in the end.
+    pub fn model_name(&self) -> &str {
+        self.agent.model.name()
+    }
+
     /// Goes on with the request.
     ///
     /// # Errors
@@ -97,14 +102,19 @@ impl NextModel<'_> {
             return first.on_model_call(cx, request, Self { rest, ..self }).await;
         }
         let model = &self.agent.model;
-        self.ask(cx, model.name(), model.stream(request)).await
+        self.ask(cx, Some(model.name()), model.stream(request)).await
     }
 
-    async fn ask(self, cx: &RunContext, name: &str, stream: ModelStream) -> Result<Answer, AgentError> {
+    async fn ask(
+        self,
+        cx: &RunContext,
+        model: Option<&str>,
+        stream: ModelStream,
+    ) -> Result<Answer, AgentError> {
         // A middleware may have dropped a call half way, or passed over an answer that calls tools.
         cx.close(&StopReason::Cancelled);
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        ask(cx, name, iteration, stream).await
+        ask(cx, model, iteration, stream).await
     }
 
     /// Says an answer of a middleware's own.
@@ -112,7 +122,7 @@ impl NextModel<'_> {
         if answer.is_said(cx) {
             return Ok(answer);
         }
-        self.ask(cx, "middleware", answer.replay()).await
+        self.ask(cx, None, answer.replay()).await
     }
 }
 

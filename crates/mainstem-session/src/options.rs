@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_message::SessionId;
+use mainstem_policy::Limits;
 use mainstem_subagent::{Background, SpawnOptions};
 use serde_json::{Map, Value};
 
@@ -22,6 +23,8 @@ pub struct RunOptions {
     pub spawn: SpawnOptions,
     /// Begins the run in plan mode: only tools that change nothing run, until a person has accepted a plan.
     pub plan_mode: bool,
+    /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
+    pub budget: Limits,
 }
 
 impl RunOptions {
@@ -70,6 +73,14 @@ impl RunOptions {
     #[must_use]
     pub fn with_plan_mode(mut self, plan_mode: bool) -> Self {
         self.plan_mode = plan_mode;
+        self
+    }
+
+    /// What the run may spend, with all its agents: a model call or a spawn that doesn't fit is refused, within the session's budget. When the
+    /// time is over, the run ends with `timeout`; time during which nobody polls it doesn't count.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Limits) -> Self {
+        self.budget = budget;
         self
     }
 

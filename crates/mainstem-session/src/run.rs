@@ -40,6 +40,8 @@ enum State {
 struct Active {
     // Dropped in this order: first the work, then what was said is kept, then the next run may begin.
     stream: RunStream,
+    /// Stops the run when the time of its budget is over.
+    time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _said: Said,
     _turn: Option<OwnedSemaphorePermit>,
 }
@@ -115,8 +117,9 @@ async fn start(
         session.fleet_of().set_plan_mode(PlanMode::On);
     }
     let cx = session.context(run_id, &options, cancel);
+    let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
     let stream = session.agent().stream_in(cx.clone(), session.history(), vec![input]);
-    Active { stream, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }
+    Active { stream, time, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }
 }
 
 impl Stream for Run {
@@ -128,6 +131,9 @@ impl Stream for Run {
             match &mut me.state {
                 State::Waiting(start) => me.state = State::Running(ready!(start.as_mut().poll(cx))),
                 State::Running(active) => {
+                    if active.time.as_mut().is_some_and(|time| time.as_mut().poll(cx).is_ready()) {
+                        active.time = None;
+                    }
                     let event = ready!(Pin::new(&mut active.stream).poll_next(cx));
                     if event.as_ref().is_none_or(AgentEvent::ends_run) {
                         let outcome = active.stream.outcome().cloned();

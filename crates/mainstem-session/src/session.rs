@@ -10,7 +10,7 @@ use mainstem_event::{
     SystemClock,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
-use mainstem_policy::{PlanMode, Rules};
+use mainstem_policy::{Limits as Budget, PlanMode, Prices, Rules};
 use mainstem_react::Agent;
 use mainstem_subagent::{AnswerError, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
@@ -30,6 +30,7 @@ struct Inner {
     buffer: usize,
     fleet: Arc<Fleet>,
     tasks: TaskSet,
+    prices: Arc<Prices>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
@@ -47,6 +48,8 @@ impl Session {
             limits: Limits::default(),
             tasks: None,
             rules: Rules::new(),
+            budget: Budget::default(),
+            prices: Arc::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -195,6 +198,8 @@ impl Session {
             .attributes(options.attributes.clone())
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
+            .extension(inner.fleet.open_run(inner.agent.id(), options.budget))
+            .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone())
             .build()
     }
@@ -219,6 +224,8 @@ pub struct SessionBuilder {
     limits: Limits,
     tasks: Option<TaskSet>,
     rules: Rules,
+    budget: Budget,
+    prices: Arc<Prices>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -255,6 +262,18 @@ impl SessionBuilder {
         self
     }
 
+    /// What all its runs together may spend.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// What models cost; the built-in list by default.
+    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Where ids come from.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
@@ -277,12 +296,14 @@ impl SessionBuilder {
     pub fn build(self) -> Session {
         let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
+        let fleet = Fleet::new(self.catalog, self.limits, tasks.clone());
         Session(Arc::new(Inner {
             agent: self.agent,
             buffer: self.log.buffer,
             log: SessionLog::with(id, self.clock, self.log),
-            fleet: Arc::new(Fleet::new(self.catalog, self.limits, tasks.clone()).with_rules(self.rules)),
+            fleet: Arc::new(fleet.with_rules(self.rules).with_budget(self.budget)),
             tasks,
+            prices: self.prices,
             ids: self.ids,
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),

@@ -1,5 +1,7 @@
 //! Any agent as a tool of another.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use mainstem_message::{ReplyId, ToolSpec};
 use mainstem_react::Agent;
@@ -10,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
+    idle::{Waiting, Waits, watched},
     launch::{new_source, run},
     report::Report,
 };
@@ -57,7 +60,9 @@ impl Tool for AgentTool {
         }
         let source = new_source(cx, self.agent.id());
         let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
-        let outcome = run(&self.agent, &child, Vec::new(), task).await;
+        let child = child.with_extension(Arc::<Waits>::default());
+        let _waiting = Waiting::of(cx);
+        let outcome = watched(&child, limits.idle, run(&self.agent, &child, Vec::new(), task)).await;
         Ok(Report::new(&source, outcome).into())
     }
 }

@@ -24,10 +24,17 @@ impl Deadline {
 
     /// Resolves when the time is over. Dropping it loses a slice at most, so that it can be waited for again.
     pub(crate) async fn over(&mut self) {
-        while !self.left.is_zero() {
-            let part = self.slice.min(self.left);
-            sleep(part).await;
-            self.left -= part;
+        while self.pass().await.is_some() {}
+    }
+
+    /// Lets a slice pass, and says how long it was; `None` when the time is over.
+    pub(crate) async fn pass(&mut self) -> Option<Duration> {
+        let part = self.slice.min(self.left);
+        if part.is_zero() {
+            return None;
         }
+        sleep(part).await;
+        self.left -= part;
+        Some(part)
     }
 }

@@ -60,6 +60,9 @@ pub enum SpawnError {
         /// The limit.
         max: usize,
     },
+    /// There is no budget left for another agent.
+    #[error(transparent)]
+    Budget(#[from] mainstem_policy::Exceeded),
     /// The task could not be recorded, read or changed.
     #[error(transparent)]
     Task(#[from] mainstem_task::TaskError),

@@ -143,7 +143,6 @@ fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
         ("url", spec.url.is_some(), false),
         ("skills", spec.skills.is_some(), true),
         ("persist_session", spec.persist_session, true),
-        ("max_tokens_total", spec.max_tokens_total.is_some(), true),
         ("output_schema", spec.output_schema.is_some(), true),
     ];
     let id = spec.id.clone();

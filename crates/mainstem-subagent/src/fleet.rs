@@ -7,12 +7,13 @@ use std::{
 
 use mainstem_event::EventSource;
 use mainstem_message::{ConfirmId, SessionId, TaskId, ToolCallId};
-use mainstem_policy::Rules;
+use mainstem_policy::{Limits as Budget, Rules};
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 
 use crate::{
     AnswerError, Catalog, CatalogEntry, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
+    spending::Spending,
 };
 
 /// How far agents may go.
@@ -28,11 +29,20 @@ pub struct Limits {
     pub max_tasks: usize,
     /// How long a call waits for its child, unless it says otherwise. Default 30 s.
     pub wait: Duration,
+    /// How long a child may be silent: without an event of its own, and not waiting for children, tasks or people. Then it ends with
+    /// `timeout`. Default 10 min; `Duration::MAX` is for ever.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_depth: 3, max_children: 16, max_tasks: 16, wait: Duration::from_secs(30) }
+        Self {
+            max_depth: 3,
+            max_children: 16,
+            max_tasks: 16,
+            wait: Duration::from_secs(30),
+            idle: Duration::from_secs(600),
+        }
     }
 }
 
@@ -47,6 +57,7 @@ pub struct Fleet {
     pub(crate) rules: Rules,
     pub(crate) plans: AtomicBool,
     pub(crate) people: People,
+    pub(crate) spending: Spending,
 }
 
 impl Fleet {
@@ -62,6 +73,7 @@ impl Fleet {
             rules: Rules::new(),
             plans: AtomicBool::default(),
             people: People::default(),
+            spending: Spending::default(),
         }
     }
 
@@ -69,6 +81,13 @@ impl Fleet {
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
+        self
+    }
+
+    /// The same with a budget for the whole session.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.spending = Spending::new(budget);
         self
     }
 
@@ -122,6 +141,7 @@ impl Fleet {
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth });
         }
+        drop(self.reserve_spawn(cx)?);
         self.catalog.spawnable(id)
     }
 

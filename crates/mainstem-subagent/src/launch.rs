@@ -4,10 +4,15 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, Message, ReplyId, SessionId};
+use mainstem_policy::Amount;
 use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::RunContext;
 
-use crate::{Fleet, SpawnError, roster::Seat};
+use crate::{
+    Fleet, SpawnError,
+    idle::{Waits, watched},
+    roster::Seat,
+};
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -32,9 +37,11 @@ impl Fleet {
         let agent = self.admit(cx, &order.agent_id)?.agent.clone();
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
         let source = new_source(cx, agent.id());
+        let spawn = self.reserve_spawn(cx)?;
         if let Some(label) = &label {
             self.roster.claim(label, &source.agent_key)?;
         }
+        spawn.settle(Some(Amount::spawn()));
         self.roster.enter(agent.clone(), source.clone(), label.clone(), cx.now());
         Ok(self.child(cx, Seat { agent, source, history: Vec::new(), label }, order.task))
     }
@@ -52,14 +59,17 @@ impl Fleet {
 
     fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
         let Seat { agent, source, history, label } = seat;
-        let cx = cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+        let account = self.account(cx, &source);
+        let cx =
+            cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
+        let cx = cx.with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let run = run(&agent, &cx, history, task.clone());
         let work = Box::pin(async move {
             // Given back last: on a drop the child ends first.
-            let _place = place;
-            run.await
+            let place = place;
+            watched(&place.cx, place.fleet.limits().idle, run).await
         });
         Child { source, cx, label, task, work }
     }
@@ -74,6 +84,7 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(key) = self.cx.agent_key() {
+            self.fleet.spending.ends_turn(&self.cx, key);
             self.fleet.roster.leave(key, self.cx.messages(), self.cx.now());
         }
     }

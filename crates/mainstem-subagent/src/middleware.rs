@@ -88,7 +88,7 @@ impl Middleware for Subagents {
                 Vec::new()
             });
             let said = cx.with_transcript(|transcript| transcript.messages().len());
-            let Some(answer) = undisturbed(&inbox, next.run(cx, request.clone())).await else {
+            let Some(answer) = undisturbed(&inbox, fleet.paid(cx, request.clone(), next)).await else {
                 // What it had said until then is kept, and what it is told now comes after that.
                 cx.close(&StopReason::Cancelled);
                 cx.with_transcript(|transcript| {

@@ -13,6 +13,8 @@ use mainstem_message::AgentKey;
 use mainstem_tool::RunContext;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::idle::Waiting;
+
 #[derive(Debug)]
 pub(crate) struct Slots {
     foreground: Arc<Semaphore>,
@@ -39,7 +41,10 @@ pub(crate) struct Place<'a> {
 
 /// The caller's own place, lent out while it waits.
 #[derive(Debug)]
-pub(crate) struct Lent(Option<Arc<Slot>>);
+pub(crate) struct Lent {
+    slot: Option<Arc<Slot>>,
+    _waiting: Waiting,
+}
 
 impl Slots {
     pub(crate) fn new(children: usize) -> Self {
@@ -64,7 +69,7 @@ impl Slots {
         {
             slot.put(None);
         }
-        Lent(slot)
+        Lent { slot, _waiting: Waiting::of(cx) }
     }
 }
 
@@ -88,7 +93,7 @@ impl Drop for Place<'_> {
 impl Lent {
     /// Takes the place back before the caller goes on, unless another of its calls still waits.
     pub(crate) async fn take_back(mut self) {
-        let Some(slot) = self.0.take() else { return };
+        let Some(slot) = self.slot.take() else { return };
         if slot.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
             let permit = slot.of.clone().acquire_owned().await.ok();
             slot.put(permit);
@@ -98,7 +103,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some(slot) = &self.0 {
+        if let Some(slot) = &self.slot {
             slot.waiting.fetch_sub(1, Ordering::AcqRel);
         }
     }

@@ -7,11 +7,15 @@ use std::{
     any::Any,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId};
+use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
+use mainstem_policy::Prices;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +27,7 @@ use crate::{Meter, extensions::Extensions};
 pub struct RunContext {
     shared: Arc<Shared>,
     invocation: Arc<Invocation>,
+    extensions: Extensions,
     call: Option<ToolCallId>,
 }
 
@@ -31,7 +36,7 @@ struct Shared {
     ids: Arc<dyn Ids>,
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
-    extensions: Extensions,
+    prices: Arc<Prices>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -43,7 +48,9 @@ struct Invocation {
     transcript: Mutex<Transcript>,
     cancel: CancellationToken,
     /// How the invocation shall say that it ended, if it was stopped for a reason of its own.
-    stopped: OnceLock<Outcome>,
+    stopped: OnceLock<(Outcome, Option<Arc<str>>)>,
+    /// The number of its latest event.
+    latest: AtomicU64,
     meter: Meter,
     above: Option<Meter>,
 }
@@ -75,16 +82,25 @@ impl RunContext {
             sink: self.invocation.sink.child(source, reply_id),
             cancel,
             stopped: OnceLock::new(),
+            latest: AtomicU64::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
         };
-        Self { shared: self.shared.clone(), invocation: Arc::new(invocation), call: None }
+        let (shared, extensions) = (self.shared.clone(), self.extensions.clone());
+        Self { shared, invocation: Arc::new(invocation), extensions, call: None }
     }
 
     /// The same invocation, working on one tool call.
     #[must_use]
     pub fn for_call(&self, call: ToolCallId) -> Self {
         Self { call: Some(call), ..self.clone() }
+    }
+
+    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this context and for children begun with it.
+    #[must_use]
+    pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.extensions.insert(value);
+        self
     }
 
     // What it is.
@@ -143,7 +159,7 @@ impl RunContext {
 
     /// A value that the embedding application or the harness attached, by its type.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.shared.extensions.get()
+        self.extensions.get()
     }
 
     // What it can do.
@@ -166,7 +182,14 @@ impl RunContext {
     /// [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
-        self.invocation.sink.emit(kind)
+        let seq = self.invocation.sink.emit(kind);
+        self.invocation.latest.store(seq, Ordering::Relaxed);
+        seq
+    }
+
+    /// The number of the invocation's latest event; 0 before the first.
+    pub fn last_event(&self) -> u64 {
+        self.invocation.latest.load(Ordering::Relaxed)
     }
 
     /// Waits for the caller: see [`EventSink::settle`].
@@ -186,14 +209,23 @@ impl RunContext {
 
     /// Asks the invocation to stop, and to end with this outcome rather than as cancelled. The first reason counts.
     pub fn stop(&self, outcome: Outcome) {
+        self.stop_with(outcome, None);
+    }
+
+    /// The same, with a sentence about why for whoever reads how it ended.
+    pub fn stop_because(&self, outcome: Outcome, why: impl Into<Arc<str>>) {
+        self.stop_with(outcome, Some(why.into()));
+    }
+
+    fn stop_with(&self, outcome: Outcome, why: Option<Arc<str>>) {
         // Only the first reason counts.
-        let _ = self.invocation.stopped.set(outcome);
+        let _ = self.invocation.stopped.set((outcome, why));
         self.invocation.cancel.cancel();
     }
 
-    /// The reason given to [`stop`](Self::stop).
-    pub fn stopped(&self) -> Option<Outcome> {
-        self.invocation.stopped.get().copied()
+    /// The outcome given to [`stop`](Self::stop) or [`stop_because`](Self::stop_because), and the sentence, if there is one.
+    pub fn stopped(&self) -> Option<(Outcome, Option<&str>)> {
+        self.invocation.stopped.get().map(|(outcome, why)| (*outcome, why.as_deref()))
     }
 
     /// The token behind [`cancelled`](Self::cancelled), for code that takes one.
@@ -221,6 +253,11 @@ impl RunContext {
     /// What it has cost.
     pub fn meter(&self) -> &Meter {
         &self.invocation.meter
+    }
+
+    /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown, which is never the same as free.
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
+        Some(self.shared.prices.cost(model, usage)?.micros())
     }
 
     /// What the parent's invocation has cost; `None` for the root.

@@ -7,12 +7,13 @@ use std::{
     sync::Arc,
 };
 
+/// Cheap to clone; a clone that gets one more does not change the others.
 #[derive(Clone, Default)]
-pub(crate) struct Extensions(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct Extensions(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Extensions {
     pub(crate) fn insert<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
-        self.0.insert(TypeId::of::<T>(), value);
+        Arc::make_mut(&mut self.0).insert(TypeId::of::<T>(), value);
     }
 
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {

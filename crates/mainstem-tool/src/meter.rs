@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mainstem_event::Rollup;
 use mainstem_message::Usage;
 
-/// Adds up the tokens of one invocation, and on its end those of its children. Clones share one sum.
-#[derive(Clone, Debug, Default)]
+/// Adds up the tokens of one invocation and the money for them, and on its end those of its children. Clones share one sum.
+#[derive(Clone, Debug)]
 pub struct Meter(Arc<Mutex<Rollup>>);
 
 impl Meter {
@@ -15,21 +15,25 @@ impl Meter {
     }
 
     /// Adds a model call of the invocation itself.
-    pub fn add_own(&self, usage: Usage) {
-        self.with(|sum| {
-            sum.own += usage;
-            sum.inclusive += usage;
-        });
+    /// What it cost is `None` if that is unknown, see [`RunContext::cost`](crate::RunContext::cost).
+    pub fn add_own(&self, usage: Usage, cost: Option<u64>) {
+        self.with(|sum| sum.add_own(usage, cost));
     }
 
     /// Adds a child that ended, with all below it.
     pub fn add_child(&self, child: Rollup) {
-        self.with(|sum| sum.inclusive += child.inclusive);
+        self.with(|sum| sum.add_child(&child));
     }
 
     /// The sum so far.
     pub fn read(&self) -> Rollup {
         self.with(|sum| *sum)
+    }
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Rollup::nothing())))
     }
 }
 

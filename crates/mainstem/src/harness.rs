@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use futures_util::FutureExt;
 use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view::Events};
 use mainstem_message::{Message, SessionId};
-use mainstem_policy::Rules;
+use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Agent;
 use mainstem_session::{Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
@@ -31,6 +31,8 @@ struct Parts {
     warnings: Warnings,
     tasks: TaskSet,
     rules: Rules,
+    budget: Budget,
+    prices: Arc<Prices>,
     sessions: DashMap<SessionId, Session>,
 }
 
@@ -87,6 +89,8 @@ impl Harness {
             .limits(parts.limits)
             .tasks(parts.tasks.clone())
             .rules(parts.rules.clone())
+            .budget(parts.budget)
+            .prices(parts.prices.clone())
             .ids(parts.ids.clone())
             .clock(parts.clock.clone())
             .log(parts.log.clone());

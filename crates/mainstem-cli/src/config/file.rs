@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
-use mainstem::policy::RuleSet;
+use mainstem::policy::{Limits, Prices, RuleSet};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
@@ -22,6 +22,9 @@ struct File {
     permissions: Option<RuleSet>,
     files: Option<bool>,
     shell: Option<bool>,
+    #[serde(default)]
+    budget: Limits,
+    prices: Option<Prices>,
     #[serde(default)]
     providers: Providers,
 }
@@ -72,6 +75,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
         files: file.files.map(switch),
         shell: file.shell.map(switch),
+        budget: file.budget,
+        prices: file.prices,
         openai: OpenAi {
             base_url: base_url.map(said),
             api_key_env: api_key_env.map(|variable| said(variable.0)),

@@ -15,7 +15,7 @@ fn check(text: &str, expected: &str) {
 fn errors_name_the_place_and_no_secret() {
     check(
         "\nmodle = 'x'",
-        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `providers`; did you mean `model`?",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `budget`, `prices`, `providers`; did you mean `model`?",
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
@@ -89,6 +89,23 @@ fn flags_go_before_the_environment_and_that_before_files() {
         &env,
         "x (--model) | y (--workspace) | http://env/v1 (OPENAI_BASE_URL) turns=Some(2) false (--no-files) true (--shell)",
     );
+}
+
+#[test]
+fn each_limit_of_a_budget_is_looked_for_on_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    std::fs::write(&path, "[budget]\ntokens = 1\ncost = 2\nspawns = 3\ntime_seconds = 4").unwrap();
+    let line = ["mainstem", "run", "--budget-tokens", "9"];
+    let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+    let all = Settings::load(&run, Some(&path), |_| None).unwrap();
+    let expected = budget(Some(9), Some(Cost::from_micros(2))).with_spawns(3).with_time_seconds(4);
+    assert_eq!(all.budget, expected);
+    check(
+        "[budget]\ntoken = 1",
+        "2:1: unknown field `token`, expected one of `tokens`, `cost`, `spawns`, `time_seconds`; did you mean `tokens`?",
+    );
+    check("[prices]\nx = { input = 1 }", "2:5: missing field `output`");
 }
 
 #[test]

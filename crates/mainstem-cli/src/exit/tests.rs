@@ -1,6 +1,7 @@
 //! Which code a run comes to.
 
 use mainstem::{
+    message::Failure,
     model::{ErrorKind, ModelError},
     react::{Agent, AgentError},
 };
@@ -25,7 +26,10 @@ fn each_way_to_end_has_its_code() {
     check(Outcome::Success, None, false, Exit::Reply);
     check(Outcome::Success, None, true, Exit::ChildFailed);
     check(Outcome::MaxIterations, None, true, Exit::Limit);
-    check(Outcome::Timeout, None, false, Exit::Timeout);
+    check(Outcome::Timeout, None, false, Exit::Limit);
+    let refused = |code| Some(AgentError::Refused(Failure::new(code, "no")));
+    check(Outcome::Error, refused("budget"), false, Exit::Limit);
+    check(Outcome::Error, refused("policy"), false, Exit::Failed);
     check(Outcome::Error, Some(AgentError::EmptyReply), true, Exit::Failed);
     check(Outcome::Error, model(ErrorKind::Auth), false, Exit::Refused);
     check(Outcome::Error, model(ErrorKind::RateLimited), false, Exit::Refused);

@@ -79,7 +79,9 @@ impl Drive {
         let exit = exit::of_outcome(outcome, args.strict_children && !failed.is_empty());
         let error = match exit {
             Exit::Reply => return Ok(exit),
-            Exit::Limit => anyhow!("the limit of turns was reached; the reply is what there was by then"),
+            Exit::Limit if outcome.is_some_and(|outcome| outcome.error.is_none()) => {
+                anyhow!("the limit of turns was reached; the reply is what there was by then")
+            }
             Exit::ChildFailed => anyhow!("a child failed: {}", failed.join(", ")),
             _ => outcome
                 .and_then(|outcome| outcome.error.as_ref())

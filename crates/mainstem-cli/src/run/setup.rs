@@ -73,6 +73,9 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
         demo::NAME => demo::furnish(harness, args.demo_pace),
         _ => furnish(harness.workspace(&workspace.value), settings)?,
     };
+    if let Some(prices) = &settings.prices {
+        harness = harness.prices(prices.clone());
+    }
     if let Some(most) = settings.max_turns {
         harness = harness.max_iterations(most.get());
     }

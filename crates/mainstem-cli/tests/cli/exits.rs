@@ -61,9 +61,16 @@ fn a_wrong_command_line_is_2() {
     );
     let done = mainstem("run").env("OPENAI_API_KEY", "k").run();
     check(&done, 2, "error: no PROMPT is given; `-` reads it from stdin");
-    for wrong in
-        ["run --nonsense", "run --output xml", "run --timeout 10", "run --max-turns 0", "nonsense", ""]
-    {
+    for wrong in [
+        "run --nonsense",
+        "run --output xml",
+        "run --timeout 10",
+        "run --max-turns 0",
+        "run --budget-tokens x",
+        "run --budget-cost 1e3",
+        "nonsense",
+        "",
+    ] {
         assert_eq!(mainstem(wrong).run().code, Some(2), "{wrong}");
     }
 }
@@ -100,6 +107,32 @@ fn the_limit_of_turns_is_5_and_there_is_a_reply() {
     let done = demo("--max-turns 1 --progress quiet").run();
     check(&done, 5, "error: the limit of turns was reached; the reply is what there was by then");
     assert!(done.stdout.starts_with("Don't merge: "), "{done:?}");
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_5() {
+    let done = demo("--budget-tokens 10 --progress quiet").run();
+    assert_eq!((done.code, &*done.stdout), (Some(5), ""), "{done:?}");
+    assert!(done.stderr.contains("the token budget of the run has 10 of 10 left"), "{done:?}");
+    let file = "[budget]\ntokens = 10\ntime_seconds = 600";
+    let done = demo("--progress quiet").file("mainstem.toml", file).run();
+    assert_eq!(done.code, Some(5), "{done:?}");
+    let done = demo("--budget-tokens 1000000 --progress quiet").file("mainstem.toml", file).run();
+    assert_eq!(done.code, Some(0), "a flag goes before a file: {done:?}");
+}
+
+#[test]
+fn a_budget_of_money_needs_prices() {
+    let unpriced = "the cost budget of the run has $0.50 left, and the model's price is unknown";
+    let done = demo("--budget-cost 0.5 --progress quiet").run();
+    assert!(done.code == Some(5) && done.stderr.contains(unpriced), "{done:?}");
+    let price =
+        |dollars: u64| format!("[prices]\n\"demo\" = {{ input = 0, output = {} }}", dollars * 1_000_000);
+    let done = demo("--budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1)).run();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    // Four thousand tokens of output may come, at a dollar each.
+    let done = demo("--budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1_000_000)).run();
+    assert!(done.code == Some(5) && done.stderr.contains("has $0.50 of $0.50 left"), "{done:?}");
 }
 
 /// The root's first answer calls a reviewer, whose model fails.

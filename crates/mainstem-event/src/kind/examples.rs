@@ -42,7 +42,12 @@ fn lifecycle() -> Vec<EventKind> {
         AgentEnd {
             outcome: Outcome::Error,
             error: Some(failure()),
-            usage: Rollup { own: usage, inclusive: usage + usage },
+            usage: Rollup {
+                own: usage,
+                inclusive: usage + usage,
+                own_cost: Some(36),
+                inclusive_cost: Some(72),
+            },
             duration_ms: 1500,
         },
         ModelCallStart { model_name: "gpt-4o-mini".into(), iteration: 1 },

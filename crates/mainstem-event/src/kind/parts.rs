@@ -37,7 +37,8 @@ impl Outcome {
     }
 }
 
-/// What an invocation cost.
+/// What an invocation cost. Money is in millionths of a US dollar; where a price or a usage is unknown, so is the sum, which is never the
+/// same as nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollup {
@@ -45,6 +46,36 @@ pub struct Rollup {
     pub own: Usage,
     /// And those of every child that ended before it.
     pub inclusive: Usage,
+    /// The money for its own model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_cost: Option<u64>,
+    /// And for those of every child that ended before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclusive_cost: Option<u64>,
+}
+
+impl Rollup {
+    /// Nothing so far, which costs nothing. The default's cost is unknown.
+    pub fn nothing() -> Self {
+        Self { own_cost: Some(0), inclusive_cost: Some(0), ..Self::default() }
+    }
+
+    /// Adds a model call of the invocation itself.
+    pub fn add_own(&mut self, usage: Usage, cost: Option<u64>) {
+        self.own += usage;
+        self.inclusive += usage;
+        (self.own_cost, self.inclusive_cost) = (plus(self.own_cost, cost), plus(self.inclusive_cost, cost));
+    }
+
+    /// Adds a child that ended, with all below it.
+    pub fn add_child(&mut self, child: &Self) {
+        self.inclusive += child.inclusive;
+        self.inclusive_cost = plus(self.inclusive_cost, child.inclusive_cost);
+    }
+}
+
+fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a?.saturating_add(b?))
 }
 
 /// A person's answer about one call.

@@ -145,7 +145,6 @@ fn what_is_not_in_effect_is_said() {
     check(spec().with_url("https://example.com"), "url", true);
     check(spec().with_skills(["a"]), "skills", false);
     check(spec().with_persist_session(true), "persist_session", false);
-    check(spec().with_max_tokens_total(1), "max_tokens_total", false);
     check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
 }
 

@@ -45,18 +45,26 @@ fn answered(messages: &[Arc<Message>]) -> Result<(), &'static str> {
     Err("a tool call has no result behind it in the fold")
 }
 
-/// Law 12: inclusive usage is the own and that of every child that ended before.
+/// Law 12: inclusive usage and cost are the own and those of every child that ended before; what is unknown in part is unknown.
 pub(super) fn roll_up(all: &[Invocation<'_>], callers: &Callers) -> Result<(), Violation> {
     let mut sums: Vec<_> = all.iter().map(own).collect();
+    let mut costs: Vec<_> = all.iter().map(|one| usage(one).own_cost).collect();
     for (one, counted) in all.iter().zip(&sums) {
         if usage(one).own != *counted {
             return Err(broken(one, "own usage is not that of its model calls"));
+        }
+        if usage(one).own_cost.is_some() && has_uncounted(one) {
+            return Err(broken(one, "own cost is known, although not what all model calls used"));
         }
     }
     for (child, caller) in all.iter().zip(callers) {
         if let Some(caller) = caller.filter(|caller| child.end() < all[*caller].end()) {
             sums[caller] += usage(child).inclusive;
+            costs[caller] = plus(costs[caller], usage(child).inclusive_cost);
         }
+    }
+    if let Some((one, _)) = all.iter().zip(&costs).find(|(one, cost)| usage(one).inclusive_cost != **cost) {
+        return Err(broken(one, "inclusive cost is not own plus the children's"));
     }
     match all.iter().zip(&sums).find(|(one, sum)| usage(one).inclusive != **sum) {
         Some((one, _)) => Err(broken(one, "inclusive usage is not own plus the children's")),
@@ -74,6 +82,23 @@ fn own(one: &Invocation<'_>) -> Usage {
         EventKind::ModelCallEnd { usage: Some(usage), .. } => sum + *usage,
         _ => sum,
     })
+}
+
+/// Whether it made a model call of which nobody says what it used. An answer of a middleware's is no such call.
+fn has_uncounted(one: &Invocation<'_>) -> bool {
+    let mut is_asked = false;
+    one.kinds().any(|(_, kind)| match kind {
+        EventKind::ModelCallStart { model_name, .. } => {
+            is_asked = &**model_name != "middleware";
+            false
+        }
+        EventKind::ModelCallEnd { usage, .. } => is_asked && usage.is_none(),
+        _ => false,
+    })
+}
+
+fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a?.saturating_add(b?))
 }
 
 /// What its `AGENT_END` says.

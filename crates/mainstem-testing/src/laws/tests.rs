@@ -388,6 +388,22 @@ fn law_12_roll_up() {
         check(12, |t| t.change(&answer, |line| *counted(&mut line.kind) = None));
         check(12, |t| t.change(&answer, |line| *counted(&mut line.kind) = Some(Usage::new(99, 1))));
     }
+    for who in ["main", "a1", "a2", "b", "a1+", "c", "more"] {
+        let end = format!("{who} AGENT_END");
+        for cost in [None, Some(0)] {
+            check(12, |t| t.change(&end, |line| rollup(&mut line.kind).inclusive_cost = cost));
+        }
+        check(12, |t| t.change(&end, |line| rollup(&mut line.kind).own_cost = None));
+        check(12, |t| {
+            t.change(&format!("{who} MODEL_CALL_END"), |line| *counted(&mut line.kind) = None);
+            t.change(&end, |line| {
+                let sum = rollup(&mut line.kind);
+                (sum.own, sum.inclusive.input_tokens) =
+                    (Usage::default(), sum.inclusive.input_tokens - sum.own.input_tokens);
+                sum.inclusive.output_tokens -= 1;
+            });
+        });
+    }
     // What ends later is not in it; what ends before is.
     let background = Usage::new(8, 1);
     check(12, |t| {

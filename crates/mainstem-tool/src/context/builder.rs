@@ -3,11 +3,12 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
 use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
 use mainstem_message::ReplyId;
+use mainstem_policy::Prices;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,7 @@ pub struct RunContextBuilder {
     agent: Arc<str>,
     sink: EventSink,
     cancel: CancellationToken,
+    extensions: Extensions,
     shared: Shared,
 }
 
@@ -28,11 +30,11 @@ impl RunContextBuilder {
         let shared = Shared {
             ids: Arc::new(RandomIds),
             lifetime: CancellationToken::new(),
-            extensions: Extensions::default(),
+            prices: Arc::default(),
             user: None,
             attributes: Map::new(),
         };
-        Self { agent, sink, cancel: CancellationToken::new(), shared }
+        Self { agent, sink, cancel: CancellationToken::new(), extensions: Extensions::default(), shared }
     }
 
     /// Where ids come from; random ones by default.
@@ -53,6 +55,12 @@ impl RunContextBuilder {
         self
     }
 
+    /// What models cost; the built-in list by default.
+    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
+        self.shared.prices = prices;
+        self
+    }
+
     /// On whose behalf it works.
     pub fn user(mut self, user: Option<Arc<str>>) -> Self {
         self.shared.user = user;
@@ -67,7 +75,7 @@ impl RunContextBuilder {
 
     /// A value for [`RunContext::get`]; one of each type.
     pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
-        self.shared.extensions.insert(value);
+        self.extensions.insert(value);
         self
     }
 
@@ -81,10 +89,12 @@ impl RunContextBuilder {
             sink: self.sink,
             cancel: self.cancel,
             stopped: OnceLock::new(),
+            latest: AtomicU64::new(0),
             meter: Meter::default(),
             above: None,
         };
-        RunContext { shared: Arc::new(self.shared), invocation: Arc::new(invocation), call: None }
+        let shared = Arc::new(self.shared);
+        RunContext { shared, invocation: Arc::new(invocation), extensions: self.extensions, call: None }
     }
 }
 

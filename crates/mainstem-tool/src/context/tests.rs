@@ -146,11 +146,30 @@ fn a_reply_without_an_id_gets_one() {
 fn a_childs_cost_is_its_own_until_it_is_added_above() {
     let root = builder(&log(64)).build();
     let kid = child(&root);
-    root.meter().add_own(Usage::new(1, 0));
-    kid.for_call("x".into()).meter().add_own(Usage::new(0, 2));
+    root.meter().add_own(Usage::new(1, 0), Some(3));
+    kid.for_call("x".into()).meter().add_own(Usage::new(0, 2), Some(4));
     assert_eq!(root.meter().read().inclusive, Usage::new(1, 0));
     kid.meter_above().unwrap().add_child(kid.meter().read());
-    assert_eq!(root.meter().read(), Rollup { own: Usage::new(1, 0), inclusive: Usage::new(1, 2) });
+    let (own, inclusive) = (Usage::new(1, 0), Usage::new(1, 2));
+    let sum = Rollup { own, inclusive, own_cost: Some(3), inclusive_cost: Some(7) };
+    assert_eq!(root.meter().read(), sum);
+}
+
+#[test]
+fn a_value_given_to_one_is_found_below_it_and_nowhere_else() {
+    let root = builder(&log(64)).extension(Arc::new(1_u8)).build();
+    let own = root.clone().with_extension(Arc::new(2_u8)).with_extension(Arc::new("x"));
+    for cx in [&own, &child(&own), &own.for_call("x".into())] {
+        assert_eq!((cx.get::<u8>().as_deref(), cx.get::<&str>().as_deref()), (Some(&2), Some(&"x")));
+    }
+    assert_eq!((root.get::<u8>().as_deref(), root.get::<&str>()), (Some(&1), None));
+}
+
+#[test]
+fn a_price_that_is_not_known_is_not_nothing() {
+    let root = builder(&log(64)).build();
+    assert_eq!(root.cost("gpt-4o", &Usage::new(1_000, 500)), Some(7_500));
+    assert_eq!(root.cost("nobody-knows-me", &Usage::new(1_000, 500)), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
-use mainstem_policy::Rules;
+use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
@@ -39,6 +39,8 @@ pub struct HarnessBuilder {
     task_store: Option<Arc<dyn TaskStore>>,
     permissions: Rules,
     plan_tools: bool,
+    budget: Budget,
+    prices: Prices,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -68,6 +70,8 @@ impl Harness {
             task_store: None,
             permissions: Rules::new(),
             plan_tools: false,
+            budget: Budget::default(),
+            prices: Prices::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -177,6 +181,12 @@ impl HarnessBuilder {
         self
     }
 
+    /// How long a child may be silent before it is ended with `timeout`; 10 min by default, `Duration::MAX` is for ever.
+    pub fn idle_timeout(mut self, time: Duration) -> Self {
+        self.limits.idle = time;
+        self
+    }
+
     /// Where the records of background tasks are kept: by default in the workspace, where other processes see them, and without a
     /// workspace in memory.
     pub fn task_store(mut self, store: impl TaskStore) -> Self {
@@ -194,6 +204,20 @@ impl HarnessBuilder {
     /// Whether the root gets `plan_enter` and `plan_exit`: see [`RunOptions::plan_mode`](mainstem_session::RunOptions::plan_mode).
     pub fn plan_tools(mut self, plan_tools: bool) -> Self {
         self.plan_tools = plan_tools;
+        self
+    }
+
+    /// What a session may spend, with all its agents: tokens, money, spawns, time. A model call or a spawn that doesn't fit is refused, and the
+    /// refusal says what is left. What a call will use is an estimate (the bytes of the request ÷ 4 + the most it may write), corrected by
+    /// the usage that comes back.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// What models cost, besides the built-in list of prices.
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
         self
     }
 
@@ -259,6 +283,8 @@ impl HarnessBuilder {
             warnings,
             tasks,
             rules,
+            budget: self.budget,
+            prices: Arc::new(self.prices),
             sessions: dashmap::DashMap::new(),
         })))
     }

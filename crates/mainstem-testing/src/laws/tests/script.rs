@@ -111,7 +111,7 @@ impl Script {
         let mut transcript = Transcript::new(format!("reply-{who}").into());
         transcript.apply(&kind);
         self.emit(who, origin.clone(), kind);
-        let agent = Agent { origin, caller, transcript, usage: Rollup::default(), asked: 0, blocks: 0 };
+        let agent = Agent { origin, caller, transcript, usage: Rollup::nothing(), asked: 0, blocks: 0 };
         self.agents.insert(who.to_owned(), agent);
     }
 
@@ -148,12 +148,12 @@ impl Script {
             Arc::make_mut(agent.origin.source.as_mut().unwrap()).task_id = Some(task.into());
         }
         let (kinds, origin) = (agent.act(words), agent.origin.clone());
-        let (usage, caller) = (agent.usage.inclusive, agent.caller.clone());
+        let (usage, caller) = (agent.usage, agent.caller.clone());
         kinds.into_iter().for_each(|kind| self.emit(who, origin.clone(), kind));
         if words[0] == "ends"
             && let Some(caller) = caller.and_then(|caller| self.agents.get_mut(&caller))
         {
-            caller.usage.inclusive += usage;
+            caller.usage.add_child(&usage);
         }
     }
 }
@@ -184,8 +184,7 @@ impl Agent {
             }
             ["answer", tokens] => {
                 let usage = Usage::new(tokens.parse().unwrap(), 1);
-                (self.usage.own, self.usage.inclusive) =
-                    (self.usage.own + usage, self.usage.inclusive + usage);
+                self.usage.add_own(usage, Some(usage.input_tokens));
                 vec![ModelCallEnd { usage: Some(usage), stop_reason: StopReason::Stop, duration_ms: 0 }]
             }
             ["text", word] => {

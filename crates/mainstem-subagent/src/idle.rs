@@ -1,0 +1,69 @@
+//! Ending a child of which nothing is heard any more.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use mainstem_event::Outcome;
+use mainstem_tool::RunContext;
+
+use crate::deadline::Deadline;
+
+/// How many calls of an agent wait for children, tasks or people. In the context of each child, as an extension.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(AtomicUsize);
+
+/// An agent that waits for others, which is no silence of its own; until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiting(Option<Arc<Waits>>);
+
+impl Waiting {
+    pub(crate) fn of(cx: &RunContext) -> Self {
+        let waits = cx.get::<Waits>();
+        if let Some(Waits(waits)) = waits.as_deref() {
+            waits.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(waits)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(Waits(waits)) = self.0.as_deref() {
+            waits.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Does an agent's work, and asks it to stop when no event came from it for so long; `Duration::MAX` is for ever.
+pub(crate) async fn watched<T>(cx: &RunContext, most: Duration, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    if most < Duration::MAX {
+        // In a set, which polls it only when it is woken: each of the agent's events passes here.
+        let mut silence: FuturesUnordered<_> = std::iter::once(silence(cx, most)).collect();
+        tokio::select! {
+            biased;
+            output = work.as_mut() => return output,
+            _ = silence.next() => {}
+        }
+        cx.stop_because(Outcome::Timeout, format!("nothing was heard of it for {most:?}, so it was stopped"));
+    }
+    work.await
+}
+
+/// Resolves when no event came for so long. It looks once a slice whether there was one, so that events cost nothing.
+async fn silence(cx: &RunContext, most: Duration) {
+    let waits = cx.get::<Waits>();
+    let is_waiting = || waits.as_ref().is_some_and(|waits| waits.0.load(Ordering::Relaxed) > 0);
+    let (mut heard, mut deadline) = (cx.last_event(), Deadline::new(most));
+    while deadline.pass().await.is_some() {
+        if is_waiting() || cx.last_event() != heard {
+            (heard, deadline) = (cx.last_event(), Deadline::new(most));
+        }
+    }
+}

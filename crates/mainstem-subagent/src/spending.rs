@@ -1,0 +1,224 @@
+//! What the agents of a session may still spend: accounts within accounts, found through each agent's context.
+
+mod estimate;
+
+use std::{
+    collections::HashMap,
+    fmt, iter,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use mainstem_event::{EventSource, Outcome};
+use mainstem_message::{AgentKey, Failure, Usage};
+use mainstem_model::ModelRequest;
+use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation};
+use mainstem_react::{AgentError, Answer, NextModel};
+use mainstem_tool::RunContext;
+
+use crate::{Fleet, SpawnError, deadline::Deadline};
+
+/// The books of a session.
+pub(crate) struct Spending {
+    session: Arc<Account>,
+}
+
+/// Where the calls of an agent are counted, and those of all below it: the session's account, a run's, or that of a child with a budget of
+/// its own. It belongs into the context of the agent, as an extension, and is closed when the last context that has it is gone.
+pub struct Account {
+    books: Arc<Mutex<Books>>,
+    id: AccountId,
+    above: Option<Arc<Self>>,
+    /// Whose it alone is.
+    key: Option<AgentKey>,
+    limits: Limits,
+    opened: Duration,
+}
+
+struct Books {
+    ledger: Ledger,
+    /// The time for which runs with a time budget were polled.
+    clock: Duration,
+    /// The tokens that children with a budget spent in their former turns.
+    former: HashMap<AgentKey, u64>,
+}
+
+/// An amount set aside; given back on drop.
+#[must_use]
+pub(crate) struct Reserved(Option<(Arc<Account>, Reservation)>);
+
+impl Fleet {
+    /// Opens the account of a run of this agent, for its context.
+    pub fn open_run(&self, agent_id: &str, limits: Limits) -> Arc<Account> {
+        self.spending.session.open("the run", None, limits.tighter(self.declared(agent_id)))
+    }
+
+    /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
+    pub fn time_run(&self, cx: RunContext) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let account = self.spending.of(&cx);
+        let mut deadline = Deadline::new(account.time_left()?);
+        Some(async move {
+            while let Some(passed) = deadline.pass().await {
+                account.books().clock += passed;
+            }
+            match account.reserve(|| Amount::tokens(0)) {
+                Err(over) => cx.stop_because(Outcome::Timeout, over.to_string()),
+                Ok(_) => cx.stop(Outcome::Timeout),
+            }
+        })
+    }
+
+    /// The account for a turn of a child: the caller's, or below that one of its own.
+    pub(crate) fn account(&self, cx: &RunContext, child: &EventSource) -> Arc<Account> {
+        let (above, limits) = (self.spending.of(cx), self.declared(&child.agent_id));
+        let Some(tokens) = limits.tokens else { return above };
+        let former = above.books().former.get(&child.agent_key).copied().unwrap_or_default();
+        let limits = limits.with_tokens(tokens.saturating_sub(former));
+        above.open(&child.agent_id, Some(child.agent_key.clone()), limits)
+    }
+
+    /// Sets aside what the start of an agent counts.
+    pub(crate) fn reserve_spawn(&self, cx: &RunContext) -> Result<Reserved, SpawnError> {
+        Ok(self.spending.of(cx).reserve(Amount::spawn)?)
+    }
+
+    /// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
+    pub(crate) async fn paid(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        let account = self.spending.of(cx);
+        let amount =
+            |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
+        let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
+        let answer = next.run(cx, request).await;
+        match &answer {
+            Ok(answer) => reserved.settle(answer.usage.map(amount)),
+            Err(error) if is_free(error) => drop(reserved),
+            Err(_) => reserved.settle(None),
+        }
+        answer
+    }
+
+    /// What an agent's spec says that it may spend.
+    fn declared(&self, agent_id: &str) -> Limits {
+        let tokens = self.catalog().get(agent_id).and_then(|entry| entry.spec.max_tokens_total);
+        tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
+    }
+}
+
+fn refused(error: Exceeded) -> AgentError {
+    AgentError::Refused(Failure::new("budget", error.to_string()))
+}
+
+/// Whether a call that failed cost nothing: it was stopped, or refused before it began.
+fn is_free(error: &AgentError) -> bool {
+    matches!(error, AgentError::Cancelled) || error.model_error().is_some_and(|error| error.is_refusal())
+}
+
+impl Spending {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let (ledger, id) = Ledger::new("the session", limits, Duration::ZERO);
+        let books = Books { ledger, clock: Duration::ZERO, former: HashMap::new() };
+        let books = Arc::new(Mutex::new(books));
+        Self {
+            session: Arc::new(Account { books, id, above: None, key: None, limits, opened: Duration::ZERO }),
+        }
+    }
+
+    fn of(&self, cx: &RunContext) -> Arc<Account> {
+        cx.get().unwrap_or_else(|| self.session.clone())
+    }
+
+    /// Keeps what a child has spent, for its next turn.
+    pub(crate) fn ends_turn(&self, cx: &RunContext, key: &AgentKey) {
+        let account = self.of(cx);
+        if account.key.as_ref() != Some(key) {
+            return;
+        }
+        let books = &mut *account.books();
+        let spent = books.ledger.tally(account.id).map_or(0, |tally| tally.spent.tokens);
+        *books.former.entry(key.clone()).or_default() += spent;
+    }
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl Account {
+    fn open(self: &Arc<Self>, label: &str, key: Option<AgentKey>, limits: Limits) -> Arc<Self> {
+        let books = &mut *self.books();
+        let opened = books.clock;
+        #[expect(clippy::expect_used, reason = "it is closed on drop, and the one below holds it")]
+        let id = books.ledger.open(self.id, label, limits, opened).expect("an account that is held is open");
+        Arc::new(Self { books: self.books.clone(), id, above: Some(self.clone()), key, limits, opened })
+    }
+
+    /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is counted.
+    fn reserve(self: &Arc<Self>, amount: impl FnOnce() -> Amount) -> Result<Reserved, Exceeded> {
+        if self.chain().all(|account| account.limits == Limits::default()) {
+            return Ok(Reserved(None));
+        }
+        let (amount, books) = (amount(), &mut *self.books());
+        let reservation = books.ledger.reserve(self.id, amount, books.clock)?;
+        Ok(Reserved(Some((self.clone(), reservation))))
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let clock = self.books().clock;
+        let left = |account: &Self| {
+            let limit = Duration::from_secs(account.limits.time_seconds?);
+            Some(limit.saturating_sub(clock.saturating_sub(account.opened)))
+        };
+        self.chain().filter_map(left).min()
+    }
+
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        iter::successors(Some(self), |account| account.above.as_deref())
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let id = self.id;
+        self.books().ledger.close(id);
+    }
+}
+
+impl Reserved {
+    /// Replaces it by what came back; without that the estimate counts as spent, and is marked.
+    pub(crate) fn settle(mut self, actual: Option<Amount>) {
+        if let Some((account, reservation)) = self.0.take() {
+            account.books().ledger.settle(reservation, actual);
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some((account, reservation)) = self.0.take() {
+            account.books().ledger.release(reservation);
+        }
+    }
+}
+
+impl fmt::Debug for Spending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.session.fmt(f)
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Account").field("id", &self.id).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,414 @@
+//! What agents may spend: tokens, money, spawns, time; in budgets within budgets.
+
+use mainstem::{
+    message::{Failure, Usage},
+    model::{ModelOptions, scripted::Turn},
+    policy::{Cost, Limits, Price, Prices},
+    prelude::*,
+};
+use mainstem_testing::{laws, render};
+use serde_json::json;
+
+use crate::support::{Spawns, ms};
+
+const MOST: u32 = 100;
+
+fn tokens(tokens: u64) -> Limits {
+    Limits::default().with_tokens(tokens)
+}
+
+/// A harness whose model calls are estimated at little more than a hundred tokens each, for agents without tools.
+fn fleet(model: ScriptedModel) -> HarnessBuilder {
+    let mut options = ModelOptions::new();
+    options.max_tokens = Some(MOST);
+    Harness::builder("main", model)
+        .clock(mainstem_testing::FakeClock::default())
+        .ids(mainstem_testing::CountedIds::default())
+        .options(options)
+}
+
+/// An agent that has its instructions and one tool.
+fn small(id: &str) -> AgentSpec {
+    AgentSpec::new(id, "Small")
+}
+
+async fn read(run: Run) -> Vec<AgentEvent> {
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// How each invocation ended, in the order of their ends: agent, outcome, error.
+fn ends(events: &[AgentEvent]) -> Vec<String> {
+    let end = |event: &AgentEvent| match &event.kind {
+        EventKind::AgentEnd { outcome, error, .. } => {
+            let error = error.as_ref().map(Failure::to_string).unwrap_or_default();
+            Some(format!("{} {} {error}", event.agent_label(), outcome.as_str()).trim_end().to_owned())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(end).collect()
+}
+
+fn calls(events: &[AgentEvent]) -> usize {
+    events.iter().filter(|event| matches!(event.kind, EventKind::ModelCallStart { .. })).count()
+}
+
+/// What tools answered, all of it.
+fn results(events: &[AgentEvent]) -> String {
+    let text = |event: &AgentEvent| match &event.kind {
+        EventKind::ToolResultTextDelta { delta, .. } => Some(delta.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_fit_is_refused_before_it_is_made() {
+    for (limits, refusal) in [
+        (tokens(99), Some("the token budget of the run has 99 of 99 left")),
+        (tokens(2_000), None),
+        (Limits::default().with_cost(Cost::from_dollars(1)), Some("the model's price is unknown")),
+    ] {
+        let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
+        let run = fleet(model).max_depth(0).build().unwrap();
+        let events = read(run.stream_events_with("go", RunOptions::new().with_budget(limits))).await;
+        let end = ends(&events).pop().unwrap();
+        match refusal {
+            Some(refusal) => assert!(end.contains("main error") && end.contains(refusal), "{end}"),
+            None => assert_eq!(end, "main success"),
+        }
+        assert_eq!(calls(&events), usize::from(refusal.is_none()), "{end}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_an_error_of_its_own_kind() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
+    let mut run = fleet(model).budget(tokens(5)).build().unwrap().stream_events("go");
+    while run.next().await.is_some() {}
+    let error = run.outcome().unwrap().error.clone().unwrap();
+    let failure = Failure::from(&error);
+    assert_eq!(failure.code, "budget");
+    assert!(failure.message.contains("the token budget of the session has 5 of 5 left"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_counted_corrects_the_estimate() {
+    // Each turn is estimated at 100 and a few; what comes back is 10, or 90.
+    for (used, turns) in [(10, 6), (90, 2)] {
+        let turn = |n: u64| Turn::new().usage(Usage::new(0, used)).text(n.to_string());
+        let model = ScriptedModel::new().agent("main", (0..6).map(turn));
+        let session = fleet(model).max_depth(0).budget(tokens(250)).build().unwrap().session("s");
+        let mut answered = 0;
+        for _ in 0..6 {
+            let events = read(session.run("go", RunOptions::new())).await;
+            answered += usize::from(ends(&events) == ["main success"]);
+        }
+        assert_eq!(answered, turns, "of {used} each");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_is_counted_the_estimate_stays() {
+    // Two fit; the first breaks off, and nobody knows what it had cost.
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("H").cut(), Turn::new().text("Hi")]);
+    let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
+    read(session.run("go", RunOptions::new())).await;
+    let second = ends(&read(session.run("go", RunOptions::new())).await);
+    assert!(second[0].contains("the token budget of the session has"), "{second:?}");
+
+    // What the provider refuses costs nothing.
+    let refused = Turn::new().rate_limited(3).text("Hi");
+    let model = ScriptedModel::new().agent("main", [refused]);
+    let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
+    for _ in 0..3 {
+        assert!(ends(&read(session.run("go", RunOptions::new())).await)[0].contains("main error"));
+    }
+    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_gives_back_what_was_set_aside() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("H").hang(), Turn::new().text("Hi")]);
+    let session = fleet(model).max_depth(0).budget(tokens(110)).build().unwrap().session("s");
+    let mut run = session.run("go", RunOptions::new());
+    while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
+    drop(run);
+    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_has_a_budget_within_its_parents() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("lead", "go"), Turn::new().text("Done.")])
+        .agent(
+            "lead",
+            [Turn::new().usage(Usage::new(3_900, 50)).spawn("kid", "go"), Turn::new().text("Never.")],
+        )
+        .agent("kid", [Turn::new().text("Never.")]);
+    // The lead's call has used most of it; its child has no budget of its own, and finds its parent's used up.
+    let lead = small("lead").with_tools(["agent_spawn"]).with_max_tokens_total(4_000);
+    let run = fleet(model).subagent(lead).subagent(small("kid")).build().unwrap();
+    let events = read(run.stream_events("go")).await;
+    let ends = ends(&events);
+    assert!(ends[0].starts_with("kid error") && ends[0].contains("the token budget of lead has"), "{ends:?}");
+    assert!(
+        ends[1].starts_with("lead error") && ends[1].contains("the token budget of lead has"),
+        "{ends:?}"
+    );
+    assert_eq!(ends[2], "main success", "the parent goes on");
+    let results = results(&events);
+    assert_eq!(results.matches("status: error\nerror: ").count(), 2, "{results}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_childs_budget_is_for_all_its_turns() {
+    let send = |message: &str| {
+        Turn::new().call("agent_send", json!({ "agent_key": "agent:kid:1", "message": message }))
+    };
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [Turn::new().spawn("kid", "go"), send("more"), send("more"), Turn::new().text("Done.")],
+        )
+        .agent("kid", (0..3).map(|_| Turn::new().usage(Usage::new(0, 150)).text("Hi")));
+    let kid = small("kid").with_max_tokens_total(400);
+    let events = read(fleet(model).subagent(kid).build().unwrap().stream_events("go")).await;
+    let ends = ends(&events);
+    assert_eq!(ends[..2], ["kid success", "kid success"]);
+    assert!(ends[2].contains("the token budget of kid has 100 of 100 left"), "{ends:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn twins_share_a_budget() {
+    // Both want to call at once: what the first has set aside the second can't have.
+    let free = || Turn::new().usage(Usage::default());
+    let model = ScriptedModel::new()
+        .agent("main", [free().spawn("kid", "left").spawn("kid", "right"), free().text("Done.")])
+        .agent("kid", [free().wait(ms(10)).text("Hi")]);
+    let mut options = ModelOptions::new();
+    options.max_tokens = Some(10_000);
+    let run = fleet(model).options(options).subagent(small("kid")).build().unwrap();
+    let options = RunOptions::new().with_budget(tokens(19_000));
+    let ends = ends(&read(run.stream_events_with("go", options)).await);
+    assert!(ends[0].starts_with("kid error") && ends[0].contains("of 19000 left"), "{ends:?}");
+    assert_eq!(ends[1..], ["kid success", "main success"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn spawns_are_counted_before_anything_is_created() {
+    let three = (0..3).fold(Turn::new(), |turn, n| turn.spawn("kid", &n.to_string()));
+    let model = ScriptedModel::new()
+        .agent("main", [three, Turn::new().spawn("kid", "again"), Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().text("Hi")]);
+    let run = fleet(model).subagent(small("kid")).budget(Limits::default().with_spawns(2)).build().unwrap();
+    let events = read(run.stream_events("go")).await;
+    assert_eq!(ends(&events), ["kid success", "kid success", "main success"]);
+    let results = results(&events);
+    let refusal = "the spawn budget of the session has 0 of 2 left, 1 asked for";
+    assert_eq!(results.matches(refusal).count(), 2, "{results}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spawn_that_comes_to_nothing_is_not_counted() {
+    let label = |label: &str| json!({ "agent_id": "kid", "task": "go", "label": label });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", label("one")),
+                Turn::new().call("agent_spawn", label("one")).spawn("nobody", "go"),
+                Turn::new().call("agent_spawn", label("two")),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().text("Hi")]);
+    let run = fleet(model).subagent(small("kid")).budget(Limits::default().with_spawns(2)).build().unwrap();
+    let events = read(run.stream_events("go")).await;
+    assert_eq!(ends(&events), ["kid success", "kid success", "main success"], "{}", results(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_out_of_time_is_stopped() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().text("H").hang()]);
+    let run = fleet(model).subagent(small("kid")).build().unwrap();
+    let options = RunOptions::new().with_budget(Limits::default().with_time_seconds(3));
+    let events = read(run.stream_events_with("go", options)).await;
+    assert!(ends(&events).last().unwrap().starts_with("main timeout"), "{:?}", ends(&events));
+    assert_eq!(events.last().unwrap().at.millis_since(events[0].at), 3_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled() {
+    let turn = || Turn::new().text("a").wait(ms(2_000)).text("b");
+    let model = ScriptedModel::new().agent("main", (0..3).map(|_| turn()));
+    let harness = fleet(model).max_depth(0).budget(Limits::default().with_time_seconds(4)).build().unwrap();
+    let session = harness.session("s");
+    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+
+    let mut run = session.run("go", RunOptions::new());
+    while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
+    tokio::time::advance(ms(600_000)).await;
+    let rest: Vec<_> = run.collect().await;
+    assert_eq!(ends(&rest), ["main success"], "nobody polled");
+
+    let last = ends(&read(session.run("go", RunOptions::new())).await);
+    assert!(last[0].starts_with("main timeout"), "{last:?}");
+}
+
+/// What each agent cost itself and with those below it, in the order of their ends.
+fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
+    let cost = |event: &AgentEvent| match &event.kind {
+        EventKind::AgentEnd { usage, .. } => {
+            Some((event.agent_label().to_owned(), usage.own_cost, usage.inclusive_cost))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(cost).collect()
+}
+
+/// A million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens, and ten times.
+fn prices() -> Prices {
+    Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn costs_add_up_and_what_is_unknown_stays_so() {
+    let turn = |input, output| Turn::new().usage(Usage::new(input, output));
+    let model = || {
+        ScriptedModel::named("known")
+            .agent("main", [turn(1, 0).spawn("lead", "go"), turn(0, 1).text("Done.")])
+            .agent("lead", [turn(100, 0).spawn("kid", "go"), turn(0, 10).text("Lead.")])
+    };
+    let other = ScriptedModel::named("other").agent("kid", [turn(1_000, 0).text("Hi")]);
+    let same = model().agent("kid", [turn(1_000, 100).text("Hi")]);
+    let cut = model().agent("kid", [turn(1_000, 100).text("Hi").cut()]);
+    let lead = || AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
+
+    let run = fleet(same).prices(prices()).subagent(lead()).subagent(small("kid")).build().unwrap();
+    let expected = [("kid", 2_000, 2_000), ("lead", 200, 2_200), ("main", 11, 2_211)]
+        .map(|(who, own, all)| (who.to_owned(), Some(own), Some(all)));
+    assert_eq!(costs(&read(run.stream_events("go")).await), expected);
+
+    let registry = ModelRegistry::new().with_model("other", other);
+    let unknown = [("kid", None, None), ("lead", Some(200), None), ("main", Some(11), None)];
+    let unknown = unknown.map(|(who, own, all)| (who.to_owned(), own, all));
+    for (model, kid) in [(model(), small("kid").with_model("other")), (cut, small("kid"))] {
+        let harness = fleet(model).prices(prices()).registry(registry.clone()).subagent(lead());
+        let run = harness.subagent(kid).build().unwrap();
+        assert_eq!(costs(&read(run.stream_events("go")).await), unknown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_makes_the_cost_unknown() {
+    let model = ScriptedModel::named("known").agent("main", [Turn::new().text("H").hang()]);
+    let session = fleet(model).prices(prices()).max_depth(0).build().unwrap().session("s");
+    let mut run = session.run("go", RunOptions::new());
+    let mut events = Vec::new();
+    while events.len() < 4 {
+        events.push(run.next().await.unwrap());
+    }
+    assert!(matches!(events[3].kind, EventKind::TextBlockDelta { .. }));
+    drop(run);
+    let mut rest = session.subscribe_from(events.last().unwrap().seq + 1);
+    events.extend(std::iter::from_fn(|| rest.try_next()));
+    laws(&events).unwrap();
+    assert_eq!(costs(&events), [("main".to_owned(), None, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_of_money_holds() {
+    // Each call is estimated at little more than a hundred tokens of output, a thousand micro-dollars; it uses half of that.
+    let turn = || Turn::new().usage(Usage::new(0, 50)).text("Hi");
+    let model = ScriptedModel::named("known").agent("main", (0..4).map(|_| turn()));
+    let budget = Limits::default().with_cost(Cost::from_micros(2_100));
+    let harness = fleet(model).prices(prices()).max_depth(0).budget(budget).build().unwrap();
+    let session = harness.session("s");
+    for _ in 0..3 {
+        assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+    }
+    let last = ends(&read(session.run("go", RunOptions::new())).await);
+    assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
+}
+
+/// A fleet in which silence lasts three seconds at most.
+fn impatient(model: ScriptedModel) -> Harness {
+    let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn", "task_wait"]);
+    fleet(model).subagent(lead).subagent(small("kid")).idle_timeout(ms(3_000)).build().unwrap()
+}
+
+fn took(events: &[AgentEvent]) -> u64 {
+    events.last().unwrap().at.millis_since(events[0].at)
+}
+
+const SILENT: &str = "nothing was heard of it for 3s, so it was stopped";
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_child_is_ended() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [Turn::new().wait(ms(2_000)).text("a").wait(ms(2_000)).text("b").hang()]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert_eq!(ends(&events), [&*format!("kid timeout timeout: {SILENT}"), "main success"]);
+    let results = results(&events);
+    assert!(results.contains(&format!("status: timeout\nerror: timeout: {SILENT}")), "{results}");
+    assert!((7_000..7_200).contains(&took(&events)), "{} ms: only silence counts", took(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_child_is_ended_in_the_background_too() {
+    let task = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 0 });
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new().call("agent_spawn", task),
+                Turn::new().call("task_wait", json!({})),
+                Turn::new().text("Done."),
+            ],
+        )
+        .agent("kid", [Turn::new().text("a").hang()]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert!(ends(&events)[0].starts_with("kid timeout"), "{:?}", ends(&events));
+    assert!(results(&events).contains(SILENT), "{}", results(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_others_is_no_silence() {
+    let patient = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 600 });
+    let working = (0..10).fold(Turn::new(), |turn, n| turn.wait(ms(1_000)).text(n.to_string()));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("lead", "go"), Turn::new().text("Done.")])
+        .agent("lead", [Turn::new().call("agent_spawn", patient), Turn::new().text("Lead.")])
+        .agent("kid", [working]);
+    let events = read(impatient(model).stream_events("go")).await;
+    assert_eq!(ends(&events), ["kid success", "lead success", "main success"]);
+    assert_eq!(took(&events), 10_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_not_counted_while_nobody_polls_and_may_last_for_ever() {
+    let model = || {
+        ScriptedModel::new()
+            .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+            .agent("kid", [Turn::new().text("a").wait(ms(20_000)).text("b")])
+    };
+    let mut run = impatient(model()).stream_events("go");
+    let mut events = Vec::new();
+    while !matches!(
+        events.last().map(|event: &AgentEvent| &event.kind),
+        Some(EventKind::TextBlockDelta { .. })
+    ) {
+        events.push(run.next().await.unwrap());
+    }
+    tokio::time::advance(ms(20_000)).await;
+    events.extend(run.collect::<Vec<_>>().await);
+    assert_eq!(ends(&events), ["kid success", "main success"]);
+
+    let run = fleet(model()).subagent(small("kid")).idle_timeout(std::time::Duration::MAX).build().unwrap();
+    assert_eq!(ends(&read(run.stream_events("go")).await), ["kid success", "main success"]);
+}
