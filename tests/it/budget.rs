@@ -83,6 +83,15 @@ async fn a_call_that_does_not_fit_is_refused_before_it_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_spec_says_holds_for_the_root_too() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
+    let run = fleet(model).subagent(small("main").with_max_tokens_total(5)).build().unwrap();
+    let options = RunOptions::new().with_budget(tokens(1_000_000));
+    let end = ends(&read(run.stream_events_with("go", options)).await).pop().unwrap();
+    assert!(end.contains("the token budget of the run has 5 of 5 left"), "{end}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_an_error_of_its_own_kind() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
     let mut run = fleet(model).budget(tokens(5)).build().unwrap().stream_events("go");

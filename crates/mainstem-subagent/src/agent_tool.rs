@@ -1,6 +1,6 @@
 //! Any agent as a tool of another.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_message::{ReplyId, ToolSpec};
@@ -55,12 +55,15 @@ impl Tool for AgentTool {
 
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
-        let limits = cx.get::<Fleet>().map_or_else(Limits::default, |fleet| fleet.limits());
+        let fleet = cx.get::<Fleet>();
+        // Without a fleet nothing here needs a timer.
+        let unwatched = || Limits { idle: Duration::MAX, ..Limits::default() };
+        let limits = fleet.as_ref().map_or_else(unwatched, |fleet| fleet.limits());
         let (depth, max_depth) = (cx.depth(), limits.max_depth);
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth }.into());
         }
-        if let Some(fleet) = cx.get::<Fleet>() {
+        if let Some(fleet) = fleet {
             fleet.reserve_spawn(cx)?.settle(Some(Amount::spawn()));
         }
         let source = new_source(cx, self.agent.id());

@@ -251,3 +251,6 @@ impl fmt::Debug for Account {
         f.debug_struct("Account").field("id", &self.id).field("limits", &self.limits).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
