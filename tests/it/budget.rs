@@ -83,6 +83,15 @@ async fn a_call_that_does_not_fit_is_refused_before_it_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_spec_says_holds_for_the_root_too() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
+    let run = fleet(model).subagent(small("main").with_max_tokens_total(5)).build().unwrap();
+    let options = RunOptions::new().with_budget(tokens(1_000_000));
+    let end = ends(&read(run.stream_events_with("go", options)).await).pop().unwrap();
+    assert!(end.contains("the token budget of the run has 5 of 5 left"), "{end}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_an_error_of_its_own_kind() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi")]);
     let mut run = fleet(model).budget(tokens(5)).build().unwrap().stream_events("go");
@@ -411,4 +420,36 @@ async fn silence_is_not_counted_while_nobody_polls_and_may_last_for_ever() {
 
     let run = fleet(model()).subagent(small("kid")).idle_timeout(std::time::Duration::MAX).build().unwrap();
     assert_eq!(ends(&read(run.stream_events("go")).await), ["kid success", "main success"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
+    let free = || Turn::new().usage(Usage::default());
+    let twins = || free().call("kid", json!({ "task": "left" })).call("kid", json!({ "task": "right" }));
+    let model = ScriptedModel::new()
+        .agent("main", [twins(), free().text("Done.")])
+        .agent("kid", [Turn::new().usage(Usage::new(0, 100)).wait(ms(10)).text("Hi")]);
+    let check = async |limits: Limits, has_middleware: bool, most: u32, expected: &[&str], said: &str| {
+        let mut options = ModelOptions::new();
+        options.max_tokens = Some(most);
+        let mut kid = Agent::builder("kid", model.clone()).options(options);
+        if has_middleware {
+            kid = kid.middleware(mainstem::subagent::Subagents::only([]));
+        }
+        let kid = kid.build().unwrap().into_tool("A kid");
+        let harness = fleet(model.clone()).max_depth(1).tool(kid).budget(limits).build().unwrap();
+        let events = read(harness.stream_events("go")).await;
+        let ends: Vec<_> = ends(&events);
+        let outcomes: Vec<_> = ends.iter().filter_map(|end| end.split(' ').nth(1)).collect();
+        assert_eq!(outcomes, expected, "{ends:?}");
+        assert!(results(&events).contains(said), "{}", results(&events));
+    };
+    // Each kid is estimated at a little more than its most, whoever built it, and only once.
+    let both = ["success", "success", "success"];
+    check(tokens(6_000), false, 2_000, &both, "").await;
+    check(tokens(6_000), true, 2_000, &both, "").await;
+    check(tokens(6_000), false, 4_000, &["error", "success", "success"], "budget: the token budget of").await;
+    check(tokens(6_000), true, 6_000, &["error", "error", "success"], "budget: the token budget of").await;
+    let one = Limits::default().with_spawns(1);
+    check(one, false, 1, &["success", "success"], "the spawn budget of the session has 0 of 1 left").await;
 }

@@ -5,6 +5,7 @@ use std::{cell::RefCell, fmt};
 use mainstem::{
     event::LogOptions,
     model::{Retry, RetryPolicy, scripted::Turn},
+    policy::{Cost, Limits, Price, Prices},
     prelude::*,
 };
 use mainstem_testing::{laws, render};
@@ -154,7 +155,11 @@ fn session(case: &Case) -> Session {
     let model = Retry::with_policy(script(&case.root, "n;", ScriptedModel::new()), policy);
     let worker =
         AgentSpec::new("worker", "Works").with_tools(["lookup", "flaky", "agent_spawn", "agent_fanout"]);
-    harness(model).subagent(worker).log(log).build().unwrap().session("s")
+    // So that what is counted and what is set aside must add up, whatever happens.
+    let price = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
+    let prices = Prices::default().with("scripted", price);
+    let budget = Limits::default().with_cost(Cost::from_dollars(1_000_000));
+    harness(model).prices(prices).budget(budget).subagent(worker).log(log).build().unwrap().session("s")
 }
 
 /// What the caller saw, and what the session recorded from the caller's last event on.

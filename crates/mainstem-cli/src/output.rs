@@ -23,6 +23,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) reply: Option<&'a Message>,
     pub(crate) error: Option<mainstem::message::Failure>,
+    /// In millionths of a dollar, if all prices are known.
+    pub(crate) cost: Option<u64>,
     pub(crate) fleet: &'a FleetState,
 }
 
@@ -86,6 +88,8 @@ struct Summary<'a> {
     reply: Option<String>,
     error: Option<&'a mainstem::message::Failure>,
     usage: mainstem::message::Usage,
+    /// Of all agents that ended before the run.
+    cost_micros: Option<u64>,
     agents: &'a [mainstem_event::fleet::AgentState],
 }
 
@@ -99,6 +103,7 @@ impl<'a> Summary<'a> {
             reply: ending.reply.map(Message::text),
             error: ending.error.as_ref(),
             usage: fleet.usage,
+            cost_micros: ending.cost,
             agents: &fleet.agents,
         }
     }

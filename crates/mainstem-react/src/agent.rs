@@ -14,6 +14,7 @@ use crate::{Middleware, RunOutcome, RunStream, drive::drive, span};
 #[derive(Clone)]
 pub struct Agent(Arc<Parts>);
 
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) id: Arc<str>,
     pub(crate) name: Option<Arc<str>>,
@@ -71,6 +72,14 @@ impl Agent {
     /// Its tools, those of its middleware included.
     pub fn tools(&self) -> &ToolSet {
         &self.0.tools
+    }
+
+    /// The same agent with a middleware inside all others; tools that it contributes are left out.
+    #[must_use]
+    pub fn with_innermost(&self, middleware: impl Middleware) -> Self {
+        let mut parts = (*self.0).clone();
+        parts.middleware.push(Arc::new(middleware));
+        Self(Arc::new(parts))
     }
 
     pub(crate) fn parts(&self) -> &Parts {

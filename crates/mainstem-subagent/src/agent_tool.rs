@@ -1,9 +1,10 @@
 //! Any agent as a tool of another.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_message::{ReplyId, ToolSpec};
+use mainstem_policy::Amount;
 use mainstem_react::Agent;
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use crate::{
     idle::{Waiting, Waits, watched},
     launch::{new_source, run},
     report::Report,
+    spending::Metered,
 };
 
 /// Turns an [`Agent`] into a tool.
@@ -27,7 +29,7 @@ pub trait IntoTool {
 
 impl IntoTool for Agent {
     fn into_tool(self, description: impl Into<String>) -> AgentTool {
-        AgentTool { agent: self, description: description.into() }
+        AgentTool { agent: self.with_innermost(Metered), description: description.into() }
     }
 }
 
@@ -53,10 +55,16 @@ impl Tool for AgentTool {
 
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
-        let limits = cx.get::<Fleet>().map_or_else(Limits::default, |fleet| fleet.limits());
+        let fleet = cx.get::<Fleet>();
+        // Without a fleet nothing here needs a timer.
+        let unwatched = || Limits { idle: Duration::MAX, ..Limits::default() };
+        let limits = fleet.as_ref().map_or_else(unwatched, |fleet| fleet.limits());
         let (depth, max_depth) = (cx.depth(), limits.max_depth);
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth }.into());
+        }
+        if let Some(fleet) = fleet {
+            fleet.reserve_spawn(cx)?.settle(Some(Amount::spawn()));
         }
         let source = new_source(cx, self.agent.id());
         let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));

@@ -12,6 +12,7 @@ use mainstem_tool::RunContext;
 use crate::{
     Fleet, SpawnError, SpawnOptions,
     deadline::Deadline,
+    idle::Waiting,
     launch::{Child, Order},
     report::{Handover, Report},
 };
@@ -68,11 +69,13 @@ impl Fleet {
         let patience = Patience::new(asked, self.limits().wait, SpawnOptions::of(cx));
         // In a turn of its own after the present one; what has not begun in time is not sent.
         let mut deadline = Deadline::new(patience.time.unwrap_or_default());
+        let waiting = Waiting::of(cx);
         tokio::select! {
             biased;
             () = self.roster.idle(key) => {}
             () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
         }
+        drop(waiting);
         self.attend(cx, patience, || self.relaunch(cx, key, message)).await
     }
 

@@ -9,11 +9,12 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use mainstem_event::{EventSource, Outcome};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation};
-use mainstem_react::{AgentError, Answer, NextModel};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel};
 use mainstem_tool::RunContext;
 
 use crate::{Fleet, SpawnError, deadline::Deadline};
@@ -42,6 +43,12 @@ struct Books {
     /// The tokens that children with a budget spent in their former turns.
     former: HashMap<AgentKey, u64>,
 }
+
+/// Holds an agent to the budget that covers it, wherever it was built.
+pub(crate) struct Metered;
+
+/// In the context of a model call that is paid for.
+struct Paid;
 
 /// An amount set aside; given back on drop.
 #[must_use]
@@ -90,10 +97,13 @@ impl Fleet {
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
         let account = self.spending.of(cx);
+        if !account.is_limited() || cx.get::<Paid>().is_some() {
+            return next.run(cx, request).await;
+        }
         let amount =
             |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
         let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
-        let answer = next.run(cx, request).await;
+        let answer = next.run(&cx.clone().with_extension(Arc::new(Paid)), request).await;
         match &answer {
             Ok(answer) => reserved.settle(answer.usage.map(amount)),
             Err(error) if is_free(error) => drop(reserved),
@@ -106,6 +116,21 @@ impl Fleet {
     fn declared(&self, agent_id: &str) -> Limits {
         let tokens = self.catalog().get(agent_id).and_then(|entry| entry.spec.max_tokens_total);
         tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
+    }
+}
+
+#[async_trait]
+impl Middleware for Metered {
+    async fn on_model_call(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        match cx.get::<Fleet>() {
+            Some(fleet) => fleet.paid(cx, request, next).await,
+            None => next.run(cx, request).await,
+        }
     }
 }
 
@@ -161,12 +186,16 @@ impl Account {
 
     /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is counted.
     fn reserve(self: &Arc<Self>, amount: impl FnOnce() -> Amount) -> Result<Reserved, Exceeded> {
-        if self.chain().all(|account| account.limits == Limits::default()) {
+        if !self.is_limited() {
             return Ok(Reserved(None));
         }
         let (amount, books) = (amount(), &mut *self.books());
         let reservation = books.ledger.reserve(self.id, amount, books.clock)?;
         Ok(Reserved(Some((self.clone(), reservation))))
+    }
+
+    fn is_limited(&self) -> bool {
+        self.chain().any(|account| account.limits != Limits::default())
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -222,3 +251,6 @@ impl fmt::Debug for Account {
         f.debug_struct("Account").field("id", &self.id).field("limits", &self.limits).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

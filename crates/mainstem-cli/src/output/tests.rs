@@ -41,6 +41,7 @@ fn the_end_has_the_reply() {
         outcome: Outcome::Success,
         reply: Some(&reply),
         error: None,
+        cost: Some(7),
         fleet: &fleet,
     };
     let ends = |ending: &Ending<'_>, on_terminal| {
@@ -57,7 +58,8 @@ fn the_end_has_the_reply() {
     assert_eq!(json["agents"][0]["name"], "main");
     let expected = serde_json::json!({
         "run_id": "run-1", "session_id": "s", "outcome": "error", "reply": null,
-        "error": { "code": "auth", "message": "no" }, "usage": json["usage"], "agents": json["agents"],
+        "error": { "code": "auth", "message": "no" }, "usage": json["usage"],
+        "cost_micros": 7, "agents": json["agents"],
     });
     assert_eq!(json, expected);
 }

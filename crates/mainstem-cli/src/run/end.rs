@@ -99,6 +99,7 @@ impl Drive {
             outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { ended },
             reply: outcome.and_then(|outcome| outcome.answer.as_deref()),
             error: outcome.and_then(|outcome| outcome.error.as_ref()).map(Failure::from),
+            cost: outcome.and_then(|outcome| outcome.usage.inclusive_cost),
             fleet: &ledger.fleet,
         })
     }

@@ -27,7 +27,7 @@ fn json_is_one_object() {
     let done = demo("--output json").run();
     let json: Value = serde_json::from_str(&done.stdout).unwrap();
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["run_id", "session_id", "outcome", "reply", "error", "usage", "agents"]);
+    assert_eq!(keys, ["run_id", "session_id", "outcome", "reply", "error", "usage", "cost_micros", "agents"]);
     assert_eq!(json["outcome"], "success");
     assert!(json["reply"].as_str().unwrap().starts_with("Don't merge"));
     let names: Vec<_> = json["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
