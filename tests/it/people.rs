@@ -101,6 +101,34 @@ async fn rules_hold_for_all_tools_and_say_why() {
     assert_eq!(results(&events, "peek"), ["success: {}"]);
 }
 
+/// An agent that was built by hand and given as a tool knows nothing of fleets; the rules of the session hold for it all the same.
+#[tokio::test(start_paused = true)]
+async fn rules_hold_for_an_agent_that_is_a_tool() {
+    let poke = |at: &str| Turn::new().call("poke", json!({ "at": at }));
+    let kid = ScriptedModel::new().agent("kid", [poke("a"), poke("b"), poke("c"), Turn::new().text("Hi")]);
+    let poked =
+        tool_fn("poke", "P", |_, _: serde_json::Map<String, Value>| async { Ok::<_, ToolError>("ok") });
+    let kid = Agent::builder("kid", kid).tool(poked).build().unwrap().into_tool("A kid");
+    let call = Turn::new().call("kid", json!({ "task": "go" }));
+    let model = ScriptedModel::new().agent("main", [call, Turn::new().text("Done.")]);
+    let rules = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Ask, "poke(at: c)")]);
+    let harness = harness(model).tool(kid).permissions(rules).build().unwrap();
+    let session = harness.session("one");
+    let events = answering(session.run("go", RunOptions::new()), |run, event| {
+        if let Some((id, _)) = asked(event) {
+            assert_eq!(event.depth(), 1);
+            // Between the question and the answer everybody begins to plan: an allowance does not count any more.
+            session.set_plan_mode(PlanMode::On);
+            run.confirm(&id, Decision::Allow).unwrap();
+        }
+    })
+    .await;
+    let [first, second, third] = &results(&events, "poke")[..] else { panic!("{}", render(&events)) };
+    assert_eq!(first, "success: ok");
+    assert_eq!(second, r#"denied: poke is denied by the rule "poke(at: b)""#);
+    assert!(third.starts_with("denied: ") && third.contains("plan"), "{third}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_child_can_only_have_less() {
     // The session refuses `poke`, the lead asks for `lookup`; the kid allows itself everything.

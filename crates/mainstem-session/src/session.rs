@@ -125,6 +125,11 @@ impl Session {
         self.0.fleet.plan_mode()
     }
 
+    /// Begins or ends planning, for all of its agents, those at work too. What runs already runs on.
+    pub fn set_plan_mode(&self, mode: PlanMode) {
+        self.0.fleet.set_plan_mode(mode);
+    }
+
     /// The children of the session, in the order of their start.
     pub fn children(&self) -> Vec<ChildSummary> {
         self.0.fleet.children()
@@ -199,6 +204,7 @@ impl Session {
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
             .extension(inner.fleet.open_run(inner.agent.id(), options.budget))
+            .gate(inner.fleet.clone())
             .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone())
             .build()

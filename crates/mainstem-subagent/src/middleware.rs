@@ -8,8 +8,8 @@ use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel, NextTool, PendingCall};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel};
+use mainstem_tool::{RunContext, Tool};
 
 use crate::{
     Background, Fleet, SpawnOptions,
@@ -59,18 +59,6 @@ impl Middleware for Subagents {
         let sections = [spawns.then(|| fleet_section(fleet.catalog())), plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
-    }
-
-    async fn on_tool_call(
-        &self,
-        cx: &RunContext,
-        call: PendingCall,
-        next: NextTool<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        match cx.get::<Fleet>() {
-            Some(fleet) => fleet.guarded(cx, call, next).await,
-            None => next.run(cx, call).await,
-        }
     }
 
     async fn on_model_call(

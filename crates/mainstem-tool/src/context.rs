@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{builder::RunContextBuilder, progress::Progress};
-use crate::{Meter, extensions::Extensions};
+use crate::{Gate, Meter, extensions::Extensions};
 
 /// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
 #[derive(Clone)]
@@ -37,6 +37,7 @@ struct Shared {
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
     prices: Arc<Prices>,
+    gate: Option<Arc<dyn Gate>>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -244,6 +245,11 @@ impl RunContext {
     }
 
     // What the loop keeps in it.
+
+    /// What every tool call has to pass, if there is anything.
+    pub fn gate(&self) -> Option<&Arc<dyn Gate>> {
+        self.shared.gate.as_ref()
+    }
 
     /// The sink of this invocation.
     pub fn sink(&self) -> &EventSink {
