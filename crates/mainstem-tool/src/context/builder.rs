@@ -31,6 +31,7 @@ impl RunContextBuilder {
             ids: Arc::new(RandomIds),
             lifetime: CancellationToken::new(),
             prices: Arc::default(),
+            priced: OnceLock::new(),
             gate: None,
             user: None,
             attributes: Map::new(),
