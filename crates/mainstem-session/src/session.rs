@@ -12,7 +12,7 @@ use mainstem_event::{
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices, Rules};
 use mainstem_react::Agent;
-use mainstem_subagent::{AnswerError, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
+use mainstem_subagent::{AnswerError, Carried, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use tokio::sync::Semaphore;
@@ -90,7 +90,9 @@ impl Session {
     /// Outside a tokio runtime.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
         let run_id = RunId::new(self.0.ids.next("run-"));
-        let cx = self.context(run_id, &RunOptions::new(), CancellationToken::new());
+        let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
+        let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
+        let cx = self.context(run_id, &options, CancellationToken::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 

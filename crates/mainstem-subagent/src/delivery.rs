@@ -41,6 +41,12 @@ impl Fleet {
         Ok(told.iter().chain(now).map(|task| task.id.clone()).collect())
     }
 
+    /// Whether tasks have ended of which this request says nothing.
+    pub(crate) async fn has_news(&self, cx: &RunContext, request: &ModelRequest) -> bool {
+        let ended = self.tasks.undelivered(cx.session_id()).await.unwrap_or_default();
+        ended.iter().any(|task| !is_told(&request.messages, &task.id))
+    }
+
     /// The model has read of them.
     pub(crate) async fn mark_delivered(&self, tasks: &[TaskId]) {
         for task in tasks {

@@ -11,7 +11,7 @@ use mainstem_tool::RunContext;
 use crate::{
     Fleet, SpawnError,
     idle::{Waits, watched},
-    roster::Seat,
+    roster::{Carried, Seat},
 };
 
 /// What to start.
@@ -42,7 +42,7 @@ impl Fleet {
             self.roster.claim(label, &source.agent_key)?;
         }
         spawn.settle(Some(Amount::spawn()));
-        self.roster.enter(agent.clone(), source.clone(), label.clone(), cx.now());
+        self.roster.enter(agent.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
         Ok(self.child(cx, Seat { agent, source, history: Vec::new(), label }, order.task))
     }
 

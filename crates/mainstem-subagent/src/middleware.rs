@@ -87,10 +87,12 @@ impl Middleware for Subagents {
             let answer = answer?;
             fleet.mark_delivered(&told).await;
             let is_last = answer.message.tool_calls().next().is_none();
-            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx).await {
+            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx, &request).await {
                 return Ok(answer);
             }
-            request.messages.push(answer.message);
+            if !answer.message.content.is_empty() {
+                request.messages.push(answer.message);
+            }
         }
     }
 }
@@ -117,7 +119,7 @@ async fn undisturbed<T>(inbox: &Inbox, call: impl Future<Output = T>) -> Option<
 
 impl Fleet {
     /// What the caller wants done about background tasks when the root has its answer. Whether there is news that it should answer to.
-    async fn waits_for_more(&self, cx: &RunContext) -> bool {
+    async fn waits_for_more(&self, cx: &RunContext, request: &ModelRequest) -> bool {
         if cx.depth() > 0 || cx.is_cancelled() {
             return false;
         }
@@ -131,7 +133,7 @@ impl Fleet {
             }
             Background::Wait => {
                 self.over(cx, self.tasks.live_of(root)).await;
-                let news = self.tasks.undelivered(root).await.is_ok_and(|ended| !ended.is_empty());
+                let news = self.has_news(cx, request).await;
                 if !news {
                     self.over(cx, self.tasks.live_below(root)).await;
                 }
