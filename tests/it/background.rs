@@ -621,3 +621,54 @@ async fn a_fanout_that_takes_too_long_goes_on_in_the_background() {
         assert!(result.contains(part), "{part}: {result}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_child_out_of_time_is_waited_for_while_there_are_too_many_tasks() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", within("slow", "a", 0))
+                    .call("agent_spawn", within("slow", "b", 1))
+                    .call("agent_spawn", within("slow", "c", 1)),
+                Turn::new().text("Begun."),
+            ],
+        )
+        .agent_on("slow", "a", [Turn::new().wait(ms(3_500)).text("gold")])
+        .agent_on("slow", "b", [Turn::new().wait(ms(6_000)).text("iron")])
+        .agent_on("slow", "c", [Turn::new().wait(ms(2_500)).text("tin")]);
+    let harness = fleet(model).max_tasks(1).build().unwrap();
+    let events = whole(&harness, harness.stream_events("go")).await;
+    // Out of time after one second; there is room for one task more after three and a half.
+    assert!(result_of(&events, "call-2").contains("status: promoted"), "{}", result_of(&events, "call-2"));
+    assert!(result_of(&events, "call-3").ends_with("reply:\ntin"), "{}", result_of(&events, "call-3"));
+    assert_eq!(
+        changes(&events),
+        ["task-1 running", "task-1 completed", "task-2 running", "task-2 completed"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_can_not_begin_leaves_nothing_behind() {
+    let mut labelled = within("slow", "late", 0);
+    labelled["label"] = "digger".into();
+    let model = ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new().call("agent_spawn", labelled.clone()),
+            Turn::new().call("agent_spawn", labelled),
+            Turn::new().text("No."),
+        ],
+    );
+    let harness = fleet(model).build().unwrap();
+    let session = harness.session("s");
+    harness.shutdown(ms(100)).await;
+    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    laws(&events).unwrap();
+    for call in ["call-1", "call-2"] {
+        let result = result_of(&events, call);
+        assert!(result.contains("the harness is shutting down"), "the label is free again: {result}");
+    }
+    assert!(session.children().is_empty());
+}

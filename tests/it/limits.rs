@@ -93,3 +93,21 @@ async fn what_waits_for_its_turn_can_be_stopped() {
     assert_eq!(starts, 3, "the other two never begin");
     assert!(matches!(events.last().unwrap().kind, EventKind::AgentEnd { outcome: Outcome::Cancelled, .. }));
 }
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
+    // Two levels of tools, each called twice at once, and room for one.
+    let task = |task: &str| serde_json::json!({ "task": task });
+    let twice = |tool: &str| Turn::new().call(tool, task("left")).call(tool, task("right"));
+    let b = ScriptedModel::new().agent("b", [Turn::new().wait(ms(10)).text("b")]);
+    let b = Agent::builder("b", b).build().unwrap().into_tool("B");
+    let a = ScriptedModel::new().agent("a", [twice("b"), Turn::new().wait(ms(10)).text("a")]);
+    let a = Agent::builder("a", a).tool(b).build().unwrap().into_tool("A");
+    let model = ScriptedModel::new().agent("main", [twice("a"), Turn::new().text("Done.")]);
+    let harness = harness(model).tool(a).max_children(1).build().unwrap();
+    let events = read(harness.stream_events("go")).await;
+    let took = events.last().unwrap().at.millis_since(events[0].at);
+    assert_eq!(took, 6 * 10, "each in its turn");
+    let ends = events.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. }));
+    assert_eq!(ends.count(), 1 + 2 + 4);
+}

@@ -265,3 +265,61 @@ async fn a_subtree_is_stopped_and_its_siblings_go_on() {
         ]
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_messages_at_once_none_is_lost() {
+    let turns = (0..40).map(|n| Turn::new().text(&format!("{n}")));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", std::iter::once(Turn::new().text("Hi")).chain(turns));
+    let harness = fleet(model).build().unwrap();
+    let session = harness.session("s");
+    let _: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let key = session.children()[0].agent_key.clone();
+    let mut events = session.subscribe_from(1);
+    for n in 0..40 {
+        session.send(&key, format!("message {n}"), SendMode::Queue).unwrap();
+    }
+    let mut heard = std::collections::BTreeSet::new();
+    while heard.len() < 41 {
+        let event = tokio::time::timeout(ms(20_000), events.next()).await;
+        let event = event.unwrap_or_else(|_| panic!("only {heard:?}")).unwrap();
+        if let EventKind::AgentStart { input, .. } = &event.kind
+            && !event.is_root()
+        {
+            heard.insert(input.last().unwrap().text());
+        }
+    }
+    harness.shutdown(ms(1000)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_code_begins_is_on_the_same_behalf() {
+    let whoami =
+        tool_fn("whoami", "For whom", |cx: RunContext, _: serde_json::Map<String, Value>| async move {
+            Ok::<_, ToolError>(format!("{:?} {}", cx.user(), Value::Object(cx.attributes().clone())))
+        });
+    let ask = || Turn::new().call("whoami", json!({}));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [ask(), Turn::new().text("Hi"), ask(), Turn::new().text("Again")]);
+    let harness = fleet(model).tool(whoami).build().unwrap();
+    let session = harness.session("s");
+    let mut options = RunOptions::new().with_user("ann");
+    options.attributes.insert("project".to_owned(), "x".into());
+    let _: Vec<_> = session.run("go", options).collect().await;
+    let key = session.children()[0].agent_key.clone();
+    session.send(&key, "more", SendMode::Queue).unwrap();
+    while session.tasks().await.unwrap().iter().all(|task| task.result.is_none()) {
+        tokio::time::sleep(ms(10)).await;
+    }
+    let mut log = session.subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    laws(&events).unwrap();
+    let said = |event: &AgentEvent| match &event.kind {
+        EventKind::ToolResultTextDelta { delta, .. } if !event.is_root() => Some(delta.clone()),
+        _ => None,
+    };
+    let said: Vec<_> = events.iter().filter_map(said).collect();
+    assert_eq!(said, [r#"Some("ann") {"project":"x"}"#; 2]);
+}
