@@ -18,13 +18,13 @@ use mainstem_tool::{RunContext, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Run, RunOptions};
+use crate::{OnTaskFinished, Run, RunHandle, RunOptions, wake::Wake};
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
 #[derive(Clone)]
-pub struct Session(Arc<Inner>);
+pub struct Session(pub(crate) Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     agent: Agent,
     log: Arc<SessionLog>,
     buffer: usize,
@@ -36,6 +36,8 @@ struct Inner {
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
     watch: Mutex<Option<(Cursor, FleetState)>>,
+    active: Mutex<Option<RunHandle>>,
+    wake: Wake,
 }
 
 impl Session {
@@ -53,6 +55,7 @@ impl Session {
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
+            on_task_finished: OnTaskFinished::default(),
         }
     }
 
@@ -89,7 +92,7 @@ impl Session {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
-        let run_id = RunId::new(self.0.ids.next("run-"));
+        let run_id = self.new_run_id();
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
         let cx = self.context(run_id, &options, CancellationToken::new());
@@ -151,8 +154,12 @@ impl Session {
     ///
     /// Nothing happens before the run is polled. While another run of the session is active it waits.
     pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        let run_id = RunId::new(self.0.ids.next("run-"));
-        Run::new(self.clone(), run_id, Arc::new(input.into()), options)
+        Run::new(self.clone(), self.new_run_id(), vec![Arc::new(input.into())], options, None)
+    }
+
+    /// The run that is active, whoever began it; `None` between runs.
+    pub fn active(&self) -> Option<RunHandle> {
+        lock(&self.0.active).clone()
     }
 
     /// What the fleet is doing now.
@@ -167,6 +174,18 @@ impl Session {
             state.apply(&event);
         }
         state.clone()
+    }
+
+    pub(crate) fn new_run_id(&self) -> RunId {
+        RunId::new(self.0.ids.next("run-"))
+    }
+
+    pub(crate) fn set_active(&self, run: Option<RunHandle>) {
+        *lock(&self.0.active) = run;
+    }
+
+    pub(crate) fn wake(&self) -> &Wake {
+        &self.0.wake
     }
 
     pub(crate) fn fleet_of(&self) -> &Fleet {
@@ -237,6 +256,7 @@ pub struct SessionBuilder {
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
+    on_task_finished: OnTaskFinished,
 }
 
 impl SessionBuilder {
@@ -294,6 +314,12 @@ impl SessionBuilder {
         self
     }
 
+    /// What happens when a background task ends between runs.
+    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
+        self.on_task_finished = what;
+        self
+    }
+
     /// How much the log keeps and lets through.
     pub fn log(mut self, options: LogOptions) -> Self {
         self.log = options;
@@ -316,6 +342,8 @@ impl SessionBuilder {
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),
             watch: Mutex::default(),
+            active: Mutex::default(),
+            wake: Wake::new(self.on_task_finished),
         }))
     }
 }

@@ -133,7 +133,7 @@ impl Fleet {
             }
             Background::Wait => {
                 self.over(cx, self.tasks.live_of(root)).await;
-                let news = self.has_news(cx, request).await;
+                let news = self.has_news(root, &request.messages).await;
                 if !news {
                     self.over(cx, self.tasks.live_below(root)).await;
                 }

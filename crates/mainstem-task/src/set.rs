@@ -171,6 +171,11 @@ impl TaskSet {
         });
     }
 
+    /// Changes whenever a task of this set has ended.
+    pub fn ends(&self) -> watch::Receiver<u64> {
+        self.0.ends.subscribe()
+    }
+
     /// How many are at work here.
     pub fn live(&self) -> usize {
         self.0.live.len()

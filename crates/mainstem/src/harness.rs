@@ -10,7 +10,7 @@ use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view
 use mainstem_message::{Message, SessionId};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Agent;
-use mainstem_session::{Run, RunError, RunOptions, Session};
+use mainstem_session::{OnTaskFinished, Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
 use mainstem_subagent::{Catalog, CatalogError, Limits};
 use mainstem_task::TaskSet;
@@ -33,6 +33,7 @@ struct Parts {
     rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
+    on_task_finished: OnTaskFinished,
     sessions: DashMap<SessionId, Session>,
 }
 
@@ -91,6 +92,7 @@ impl Harness {
             .rules(parts.rules.clone())
             .budget(parts.budget)
             .prices(parts.prices.clone())
+            .on_task_finished(parts.on_task_finished)
             .ids(parts.ids.clone())
             .clock(parts.clock.clone())
             .log(parts.log.clone());

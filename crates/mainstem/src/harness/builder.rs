@@ -11,6 +11,7 @@ use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::{Agent, Middleware};
+use mainstem_session::OnTaskFinished;
 use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
@@ -41,6 +42,7 @@ pub struct HarnessBuilder {
     plan_tools: bool,
     budget: Budget,
     prices: Prices,
+    on_task_finished: OnTaskFinished,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -72,6 +74,7 @@ impl Harness {
             plan_tools: false,
             budget: Budget::default(),
             prices: Prices::default(),
+            on_task_finished: OnTaskFinished::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -172,6 +175,12 @@ impl HarnessBuilder {
     /// How many background tasks of a session there can be at once; 16 by default, more are refused.
     pub fn max_tasks(mut self, most: usize) -> Self {
         self.limits.max_tasks = most;
+        self
+    }
+
+    /// What happens when a background task of the root ends between two runs of its session: by default the next turn begins with it.
+    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
+        self.on_task_finished = what;
         self
     }
 
@@ -285,6 +294,7 @@ impl HarnessBuilder {
             rules,
             budget: self.budget,
             prices: Arc::new(self.prices),
+            on_task_finished: self.on_task_finished,
             sessions: dashmap::DashMap::new(),
         })))
     }
