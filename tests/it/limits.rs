@@ -1,7 +1,7 @@
 //! How many children are at work at once.
 
 use mainstem::{model::scripted::Turn, prelude::*};
-use mainstem_testing::laws;
+use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness, ms};
 
@@ -35,6 +35,9 @@ async fn children_above_the_cap_wait_for_their_turn() {
         let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(cap).build().unwrap();
         let events = read(run.stream_events("go")).await;
         assert_eq!(most_at_once(&events), most, "cap {cap}");
+        if cap == 1 {
+            insta::assert_snapshot!(render(&events));
+        }
         let took = events.last().unwrap().at.millis_since(events[0].at);
         assert_eq!(took, millis, "cap {cap}");
         let tasks: Vec<_> = events
