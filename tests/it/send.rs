@@ -528,7 +528,7 @@ async fn a_subtree_is_stopped_and_its_siblings_go_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_messages_at_once_none_is_lost() {
-    let turns = (0..40).map(|n| Turn::new().text(&format!("{n}")));
+    let turns = (0..40).map(|n| Turn::new().text(format!("{n}")));
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", std::iter::once(Turn::new().text("Hi")).chain(turns));
