@@ -313,7 +313,7 @@ impl HarnessBuilder {
             specs.extend(set.insert(spec.clone()));
         }
         if let Some(path) = &self.workspace {
-            specs.extend(load_prompts(&mut set, path));
+            specs.extend(load_prompts(&mut set, std::slice::from_ref(path)));
         }
         Ok((set, Warnings { specs, ..Warnings::default() }))
     }
