@@ -11,7 +11,7 @@ mod session;
 
 pub use error::RunError;
 pub use handle::RunHandle;
-pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
+pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, SpawnOptions};
 pub use options::RunOptions;
 pub use run::Run;
 pub use session::{Session, SessionBuilder};

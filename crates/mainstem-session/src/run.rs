@@ -116,9 +116,10 @@ async fn start(
     if options.plan_mode {
         session.fleet_of().set_plan_mode(PlanMode::On);
     }
-    let cx = session.context(run_id, &options, cancel);
+    let crew = session.muster().await;
+    let cx = session.context(crew.clone(), run_id, &options, cancel);
     let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-    let stream = session.agent().stream_in(cx.clone(), session.history(), vec![input]);
+    let stream = crew.root.stream_in(cx.clone(), session.history(), vec![input]);
     Active { stream, time, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }
 }
 

@@ -10,9 +10,8 @@ use mainstem_event::{
     SystemClock,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
-use mainstem_policy::{Limits as Budget, PlanMode, Prices, Rules};
-use mainstem_react::Agent;
-use mainstem_subagent::{AnswerError, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
+use mainstem_policy::{Limits as Budget, PlanMode, Prices};
+use mainstem_subagent::{AnswerError, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use tokio::sync::Semaphore;
@@ -25,7 +24,9 @@ use crate::{Run, RunOptions};
 pub struct Session(Arc<Inner>);
 
 struct Inner {
-    agent: Agent,
+    crews: Arc<dyn Crews>,
+    /// Of the latest run; in its name a child is sent to from outside.
+    crew: Mutex<Option<Arc<Crew>>>,
     log: Arc<SessionLog>,
     buffer: usize,
     fleet: Arc<Fleet>,
@@ -39,15 +40,13 @@ struct Inner {
 }
 
 impl Session {
-    /// A session with this agent.
-    pub fn builder(agent: Agent) -> SessionBuilder {
+    /// A session in whose runs these work.
+    pub fn builder(crews: Arc<dyn Crews>) -> SessionBuilder {
         SessionBuilder {
-            agent,
+            crews,
             id: None,
-            catalog: Arc::default(),
             limits: Limits::default(),
             tasks: None,
-            rules: Rules::new(),
             budget: Budget::default(),
             prices: Arc::default(),
             ids: Arc::new(RandomIds),
@@ -89,8 +88,11 @@ impl Session {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
+        // Before the first run there are no children.
+        let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
+        let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
         let run_id = RunId::new(self.0.ids.next("run-"));
-        let cx = self.context(run_id, &RunOptions::new(), CancellationToken::new());
+        let cx = self.context(crew, run_id, &RunOptions::new(), CancellationToken::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
@@ -170,8 +172,11 @@ impl Session {
         self.0.buffer
     }
 
-    pub(crate) fn agent(&self) -> &Agent {
-        &self.0.agent
+    /// Those who work in a run that begins now.
+    pub(crate) async fn muster(&self) -> Arc<Crew> {
+        let crew = self.0.crews.present().await;
+        *lock(&self.0.crew) = Some(crew.clone());
+        crew
     }
 
     pub(crate) fn turn(&self) -> &Arc<Semaphore> {
@@ -184,6 +189,7 @@ impl Session {
 
     pub(crate) fn context(
         &self,
+        crew: Arc<Crew>,
         run_id: RunId,
         options: &RunOptions,
         cancel: CancellationToken,
@@ -191,14 +197,15 @@ impl Session {
         let inner = &*self.0;
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
-        RunContext::root(inner.agent.id().clone(), EventSink::root(inner.log.clone(), origin))
+        RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin))
             .ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
             .attributes(options.attributes.clone())
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
-            .extension(inner.fleet.open_run(inner.agent.id(), options.budget))
+            .extension(inner.fleet.open_run(&crew, options.budget))
+            .extension(crew)
             .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone())
             .build()
@@ -218,12 +225,10 @@ impl fmt::Debug for Session {
 /// Builds a [`Session`].
 #[must_use]
 pub struct SessionBuilder {
-    agent: Agent,
+    crews: Arc<dyn Crews>,
     id: Option<SessionId>,
-    catalog: Arc<Catalog>,
     limits: Limits,
     tasks: Option<TaskSet>,
-    rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
     ids: Arc<dyn Ids>,
@@ -238,12 +243,6 @@ impl SessionBuilder {
         self
     }
 
-    /// The agents that can be spawned; none by default.
-    pub fn catalog(mut self, catalog: Arc<Catalog>) -> Self {
-        self.catalog = catalog;
-        self
-    }
-
     /// How far agents may go.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -253,12 +252,6 @@ impl SessionBuilder {
     /// Where background work is done; in a set of its own by default, with records in memory.
     pub fn tasks(mut self, tasks: TaskSet) -> Self {
         self.tasks = Some(tasks);
-        self
-    }
-
-    /// What its agents may run; what an agent's spec says narrows it.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
         self
     }
 
@@ -296,12 +289,13 @@ impl SessionBuilder {
     pub fn build(self) -> Session {
         let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
-        let fleet = Fleet::new(self.catalog, self.limits, tasks.clone());
+        let fleet = Fleet::new(self.limits, tasks.clone());
         Session(Arc::new(Inner {
-            agent: self.agent,
+            crews: self.crews,
+            crew: Mutex::default(),
             buffer: self.log.buffer,
             log: SessionLog::with(id, self.clock, self.log),
-            fleet: Arc::new(fleet.with_rules(self.rules).with_budget(self.budget)),
+            fleet: Arc::new(fleet.with_budget(self.budget)),
             tasks,
             prices: self.prices,
             ids: self.ids,
@@ -314,9 +308,6 @@ impl SessionBuilder {
 
 impl fmt::Debug for SessionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionBuilder")
-            .field("agent", &self.agent)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("SessionBuilder").field("id", &self.id).finish_non_exhaustive()
     }
 }

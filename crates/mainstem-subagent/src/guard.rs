@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use mainstem_message::{ToolCall, ToolState};
-use mainstem_policy::{Effect, PlanMode, Rules};
+use mainstem_policy::{Effect, PlanMode};
 use mainstem_react::{NextTool, PendingCall};
 use mainstem_tool::{RunContext, ToolError, ToolOutput};
 
-use crate::{Fleet, people::Decision};
+use crate::{Crew, Fleet, lineage::Lineage, people::Decision};
 
 impl Fleet {
     /// Runs a call, if it may run.
@@ -20,7 +20,7 @@ impl Fleet {
         if let Err(refusal) = self.plan_mode().check(&call.name, next.is_read_only(&call.name)) {
             return Ok(denied(refusal.to_string()));
         }
-        if self.verdict(cx, &call).0 == Effect::Ask {
+        if Self::verdict(cx, &call).0 == Effect::Ask {
             let asked = ToolCall::new(call.id.clone(), &*call.name, call.arguments.to_string());
             match self.ask(cx, asked).await {
                 Decision::Allow => {}
@@ -29,29 +29,24 @@ impl Fleet {
             }
         }
         // Of what a person made of it, too: a person can't allow what a rule refuses.
-        match self.verdict(cx, &call) {
+        match Self::verdict(cx, &call) {
             (Effect::Deny, why) => Ok(denied(format!("{} is {why}", call.name))),
             _ => next.run(cx, call).await,
         }
     }
 
-    /// The strictest verdict of the session's rules and those of every agent from the root down to the caller: rights only narrow.
-    fn verdict(&self, cx: &RunContext, call: &PendingCall) -> (Effect, String) {
+    /// The strictest verdict of the run's rules, among them the root's, and those of every agent down to the caller: rights only narrow.
+    fn verdict(cx: &RunContext, call: &PendingCall) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
-        for rules in self.rules_above(cx) {
+        let (crew, above): (_, Vec<_>) = (cx.get::<Crew>(), Lineage::of(cx).collect());
+        let session = crew.iter().map(|crew| &crew.rules);
+        for rules in session.chain(above.iter().map(|agent| &agent.entry.rules)) {
             let decision = rules.decide(&call.name, &call.arguments);
             if decision.effect > worst.0 {
                 worst = (decision.effect, decision.to_string());
             }
         }
         worst
-    }
-
-    /// The session's rules, among them the root's, and those of the agents from the caller up.
-    fn rules_above<'a>(&'a self, cx: &'a RunContext) -> impl Iterator<Item = &'a Rules> {
-        let ids = cx.path().rsplit('/').take(cx.depth().into());
-        let agents = ids.filter_map(|id| self.catalog().get(id));
-        std::iter::once(&self.rules).chain(agents.map(|entry| &entry.rules))
     }
 
     /// Whether the session plans.

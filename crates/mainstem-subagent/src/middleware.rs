@@ -12,7 +12,7 @@ use mainstem_react::{AgentError, Answer, Middleware, NextModel, NextTool, Pendin
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
 
 use crate::{
-    Background, Fleet, SpawnOptions,
+    Background, Crew, Fleet, SpawnOptions,
     inbox::Inbox,
     prompt::{PLANNING, fleet_section},
     tools,
@@ -56,7 +56,8 @@ impl Middleware for Subagents {
         let fleet = cx.get::<Fleet>()?;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
         let plans = fleet.plan_mode() == PlanMode::On;
-        let sections = [spawns.then(|| fleet_section(fleet.catalog())), plans.then(|| PLANNING.to_owned())];
+        let crew = cx.get::<Crew>().filter(|_| spawns);
+        let sections = [crew.map(|crew| fleet_section(&crew.catalog)), plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }

@@ -8,11 +8,11 @@ use dashmap::DashMap;
 use futures_util::FutureExt;
 use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view::Events};
 use mainstem_message::{Message, SessionId};
-use mainstem_policy::{Limits as Budget, Prices, Rules};
+use mainstem_policy::{Limits as Budget, Prices};
 use mainstem_react::Agent;
 use mainstem_session::{Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
-use mainstem_subagent::{Catalog, CatalogError, Limits};
+use mainstem_subagent::{Catalog, CatalogError, Crew, Limits};
 use mainstem_task::TaskSet;
 
 pub use self::builder::HarnessBuilder;
@@ -22,15 +22,13 @@ pub use self::builder::HarnessBuilder;
 pub struct Harness(Arc<Parts>);
 
 struct Parts {
-    agent: Agent,
-    catalog: Arc<Catalog>,
+    crew: Arc<Crew>,
     limits: Limits,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
     warnings: Warnings,
     tasks: TaskSet,
-    rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
     sessions: DashMap<SessionId, Session>,
@@ -84,11 +82,9 @@ impl Harness {
 
     fn new_session(&self, id: Option<SessionId>) -> Session {
         let parts = &*self.0;
-        let session = Session::builder(parts.agent.clone())
-            .catalog(parts.catalog.clone())
+        let session = Session::builder(Arc::new(parts.crew.clone()))
             .limits(parts.limits)
             .tasks(parts.tasks.clone())
-            .rules(parts.rules.clone())
             .budget(parts.budget)
             .prices(parts.prices.clone())
             .ids(parts.ids.clone())
@@ -113,12 +109,12 @@ impl Harness {
 
     /// The agent that runs.
     pub fn agent(&self) -> &Agent {
-        &self.0.agent
+        &self.0.crew.root
     }
 
     /// The agents that it can spawn.
     pub fn catalog(&self) -> &Catalog {
-        &self.0.catalog
+        &self.0.crew.catalog
     }
 
     /// What is wrong with the agents and the tools of the workspace, in words, each with its severity: errors left an agent out,
@@ -138,6 +134,6 @@ impl Harness {
 
 impl fmt::Debug for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("agent", &self.0.agent).finish_non_exhaustive()
+        f.debug_struct("Harness").field("agent", &self.0.crew.root).finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
-use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
+use mainstem_subagent::{AgentFactory, CatalogError, Crew, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::{Tool, ToolSet};
 
@@ -274,15 +274,13 @@ impl HarnessBuilder {
         let own = specs.get(&self.name).map(rules).transpose().map_err(BuildError::Agent)?;
         let rules = self.permissions.narrowed_by(&own.unwrap_or_default());
         Ok(Harness(Arc::new(Parts {
-            agent,
-            catalog: Arc::new(catalog),
+            crew: Arc::new(Crew::new(agent).with_catalog(catalog).with_rules(rules)),
             limits: self.limits,
             ids: self.ids,
             clock: self.clock,
             log: self.log,
             warnings,
             tasks,
-            rules,
             budget: self.budget,
             prices: Arc::new(self.prices),
             sessions: dashmap::DashMap::new(),
