@@ -22,6 +22,7 @@ mod readers;
 mod schema;
 mod send;
 mod single;
+mod skills;
 mod spans;
 mod support;
 mod workspace;

@@ -14,6 +14,7 @@ use mainstem_policy::{Limits as Budget, PlanMode, Prices};
 use mainstem_subagent::{AnswerError, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,7 @@ struct Inner {
     fleet: Arc<Fleet>,
     tasks: TaskSet,
     prices: Arc<Prices>,
+    attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
@@ -49,6 +51,7 @@ impl Session {
             tasks: None,
             budget: Budget::default(),
             prices: Arc::default(),
+            attributes: Map::new(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -195,13 +198,15 @@ impl Session {
         cancel: CancellationToken,
     ) -> RunContext {
         let inner = &*self.0;
+        let mut attributes = options.attributes.clone();
+        attributes.extend(inner.attributes.clone());
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
         RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin))
             .ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
-            .attributes(options.attributes.clone())
+            .attributes(attributes)
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
             .extension(inner.fleet.open_run(&crew, options.budget))
@@ -231,6 +236,7 @@ pub struct SessionBuilder {
     tasks: Option<TaskSet>,
     budget: Budget,
     prices: Arc<Prices>,
+    attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -267,6 +273,12 @@ impl SessionBuilder {
         self
     }
 
+    /// What tools and children of every run should know; a run can't say otherwise.
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes.insert(name.into(), value.into());
+        self
+    }
+
     /// Where ids come from.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
@@ -298,6 +310,7 @@ impl SessionBuilder {
             fleet: Arc::new(fleet.with_budget(self.budget)),
             tasks,
             prices: self.prices,
+            attributes: self.attributes,
             ids: self.ids,
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),

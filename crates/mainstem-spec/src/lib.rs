@@ -84,6 +84,7 @@ pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts};
 pub use parse::{Parsed, parse};
+pub use rules::is_name;
 pub use set::{Changes, SpecSet};
 pub use skill::{Skill, parse_skill};
 pub use skills::{SkillSet, load_skills};

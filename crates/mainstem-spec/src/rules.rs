@@ -4,6 +4,12 @@ use std::path::{Component, Path};
 
 pub(crate) type Verdict = Result<(), String>;
 
+/// Whether agents, skills and tenants can be called that: `[a-z0-9][a-z0-9_-]*`.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    named("name", name).is_ok()
+}
+
 /// `[a-z0-9][a-z0-9_-]*`: safe as a file name, a directory name and a word in a prompt.
 pub(crate) fn id(id: &str) -> Verdict {
     named("agent id", id)

@@ -79,9 +79,19 @@ impl SkillSet {
         Some(set::clash(&format!("skill {:?}", loser.name), &present.get().origin, &loser.origin))
     }
 
+    /// Has no skill name its files.
+    pub(crate) fn forget_files(&mut self) {
+        self.skills.values_mut().for_each(|skill| skill.files.clear());
+    }
+
     /// Takes a skill out.
-    pub fn remove(&mut self, name: &str) -> Option<Skill> {
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Skill> {
         self.skills.remove(name)
+    }
+
+    /// Takes out every skill of which this isn't true.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Skill) -> bool) {
+        self.skills.retain(|_, skill| keep(skill));
     }
 
     /// Adds every skill of another set, as [`insert`](Self::insert) does; returns the warnings.

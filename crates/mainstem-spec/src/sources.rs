@@ -46,7 +46,8 @@ impl Sources {
         Self::new().with_workspace(workspace)
     }
 
-    /// Adds the directories `subagents` and `skills` of a workspace, less important than those before.
+    /// Adds the directories `subagents` and `skills` of a workspace, less important than those before. Agents work in the first one, so
+    /// that only the files of its skills are named.
     #[must_use]
     pub fn with_workspace(mut self, workspace: &Path) -> Self {
         self.workspaces.push(workspace.to_owned());
@@ -116,6 +117,9 @@ impl Sources {
         let (mut all, mut errors) = (SkillSet::new(), Vec::new());
         for dir in self.skills.iter().rev() {
             let mut found = skills::folders(dir);
+            if self.skills.first() != Some(dir) {
+                found.skills.forget_files();
+            }
             found.keep(dir, last);
             let mut said = found.errors;
             for (name, path) in &found.broken {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
-use mainstem_spec::SkillSet;
+use mainstem_spec::{Skill, SkillSet};
 use mainstem_tool::RunContext;
 
-use crate::{Catalog, SpawnError};
+use crate::{Catalog, SpawnError, lineage::Lineage};
 
 /// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. It belongs into the
 /// run's context, as an extension.
@@ -50,6 +50,18 @@ impl Crew {
     pub fn with_skills(mut self, skills: SkillSet) -> Self {
         self.skills = skills;
         self
+    }
+
+    /// What the context's agent can read up on: what neither its spec nor that of any agent above it leaves out.
+    pub(crate) fn skills_of(&self, cx: &RunContext) -> impl Iterator<Item = &Skill> {
+        let lists: Vec<_> = Lineage::of(cx).collect();
+        let lists = move |skill: &Skill| {
+            lists
+                .iter()
+                .filter_map(|agent| agent.entry.spec.skills.as_ref())
+                .all(|list| list.contains(&skill.name))
+        };
+        self.skills.iter().filter(move |skill| lists(skill))
     }
 
     pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
