@@ -19,6 +19,7 @@ mod processes;
 mod random;
 mod random_tasks;
 mod readers;
+mod reload;
 mod schema;
 mod send;
 mod single;

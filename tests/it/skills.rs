@@ -1,26 +1,9 @@
 //! Skills: who is told of which, who reads them, and that lists only narrow.
 
-use std::{fs, path::Path};
-
 use mainstem::{model::scripted::Turn, prelude::*};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::{Overheard, Spawns, Told, answers, harness};
-
-fn workspace(files: &[(&str, &str)]) -> TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        write(dir.path(), path, text);
-    }
-    dir
-}
-
-fn write(dir: &Path, path: &str, text: &str) {
-    let path = dir.join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
+use crate::support::{Overheard, Spawns, Told, answers, harness, workspace};
 
 trait Loads {
     fn load(self, skill: &str) -> Self;

@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,6 +17,7 @@ use mainstem_testing::{CountedIds, FakeClock, laws, render};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -131,4 +134,20 @@ pub(crate) async fn answers(run: Run) -> Vec<String> {
     // Calls of one turn end as they like.
     answers.sort();
     answers
+}
+
+/// A directory with these files.
+pub(crate) fn workspace(files: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(dir.path(), path, text);
+    }
+    dir
+}
+
+/// Writes a file, and the directories on the way to it.
+pub(crate) fn write(dir: &Path, path: &str, text: &str) {
+    let path = dir.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
 }
