@@ -26,4 +26,5 @@ mod single;
 mod skills;
 mod spans;
 mod support;
+mod tenants;
 mod workspace;
