@@ -4,7 +4,7 @@ use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::timeline;
 use serde_json::json;
 
-use crate::support::{Spawns, harness, ms, spawn_args};
+use crate::support::{Overheard, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
@@ -496,17 +496,15 @@ async fn any_agent_is_a_tool() {
 #[tokio::test(start_paused = true)]
 async fn a_child_that_spawns_is_told_whom() {
     let asks = |agent: &str| format!("- `{agent}`: ");
-    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let model = Overheard {
-        told: told.clone(),
-        inner: ScriptedModel::new()
+    let (model, told) = Overheard::new(
+        ScriptedModel::new()
             .agent(
                 "main",
                 [Turn::new().spawn("tester", "x").spawn("reviewer", "y"), Turn::new().text("Done.")],
             )
             .agent("tester", [Turn::new().text("ok")])
             .agent("reviewer", [Turn::new().text("ok")]),
-    };
+    );
     let fleet = harness(model)
         .subagent(AgentSpec::new("reviewer", "Reviews"))
         .subagent(AgentSpec::new("tester", "Tests").with_tools(["agent_spawn"]))
@@ -517,22 +515,4 @@ async fn a_child_that_spawns_is_told_whom() {
     let knows =
         |agent: &str| told.iter().any(|(who, system)| who == agent && system.contains(&asks("reviewer")));
     assert_eq!(["main", "tester", "reviewer"].map(knows), [true, true, false]);
-}
-
-/// Notes the instructions that each agent's model gets.
-struct Overheard {
-    told: std::sync::Arc<std::sync::Mutex<Vec<(String, String)>>>,
-    inner: ScriptedModel,
-}
-
-impl Model for Overheard {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn stream(&self, request: mainstem::model::ModelRequest) -> mainstem::model::ModelStream {
-        let system = request.system.as_deref().unwrap_or_default().to_owned();
-        self.told.lock().unwrap().push((request.agent.to_string(), system));
-        self.inner.stream(request)
-    }
 }

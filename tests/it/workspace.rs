@@ -8,7 +8,6 @@ use std::{
 };
 
 use mainstem::{
-    message::ToolState,
     model::scripted::Turn,
     prelude::*,
     spec::WorkspaceMode::{Isolated, Shared},
@@ -17,7 +16,7 @@ use mainstem_testing::{laws, render, timeline};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Spawns, harness};
+use crate::support::{Spawns, answers, harness};
 
 /// Calls of the file tools.
 trait Files {
@@ -37,34 +36,6 @@ impl Files for Turn {
 
 fn spec(id: &str) -> AgentSpec {
     AgentSpec::new(id, "Works")
-}
-
-/// Checks the laws; then what each agent's calls of file tools came to, sorted.
-async fn answers(run: Run) -> Vec<String> {
-    let events: Vec<_> = run.collect().await;
-    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-    let (mut open, mut answers) = (BTreeMap::new(), Vec::new());
-    for event in &events {
-        match &event.kind {
-            EventKind::ToolResultStart { tool_call_id, tool_call_name: name, .. } => {
-                open.insert(tool_call_id.clone(), (name.clone(), String::new()));
-            }
-            EventKind::ToolResultTextDelta { tool_call_id, delta } => {
-                open.get_mut(tool_call_id).unwrap().1.push_str(delta);
-            }
-            EventKind::ToolResultEnd { tool_call_id, state, .. } => {
-                let (name, text) = open.remove(tool_call_id).unwrap();
-                if !name.starts_with("agent_") {
-                    let failed = if *state == ToolState::Success { "" } else { "failed: " };
-                    answers.push(format!("{} {name}: {failed}{}", event.agent_label(), text.trim_end()));
-                }
-            }
-            _ => {}
-        }
-    }
-    // Calls of one turn end as they like.
-    answers.sort();
-    answers
 }
 
 /// Every file below a directory, with what is in it.
@@ -269,7 +240,7 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
     fs::write(ws.path().join("subagents/editor.md"), file).unwrap();
     let harness = harness(model).workspace(ws.path()).build().unwrap();
     assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(harness.catalog().get("editor").unwrap().spec.prompt, "You edit.");
+    assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit.");
     assert_eq!(
         answers(harness.stream_events("go")).await,
         [
@@ -349,8 +320,8 @@ fn tools(harness: HarnessBuilder) -> String {
         harness.subagent(spec("kid").with_disallowed_tools(["write_file"])).max_depth(0).build().unwrap();
     let names = |agent: &Agent| agent.tools().names().collect::<Vec<_>>().join(" ");
     let warnings: String = harness.warnings().map(|warning| format!("{warning}\n")).collect();
-    let kid = names(&harness.catalog().get("kid").unwrap().agent);
-    format!("{}\n{kid}\n{warnings}", names(harness.agent()))
+    let kid = names(&harness.crew().catalog.get("kid").unwrap().agent);
+    format!("{}\n{kid}\n{warnings}", names(&harness.crew().root))
 }
 
 fn bare() -> HarnessBuilder {
@@ -375,7 +346,7 @@ fn who_has_which_tools() {
     warning: the program has a tool "read_file", so the workspace's is not used
     "#);
     let harness = with().tool(own()).build().unwrap();
-    assert_eq!(harness.agent().tools().get("read_file").unwrap().spec().description, "Mine");
+    assert_eq!(harness.crew().root.tools().get("read_file").unwrap().spec().description, "Mine");
     assert_eq!(tools(with().tool(own()).file_tools(false)), "read_file\nread_file\n");
 }
 

@@ -12,7 +12,7 @@ mod wake;
 
 pub use error::RunError;
 pub use handle::RunHandle;
-pub use mainstem_subagent::{AnswerError, Background, Decision, SpawnOptions};
+pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, SpawnOptions};
 pub use options::RunOptions;
 pub use run::Run;
 pub use session::{Session, SessionBuilder};

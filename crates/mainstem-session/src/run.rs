@@ -148,9 +148,10 @@ impl Start {
         if options.plan_mode {
             session.fleet_of().set_plan_mode(PlanMode::On);
         }
-        let cx = session.context(run_id, &options, cancel);
+        let crew = session.muster().await;
+        let cx = session.context(crew.clone(), run_id, &options, cancel);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-        let stream = session.agent().stream_in(cx.clone(), session.history(), input);
+        let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Active {
             stream,
             time,

@@ -10,11 +10,13 @@ use mainstem_event::{
     SystemClock,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
-use mainstem_policy::{Limits as Budget, PlanMode, Prices, Rules};
-use mainstem_react::Agent;
-use mainstem_subagent::{AnswerError, Carried, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
+use mainstem_policy::{Limits as Budget, PlanMode, Prices};
+use mainstem_subagent::{
+    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError,
+};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -25,12 +27,15 @@ use crate::{OnTaskFinished, Run, RunHandle, RunOptions, wake::Wake};
 pub struct Session(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    agent: Agent,
+    crews: Arc<dyn Crews>,
+    /// Of the latest run; in its name a child is sent to from outside.
+    crew: Mutex<Option<Arc<Crew>>>,
     log: Arc<SessionLog>,
     buffer: usize,
     fleet: Arc<Fleet>,
     tasks: TaskSet,
     prices: Arc<Prices>,
+    attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
@@ -41,17 +46,16 @@ pub(crate) struct Inner {
 }
 
 impl Session {
-    /// A session with this agent.
-    pub fn builder(agent: Agent) -> SessionBuilder {
+    /// A session in whose runs these work.
+    pub fn builder(crews: Arc<dyn Crews>) -> SessionBuilder {
         SessionBuilder {
-            agent,
+            crews,
             id: None,
-            catalog: Arc::default(),
             limits: Limits::default(),
             tasks: None,
-            rules: Rules::new(),
             budget: Budget::default(),
             prices: Arc::default(),
+            attributes: Map::new(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -92,10 +96,12 @@ impl Session {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
-        let run_id = self.new_run_id();
+        // Before the first run there are no children.
+        let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
+        let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(run_id, &options, CancellationToken::new());
+        let cx = self.context(crew, self.new_run_id(), &options, CancellationToken::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
@@ -196,8 +202,11 @@ impl Session {
         self.0.buffer
     }
 
-    pub(crate) fn agent(&self) -> &Agent {
-        &self.0.agent
+    /// Those who work in a run that begins now.
+    pub(crate) async fn muster(&self) -> Arc<Crew> {
+        let crew = self.0.crews.present().await;
+        *lock(&self.0.crew) = Some(crew.clone());
+        crew
     }
 
     pub(crate) fn turn(&self) -> &Arc<Semaphore> {
@@ -210,21 +219,25 @@ impl Session {
 
     pub(crate) fn context(
         &self,
+        crew: Arc<Crew>,
         run_id: RunId,
         options: &RunOptions,
         cancel: CancellationToken,
     ) -> RunContext {
         let inner = &*self.0;
+        let mut attributes = options.attributes.clone();
+        attributes.extend(inner.attributes.clone());
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
-        RunContext::root(inner.agent.id().clone(), EventSink::root(inner.log.clone(), origin))
+        RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin))
             .ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
-            .attributes(options.attributes.clone())
+            .attributes(attributes)
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
-            .extension(inner.fleet.open_run(inner.agent.id(), options.budget))
+            .extension(inner.fleet.open_run(&crew, options.budget))
+            .extension(crew)
             .gate(inner.fleet.clone())
             .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone())
@@ -245,14 +258,13 @@ impl fmt::Debug for Session {
 /// Builds a [`Session`].
 #[must_use]
 pub struct SessionBuilder {
-    agent: Agent,
+    crews: Arc<dyn Crews>,
     id: Option<SessionId>,
-    catalog: Arc<Catalog>,
     limits: Limits,
     tasks: Option<TaskSet>,
-    rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
+    attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -263,12 +275,6 @@ impl SessionBuilder {
     /// Its id; a random one by default.
     pub fn id(mut self, id: SessionId) -> Self {
         self.id = Some(id);
-        self
-    }
-
-    /// The agents that can be spawned; none by default.
-    pub fn catalog(mut self, catalog: Arc<Catalog>) -> Self {
-        self.catalog = catalog;
         self
     }
 
@@ -284,12 +290,6 @@ impl SessionBuilder {
         self
     }
 
-    /// What its agents may run; what an agent's spec says narrows it.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
-    }
-
     /// What all its runs together may spend.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
@@ -299,6 +299,12 @@ impl SessionBuilder {
     /// What models cost; the built-in list by default.
     pub fn prices(mut self, prices: Arc<Prices>) -> Self {
         self.prices = prices;
+        self
+    }
+
+    /// What tools and children of every run should know; a run can't say otherwise.
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes.insert(name.into(), value.into());
         self
     }
 
@@ -330,14 +336,16 @@ impl SessionBuilder {
     pub fn build(self) -> Session {
         let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
-        let fleet = Fleet::new(self.catalog, self.limits, tasks.clone());
+        let fleet = Fleet::new(self.limits, tasks.clone());
         Session(Arc::new(Inner {
-            agent: self.agent,
+            crews: self.crews,
+            crew: Mutex::default(),
             buffer: self.log.buffer,
             log: SessionLog::with(id, self.clock, self.log),
-            fleet: Arc::new(fleet.with_rules(self.rules).with_budget(self.budget)),
+            fleet: Arc::new(fleet.with_budget(self.budget)),
             tasks,
             prices: self.prices,
+            attributes: self.attributes,
             ids: self.ids,
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),
@@ -350,9 +358,6 @@ impl SessionBuilder {
 
 impl fmt::Debug for SessionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionBuilder")
-            .field("agent", &self.agent)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("SessionBuilder").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@
 //! temperature: 0.2
 //! tools: [read_file, grep]
 //! permissions:
-//!   "shell(git diff*)": allow
+//!   "shell(git push*)": deny
 //!   shell: ask
 //! ---
 //! You review code. Be brief.
@@ -25,6 +25,8 @@
 //! | [`load_prompts`] | the prompts that directories bring, into a [`SpecSet`] |
 //! | [`Sources`] | several directories, the more important ones first |
 //! | [`Watch`] | whether their files have changed, without reading them |
+//! | [`Skill`], [`parse_skill`], [`load_skills`] | instructions that a model reads when it needs them: a folder with a `SKILL.md` |
+//! | [`SkillSet`] | skills by name, with the same precedence |
 //! | [`SpecSet`] | specs by id; the program's win over files, files over built-in ones |
 //! | [`SpecError`] | what is wrong, at which line and column, and what was probably meant |
 //!
@@ -70,6 +72,8 @@ mod parse;
 mod repair;
 mod rules;
 mod set;
+mod skill;
+mod skills;
 mod sources;
 mod spec;
 mod suggest;
@@ -80,7 +84,10 @@ pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts};
 pub use parse::{Parsed, parse};
+pub use rules::is_name;
 pub use set::{Changes, SpecSet};
+pub use skill::{Skill, parse_skill};
+pub use skills::{SkillSet, load_skills};
 pub use sources::Sources;
 pub use spec::{AgentSpec, DEFAULT_STEPS, Header, Mode, Origin, Permission, Workspace, WorkspaceMode};
 pub use watch::Watch;

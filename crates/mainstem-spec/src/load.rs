@@ -51,8 +51,12 @@ pub fn load_file(path: &Path) -> Result<Parsed, Vec<SpecError>> {
 pub(crate) struct Directory {
     pub(crate) specs: SpecSet,
     pub(crate) errors: Vec<SpecError>,
-    /// Ids of files that have errors or are switched off.
-    pub(crate) left_out: BTreeMap<String, PathBuf>,
+    /// Ids of files that are switched off.
+    pub(crate) disabled: BTreeMap<String, PathBuf>,
+    /// Ids of files that have errors.
+    pub(crate) broken: BTreeMap<String, PathBuf>,
+    /// Whether it can't be listed.
+    pub(crate) is_unreadable: bool,
 }
 
 pub(crate) fn directory(dir: &Path) -> Directory {
@@ -60,7 +64,9 @@ pub(crate) fn directory(dir: &Path) -> Directory {
     let (root, entries) = match dir.canonicalize().and_then(|root| Ok((root, fs::read_dir(dir)?))) {
         Ok(opened) => opened,
         Err(error) if error.kind() == ErrorKind::NotFound => return found,
-        Err(error) => return Directory { errors: vec![unreadable(&error).in_file(dir)], ..found },
+        Err(error) => {
+            return Directory { errors: vec![unreadable(&error).in_file(dir)], is_unreadable: true, ..found };
+        }
     };
     let mut files = Vec::new();
     for entry in entries {
@@ -83,31 +89,70 @@ impl Directory {
             Ok(parsed) => {
                 self.errors.extend(parsed.warnings);
                 if parsed.disabled {
-                    self.left_out.insert(parsed.spec.id, path.to_owned());
+                    self.disabled.insert(parsed.spec.id, path.to_owned());
                 } else {
                     self.errors.extend(self.specs.insert(parsed.spec));
                 }
             }
             Err(errors) => {
                 self.errors.extend(errors);
-                self.left_out.extend(rules::nearest_id(&id(path)).map(|id| (id, path.to_owned())));
+                self.broken.extend(rules::nearest_id(&id(path)).map(|id| (id, path.to_owned())));
+            }
+        }
+    }
+
+    /// Puts back what the directory held before, where it can't be read now.
+    pub(crate) fn keep(&mut self, dir: &Path, last: &SpecSet) {
+        for spec in last.iter() {
+            let Origin::File(path) = &spec.origin else { continue };
+            let was_here = self.is_unreadable && path.parent() == Some(dir);
+            if was_here || self.broken.get(&spec.id) == Some(path) {
+                self.broken.remove(&spec.id);
+                self.specs.insert(spec.clone());
+                self.errors.push(kept(&format!("agent {:?}", spec.id)).in_file(path));
             }
         }
     }
 }
 
-/// Gives each spec that names a directory the prompt that this directory brings: its `AGENTS.md`. The directories are relative to
-/// `workspace`, and those that files name don't lead out of it.
+/// What a reload says of what it could not read.
+pub(crate) fn kept(what: &str) -> SpecError {
+    SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
+}
+
+/// Gives each spec that names a directory the prompt that this directory brings: its `AGENTS.md`. What a file names is relative to the first
+/// of these workspaces in which the file lies and doesn't lead out of it, what the program names to the last one.
 ///
 /// Returns a warning for each that brings none, or none that can be read; such an agent has no prompt of its own.
 ///
 /// Blocks on the file system.
 #[must_use]
-pub fn load_prompts(specs: &mut SpecSet, workspace: &Path) -> Vec<SpecError> {
-    specs.iter_mut().filter_map(|spec| load_prompt(spec, workspace).err()).collect()
+pub fn load_prompts(specs: &mut SpecSet, workspaces: &[PathBuf]) -> Vec<SpecError> {
+    specs.iter_mut().filter_map(|spec| load_prompt(spec, workspaces).err()).collect()
 }
 
-fn load_prompt(spec: &mut AgentSpec, workspace: &Path) -> Result<(), SpecError> {
+/// The files that [`load_prompts`] reads for these specs.
+pub(crate) fn prompt_files<'a>(
+    specs: &'a SpecSet,
+    workspaces: &'a [PathBuf],
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let file = |spec: &AgentSpec| {
+        let directory = spec.workspace.path.as_ref()?;
+        Some(workspace_of(spec, workspaces)?.join(directory).join("AGENTS.md"))
+    };
+    specs.iter().filter_map(file)
+}
+
+fn workspace_of<'a>(spec: &AgentSpec, workspaces: &'a [PathBuf]) -> Option<&'a Path> {
+    let home = match &spec.origin {
+        Origin::File(path) => workspaces.iter().find(|workspace| path.starts_with(workspace)),
+        Origin::BuiltIn | Origin::Program => None,
+    };
+    home.or_else(|| workspaces.last()).map(PathBuf::as_path)
+}
+
+fn load_prompt(spec: &mut AgentSpec, workspaces: &[PathBuf]) -> Result<(), SpecError> {
+    let Some(workspace) = workspace_of(spec, workspaces) else { return Ok(()) };
     let Some(directory) = &spec.workspace.path else { return Ok(()) };
     let directory = workspace.join(directory);
     let path = directory.join("AGENTS.md");
@@ -140,7 +185,7 @@ fn id(path: &Path) -> String {
 }
 
 /// The text of a regular file, below `root` if there is one; what may block or be endless isn't opened.
-fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
+pub(crate) fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     let real = path.canonicalize().map_err(|error| unreadable(&error))?;
     if root.is_some_and(|root| !real.starts_with(root)) {
         return Err(SpecError::error(
@@ -159,7 +204,7 @@ fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
-fn unreadable(error: &io::Error) -> SpecError {
+pub(crate) fn unreadable(error: &io::Error) -> SpecError {
     SpecError::error(format!("can't be read: {error}"))
 }
 

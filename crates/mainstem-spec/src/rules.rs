@@ -4,12 +4,27 @@ use std::path::{Component, Path};
 
 pub(crate) type Verdict = Result<(), String>;
 
+/// Whether agents, skills and tenants can be called that: `[a-z0-9][a-z0-9_-]*`.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    named("name", name).is_ok()
+}
+
 /// `[a-z0-9][a-z0-9_-]*`: safe as a file name, a directory name and a word in a prompt.
 pub(crate) fn id(id: &str) -> Verdict {
+    named("agent id", id)
+}
+
+/// The same.
+pub(crate) fn skill_name(name: &str) -> Verdict {
+    named("skill name", name)
+}
+
+fn named(what: &str, name: &str) -> Verdict {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let valid = id.starts_with(plain) && id.chars().all(|c| plain(c) || matches!(c, '_' | '-'));
+    let valid = name.starts_with(plain) && name.chars().all(|c| plain(c) || matches!(c, '_' | '-'));
     require(valid, || {
-        format!("{id:?} is no agent id: use a-z, 0-9, _ and -, starting with a letter or digit")
+        format!("{name:?} is no {what}: use a-z, 0-9, _ and -, starting with a letter or digit")
     })
 }
 

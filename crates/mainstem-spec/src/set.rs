@@ -73,7 +73,7 @@ impl SpecSet {
         };
         let replaces = spec.origin.precedence() >= present.get().origin.precedence();
         let loser = if replaces { present.insert(spec) } else { spec };
-        Some(clash(present.get(), &loser))
+        Some(clash(&format!("agent {:?}", loser.id), &present.get().origin, &loser.origin))
     }
 
     /// Takes a spec out.
@@ -130,11 +130,9 @@ impl Changes {
 }
 
 /// A warning about the file that lost, if it was one.
-fn clash(winner: &AgentSpec, loser: &AgentSpec) -> SpecError {
-    let (id, winner) = (&winner.id, &winner.origin);
-    let warning =
-        SpecError::warning(format!("agent {id:?} is declared twice: {winner} replaces {}", loser.origin));
-    match &loser.origin {
+pub(crate) fn clash(what: &str, winner: &Origin, loser: &Origin) -> SpecError {
+    let warning = SpecError::warning(format!("{what} is declared twice: {winner} replaces {loser}"));
+    match loser {
         Origin::File(path) => warning.in_file(path),
         Origin::BuiltIn | Origin::Program => warning,
     }

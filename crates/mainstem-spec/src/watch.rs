@@ -5,15 +5,19 @@ use std::{
     ffi::OsString,
     fs::{self, Metadata},
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::SystemTime,
 };
 
-use crate::load::is_agent;
+use crate::{
+    load::is_agent,
+    skills::{SKILL_FILE, below},
+};
 
 /// A look at directories, to be repeated: between two turns a harness asks whether it has to load again.
 ///
-/// It compares the names of the agent files, and of each file its size, its times of change and, on Unix, its inode. A change within
+/// It compares the names of the agent files and of the skills' folders, and of each file and folder its size, its times of change and, on
+/// Unix, its inode. What a skill's folder has below its first level is not looked at. A change within
 /// the file system's clock tick of the last look (some milliseconds) that keeps size and inode is seen at the next one only.
 ///
 /// ```
@@ -30,10 +34,21 @@ use crate::load::is_agent;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Watch {
-    dirs: Vec<(PathBuf, View)>,
+    spots: Vec<(Spot, View)>,
 }
 
-/// A directory as it looks; one that can't be read looks like its error.
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Spot {
+    /// A directory of agent files.
+    Agents(PathBuf),
+    /// A directory of skills' folders.
+    Skills(PathBuf),
+    /// One file.
+    File(PathBuf),
+}
+
+/// A spot as it looks; one that can't be read looks like its error.
 type View = Result<BTreeMap<OsString, Option<Stamp>>, io::ErrorKind>;
 
 /// What tells one state of a file from another.
@@ -46,24 +61,42 @@ struct Stamp {
 }
 
 impl Watch {
-    /// Looks at these directories, which need not exist. Blocks on the file system.
+    /// Looks at these directories of agent files, which need not exist. Blocks on the file system.
     #[must_use]
     pub fn new(dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
-        let look = |dir: PathBuf| {
-            let view = view(&dir);
-            (dir, view)
-        };
-        Self { dirs: dirs.into_iter().map(Into::into).map(look).collect() }
+        let mut watch = Self { spots: Vec::new() };
+        watch.add(dirs.into_iter().map(|dir| Spot::Agents(dir.into())));
+        watch
     }
 
-    /// Whether anything differs from the last look. Lists the directories and asks for each agent file's state, no more.
+    /// Looks at these directories of skills, too, which need not exist. Blocks on the file system.
+    #[must_use]
+    pub fn with_skills(mut self, dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
+        self.add(dirs.into_iter().map(|dir| Spot::Skills(dir.into())));
+        self
+    }
+
+    /// Looks at these files, too, in the place of those of the last call. Blocks on the file system.
+    pub fn look_at(&mut self, files: impl IntoIterator<Item: Into<PathBuf>>) {
+        self.spots.retain(|(spot, _)| !matches!(spot, Spot::File(_)));
+        self.add(files.into_iter().map(|file| Spot::File(file.into())));
+    }
+
+    fn add(&mut self, spots: impl Iterator<Item = Spot>) {
+        self.spots.extend(spots.map(|spot| {
+            let view = spot.view();
+            (spot, view)
+        }));
+    }
+
+    /// Whether anything differs from the last look. Lists the directories and asks for each file's state, no more.
     ///
     /// Blocks on the file system.
     #[must_use]
     pub fn changed(&mut self) -> bool {
         let mut changed = false;
-        for (dir, last) in &mut self.dirs {
-            let now = view(dir);
+        for (spot, last) in &mut self.spots {
+            let now = spot.view();
             changed |= now != *last;
             *last = now;
         }
@@ -71,17 +104,27 @@ impl Watch {
     }
 }
 
-fn view(dir: &Path) -> View {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(dir).map_err(|error| error.kind())? {
-        let entry = entry.map_err(|error| error.kind())?;
-        let path = entry.path();
-        if is_agent(&path) {
-            // Follows links: what counts is the text. One that leads nowhere has no state.
-            files.insert(entry.file_name(), fs::metadata(&path).ok().map(|metadata| Stamp::new(&metadata)));
+impl Spot {
+    fn view(&self) -> View {
+        let stamps = |paths: Vec<PathBuf>| Ok(paths.into_iter().map(stamped).collect());
+        match self {
+            Self::File(path) => stamps(vec![path.clone()]),
+            Self::Agents(dir) => {
+                let paths = below(dir).map_err(|error| error.kind())?;
+                stamps(paths.into_iter().filter(|path| is_agent(path)).collect())
+            }
+            Self::Skills(dir) => {
+                let folders = below(dir).map_err(|error| error.kind())?;
+                stamps(folders.into_iter().flat_map(|folder| [folder.join(SKILL_FILE), folder]).collect())
+            }
         }
     }
-    Ok(files)
+}
+
+/// Follows links: what counts is the text. One that leads nowhere has no state.
+fn stamped(path: PathBuf) -> (OsString, Option<Stamp>) {
+    let stamp = fs::metadata(&path).ok().map(|metadata| Stamp::new(&metadata));
+    (path.into_os_string(), stamp)
 }
 
 impl Stamp {

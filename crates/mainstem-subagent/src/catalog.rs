@@ -30,6 +30,11 @@ impl Catalog {
         self.0.insert(spec.id.clone(), CatalogEntry { spec: Arc::new(spec), agent, rules });
     }
 
+    /// Adds an agent of another catalog; it replaces one of the same id.
+    pub fn keep(&mut self, entry: CatalogEntry) {
+        self.0.insert(entry.spec.id.clone(), entry);
+    }
+
     /// All of them, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = &CatalogEntry> {
         self.0.values()

@@ -52,6 +52,14 @@ pub enum SpawnError {
         /// Keys and labels.
         known: Vec<String>,
     },
+    /// No such skill, or not for the caller.
+    #[error("unknown skill {name:?}; known: {}", or_none(known))]
+    UnknownSkill {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// No more background work at once.
     #[error(
         "{max} background tasks are at work, which is the limit; wait for one with task_wait, or stop one with task_cancel"
@@ -124,6 +132,16 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
+    /// It lists a skill that does not exist. The agent is there all the same, without that skill.
+    #[error("agent {id:?} lists skill {skill:?}, which does not exist; known: {}", or_none(known))]
+    UnknownSkill {
+        /// Which agent.
+        id: String,
+        /// What it lists.
+        skill: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// It asks for a directory, and there is no workspace to find it in.
     #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
     NoWorkspace {
@@ -151,6 +169,7 @@ impl CatalogError {
             | Self::Tools { id, .. }
             | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
+            | Self::UnknownSkill { id, .. }
             | Self::NoWorkspace { id }
             | Self::NotInEffect { id, .. } => id,
         }
@@ -158,7 +177,8 @@ impl CatalogError {
 
     /// Whether the agent is in the catalog in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::UnknownTool { .. } | Self::NotInEffect { is_warning: true, .. })
+        use CatalogError::{NotInEffect, UnknownSkill, UnknownTool};
+        matches!(self, UnknownTool { .. } | UnknownSkill { .. } | NotInEffect { is_warning: true, .. })
     }
 }
 

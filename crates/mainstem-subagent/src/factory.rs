@@ -29,6 +29,8 @@ pub struct AgentFactory {
     pub middleware: Vec<Arc<dyn Middleware>>,
     /// Whether the root gets `plan_enter` and `plan_exit`.
     pub plan_tools: bool,
+    /// The names of the skills that there are. Without any, nobody gets `load_skill`.
+    pub skills: Vec<String>,
     /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
 }
@@ -43,6 +45,7 @@ impl AgentFactory {
             options: ModelOptions::default(),
             middleware: Vec::new(),
             plan_tools: false,
+            skills: Vec::new(),
             has_workspace: false,
         }
     }
@@ -55,6 +58,7 @@ impl AgentFactory {
         let general = general_purpose();
         for spec in std::iter::once(&general).chain(specs.iter()) {
             problems.extend(self.unknown_tools(spec));
+            problems.extend(self.unknown_skills(spec));
             problems.extend(not_in_effect(spec).filter(CatalogError::is_warning));
             match self.build(spec).and_then(|agent| Ok((agent, rules(spec)?))) {
                 Ok((agent, rules)) => catalog.insert(spec.clone(), agent, rules),
@@ -82,7 +86,7 @@ impl AgentFactory {
                 self.registry.resolve(name).map_err(|source| CatalogError::Model { id, source })?
             }
         };
-        let fleet_tools = fleet_tools().filter(|tool| lists(spec, tool));
+        let fleet_tools = fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
         let agent = self.builder(spec, model, &child_prompt(spec), fleet_tools.collect());
         agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
@@ -92,7 +96,17 @@ impl AgentFactory {
     pub fn root(&self, spec: &AgentSpec, limits: Limits) -> AgentBuilder {
         let fleet_tools = fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
         let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
-        self.builder(spec, self.model.clone(), spec.prompt.trim(), fleet_tools.chain(plan_tools).collect())
+        let tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
+        self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect())
+    }
+
+    /// The tool for skills, where there are some for the agent, and the program has no tool of that name.
+    fn load_skill(&self, spec: &AgentSpec) -> Option<String> {
+        let listed = |skill| spec.skills.as_ref().is_none_or(|list| list.contains(skill));
+        let is_given = inherits(spec, tools::LOAD_SKILL)
+            && self.skills.iter().any(listed)
+            && self.tools.get(tools::LOAD_SKILL).is_none();
+        is_given.then(|| tools::LOAD_SKILL.to_owned())
     }
 
     fn builder(
@@ -121,13 +135,22 @@ impl AgentFactory {
         let known: Vec<_> = self.tools.names().map(str::to_owned).chain(fleet_tools()).collect();
         let listed = spec.tools.iter().flatten();
         listed
-            .filter(|tool| !known.contains(tool))
+            .filter(|tool| !known.contains(tool) && *tool != tools::LOAD_SKILL)
             .map(|tool| CatalogError::UnknownTool {
                 id: spec.id.clone(),
                 tool: tool.clone(),
                 known: known.clone(),
             })
             .collect()
+    }
+
+    fn unknown_skills(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
+        let unknown = spec.skills.iter().flatten().filter(|skill| !self.skills.contains(skill));
+        unknown.map(|skill| CatalogError::UnknownSkill {
+            id: spec.id.clone(),
+            skill: skill.clone(),
+            known: self.skills.clone(),
+        })
     }
 }
 
@@ -141,7 +164,6 @@ impl std::fmt::Debug for AgentFactory {
 fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
     let said = [
         ("url", spec.url.is_some(), false),
-        ("skills", spec.skills.is_some(), true),
         ("persist_session", spec.persist_session, true),
         ("output_schema", spec.output_schema.is_some(), true),
     ];
@@ -186,7 +208,7 @@ fn lists(spec: &AgentSpec, tool: &str) -> bool {
     spec.tools.is_some() && inherits(spec, tool)
 }
 
-/// Same model, tools and directory as the parent, no spawning.
+/// Same model, tools, skills and directory as the parent, no spawning.
 fn general_purpose() -> AgentSpec {
     let description =
         "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";

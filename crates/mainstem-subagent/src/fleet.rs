@@ -6,13 +6,14 @@ use std::{
 };
 
 use mainstem_event::EventSource;
-use mainstem_message::{ConfirmId, SessionId, TaskId, ToolCallId};
-use mainstem_policy::{Limits as Budget, Rules};
+use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
+use mainstem_policy::Limits as Budget;
+use mainstem_spec::AgentSpec;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 
 use crate::{
-    AnswerError, Catalog, CatalogEntry, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
+    AnswerError, CatalogEntry, Crew, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
     spending::Spending,
 };
 
@@ -46,15 +47,13 @@ impl Default for Limits {
     }
 }
 
-/// One session's agents. It belongs into the context of each of its runs, as an extension; the tools find it there.
+/// One session's children. It belongs into the context of each of its runs, as an extension; the tools find it there.
 #[derive(Debug)]
 pub struct Fleet {
-    catalog: Arc<Catalog>,
     limits: Limits,
     pub(crate) roster: Roster,
     pub(crate) slots: Slots,
     pub(crate) tasks: TaskSet,
-    pub(crate) rules: Rules,
     pub(crate) plans: AtomicBool,
     pub(crate) people: People,
     pub(crate) spending: Spending,
@@ -62,26 +61,17 @@ pub struct Fleet {
 
 impl Fleet {
     /// A fleet without children, whose background work is done in this set.
-    pub fn new(catalog: Arc<Catalog>, limits: Limits, tasks: TaskSet) -> Self {
+    pub fn new(limits: Limits, tasks: TaskSet) -> Self {
         let slots = Slots::new(limits.max_children);
         Self {
-            catalog,
             limits,
             roster: Roster::default(),
             slots,
             tasks,
-            rules: Rules::new(),
             plans: AtomicBool::default(),
             people: People::default(),
             spending: Spending::default(),
         }
-    }
-
-    /// The same with rules for all of its agents; what an agent's spec says besides narrows them.
-    #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
     }
 
     /// The same with a budget for the whole session.
@@ -111,11 +101,6 @@ impl Fleet {
         self.people.submit(call, result.into())
     }
 
-    /// The agents that can be spawned.
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
-
     /// How far agents may go.
     pub fn limits(&self) -> Limits {
         self.limits
@@ -131,18 +116,23 @@ impl Fleet {
         self.roster.source(session)
     }
 
+    /// What a child was spawned as; nothing for the root, and for an agent that is a tool.
+    pub fn spec_of(&self, child: &AgentKey) -> Option<Arc<AgentSpec>> {
+        self.roster.spec(child)
+    }
+
     pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
         cx.get().ok_or(SpawnError::NoFleet)
     }
 
     /// The agent to spawn, if the caller may spawn it.
-    pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<&CatalogEntry, SpawnError> {
+    pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
         let (depth, max_depth) = (cx.depth(), self.limits.max_depth);
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth });
         }
         drop(self.reserve_spawn(cx)?);
-        self.catalog.spawnable(id)
+        Crew::of(cx)?.catalog.spawnable(id).cloned()
     }
 
     /// A task that the caller may ask about: its own; the root may ask about all of its session.

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use mainstem_message::{ToolCall, ToolState};
-use mainstem_policy::{Effect, PlanMode, Rules};
+use mainstem_policy::{Effect, PlanMode};
 use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
 use serde_json::Value;
 
-use crate::{Fleet, people::Decision};
+use crate::{Crew, Fleet, lineage::Lineage, people::Decision};
 
 #[async_trait]
 impl Gate for Fleet {
@@ -35,30 +35,24 @@ impl Fleet {
         self.plan_mode()
             .check(call.name, call.is_read_only)
             .map_err(|refusal| denied(refusal.to_string()))?;
-        match self.verdict(cx, call) {
+        match Self::verdict(cx, call) {
             (Effect::Deny, why) => Err(denied(format!("{} is {why}", call.name))),
             (effect, _) => Ok(effect == Effect::Ask),
         }
     }
 
-    /// The strictest verdict of the session's rules and those of every agent from the root down to the caller: rights only narrow.
-    fn verdict(&self, cx: &RunContext, call: Passing<'_>) -> (Effect, String) {
+    /// The strictest verdict of the run's rules, among them the root's, and those of every agent down to the caller: rights only narrow.
+    fn verdict(cx: &RunContext, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
-        for rules in self.rules_above(cx) {
+        let (crew, above): (_, Vec<_>) = (cx.get::<Crew>(), Lineage::of(cx).collect());
+        let session = crew.iter().map(|crew| &crew.rules);
+        for rules in session.chain(above.iter().map(|agent| &agent.entry.rules)) {
             let decision = rules.decide(call.name, call.arguments);
             if decision.effect > worst.0 {
                 worst = (decision.effect, decision.to_string());
             }
         }
         worst
-    }
-
-    /// The session's rules, among them the root's, and those of the agents from the caller up.
-    fn rules_above<'a>(&'a self, cx: &'a RunContext) -> impl Iterator<Item = &'a Rules> {
-        let root = cx.sink().origin().session_id.as_str();
-        let ids = cx.path().strip_prefix(root).unwrap_or_default().rsplit('/');
-        let agents = ids.filter_map(|id| self.catalog().get(id));
-        std::iter::once(&self.rules).chain(agents.map(|entry| &entry.rules))
     }
 
     /// Whether the session plans.

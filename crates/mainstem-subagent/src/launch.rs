@@ -9,8 +9,9 @@ use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::RunContext;
 
 use crate::{
-    Fleet, SpawnError,
+    CatalogEntry, Fleet, SpawnError,
     idle::{Waits, watched},
+    lineage::Lineage,
     roster::{Carried, Seat},
 };
 
@@ -34,16 +35,16 @@ pub(crate) struct Child {
 impl Fleet {
     /// A new child. Nothing is created unless everything is in order.
     pub(crate) fn launch(self: &Arc<Self>, cx: &RunContext, order: Order) -> Result<Child, SpawnError> {
-        let agent = self.admit(cx, &order.agent_id)?.agent.clone();
+        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, cx.get());
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
-        let source = new_source(cx, agent.id());
+        let source = new_source(cx, lineage.entry.agent.id());
         let spawn = self.reserve_spawn(cx)?;
         if let Some(label) = &label {
             self.roster.claim(label, &source.agent_key)?;
         }
         spawn.settle(Some(Amount::spawn()));
-        self.roster.enter(agent.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
-        Ok(self.child(cx, Seat { agent, source, history: Vec::new(), label }, order.task))
+        self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
+        Ok(self.child(cx, Seat { lineage, source, history: Vec::new(), label }, order.task))
     }
 
     /// An idle child's next turn.
@@ -58,11 +59,12 @@ impl Fleet {
     }
 
     fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
-        let Seat { agent, source, history, label } = seat;
-        let account = self.account(cx, &source);
+        let Seat { lineage, source, history, label } = seat;
+        let CatalogEntry { agent, spec, .. } = lineage.entry.clone();
+        let account = self.account(cx, &source, &spec);
         let cx =
             cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
-        let cx = cx.with_extension(Arc::<Waits>::default());
+        let cx = cx.with_extension(lineage).with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let run = run(&agent, &cx, history, task.clone());

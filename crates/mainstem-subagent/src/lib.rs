@@ -1,12 +1,14 @@
 //! Agents calling agents: spawn, fan out, send, list.
 //!
-//! A session has a [`Fleet`]: a [`Catalog`] of the agents that can be spawned, and a roster of the children that were. [`Subagents`] is the
-//! middleware that gives an agent the tools for it; the tools find the fleet in their context. A child runs inside its parent's tool
-//! call, with a context of its own; nothing is forwarded. What its parent no longer waits for goes on as a background task.
+//! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a [`Crew`]: the root, a [`Catalog`] of the
+//! agents that can be spawned, their rules and skills. [`Subagents`] is the middleware that gives an agent the tools for it; the tools find
+//! both in their context. A child runs inside its parent's tool call, with a context of its own; nothing is forwarded. What its parent no
+//! longer waits for goes on as a background task.
 
 mod agent_tool;
 mod attend;
 mod catalog;
+mod crew;
 mod deadline;
 mod delivery;
 mod error;
@@ -17,6 +19,7 @@ mod guard;
 mod idle;
 mod inbox;
 mod launch;
+mod lineage;
 mod middleware;
 mod options;
 mod people;
@@ -30,6 +33,7 @@ mod tools;
 
 pub use agent_tool::{AgentTool, IntoTool};
 pub use catalog::{Catalog, CatalogEntry};
+pub use crew::{Crew, Crews};
 pub use error::{CatalogError, SpawnError};
 pub use external::ExternalTool;
 pub use factory::{AgentFactory, rules};

@@ -12,9 +12,9 @@ use mainstem_react::{AgentError, Answer, Middleware, NextModel};
 use mainstem_tool::{RunContext, Tool};
 
 use crate::{
-    Background, Fleet, SpawnOptions,
+    Background, Crew, Fleet, SpawnOptions,
     inbox::Inbox,
-    prompt::{PLANNING, fleet_section},
+    prompt::{PLANNING, fleet_section, skills_section},
     tools,
 };
 
@@ -47,7 +47,7 @@ impl Subagents {
 #[async_trait]
 impl Middleware for Subagents {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let plan = tools::plan().into_iter().filter(|_| self.only.is_some());
+        let plan = tools::plan().into_iter().chain([tools::load_skill()]).filter(|_| self.only.is_some());
         let all = tools::all().into_iter().chain(plan);
         all.filter(|tool| self.gives(&tool.spec().name)).collect()
     }
@@ -56,7 +56,11 @@ impl Middleware for Subagents {
         let fleet = cx.get::<Fleet>()?;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
         let plans = fleet.plan_mode() == PlanMode::On;
-        let sections = [spawns.then(|| fleet_section(fleet.catalog())), plans.then(|| PLANNING.to_owned())];
+        let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
+        let crew = cx.get::<Crew>();
+        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog));
+        let skills = crew.as_ref().filter(|_| reads).and_then(|crew| skills_section(crew.skills_of(cx)));
+        let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }

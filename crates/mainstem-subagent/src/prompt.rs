@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mainstem_spec::AgentSpec;
+use mainstem_spec::{AgentSpec, Skill};
 
 use crate::Catalog;
 
@@ -41,6 +41,37 @@ Hand over what is self-contained or can run in parallel; do small things yoursel
 differently or go on without it.
 
 Agents:";
+
+/// What an agent that has skills is told: what it can read up on.
+pub(crate) fn skills_section<'a>(skills: impl Iterator<Item = &'a Skill>) -> Option<String> {
+    let mut skills = skills.peekable();
+    skills.peek()?;
+    let mut text = SKILLS.to_owned();
+    for skill in skills.by_ref().take(MAX_SKILLS) {
+        let _ = write!(text, "\n- `{}`: {}", skill.name, line(&skill.description));
+    }
+    let more = skills.count();
+    if more > 0 {
+        let _ = write!(text, "\n… and {more} more that are not listed here");
+    }
+    Some(text)
+}
+
+const SKILLS: &str = "# Skills
+Instructions for particular tasks. Before you do what one of them is about, read it with `load_skill`.";
+
+/// How many skills are listed, and how much of each description, in characters.
+const MAX_SKILLS: usize = 100;
+const MAX_DESCRIPTION: usize = 300;
+
+/// A text as one line that isn't too long.
+fn line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_DESCRIPTION) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
 
 #[cfg(test)]
 mod tests;

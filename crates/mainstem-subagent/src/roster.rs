@@ -8,7 +8,7 @@ use std::sync::{
 use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{EventSource, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
-use mainstem_react::Agent;
+use mainstem_spec::AgentSpec;
 use mainstem_tool::RunContext;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{SpawnError, SpawnOptions, inbox::Inbox};
+use crate::{SpawnError, SpawnOptions, inbox::Inbox, lineage::Lineage};
 
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct Roster {
 
 #[derive(Debug)]
 struct Child {
-    agent: Agent,
+    lineage: Arc<Lineage>,
     /// Of its latest turn.
     source: EventSource,
     label: Option<String>,
@@ -111,7 +111,7 @@ pub struct ChildSummary {
 /// A child that is about to work: who it is, and what was said before.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    pub(crate) agent: Agent,
+    pub(crate) lineage: Arc<Lineage>,
     pub(crate) source: EventSource,
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) label: Option<String>,
@@ -134,7 +134,7 @@ impl Roster {
     /// Adds a child that starts its first turn.
     pub(crate) fn enter(
         &self,
-        agent: Agent,
+        lineage: Arc<Lineage>,
         source: EventSource,
         label: Option<String>,
         carried: Carried,
@@ -143,7 +143,7 @@ impl Roster {
         let (key, status) = (source.agent_key.clone(), ChildStatus::Running);
         let order = self.entered.fetch_add(1, Ordering::Relaxed);
         let child = Child {
-            agent,
+            lineage,
             source,
             label,
             status,
@@ -178,9 +178,9 @@ impl Roster {
         child.cancel = Some(CancellationToken::new());
         child.source.turn += 1;
         child.source.parent_tool_call_id = call;
-        let Child { agent, source, history, label, .. } = &*child;
-        let (agent, source) = (agent.clone(), source.clone());
-        Ok(Seat { agent, source, history: history.clone(), label: label.clone() })
+        let Child { lineage, source, history, label, .. } = &*child;
+        let (lineage, source) = (lineage.clone(), source.clone());
+        Ok(Seat { lineage, source, history: history.clone(), label: label.clone() })
     }
 
     /// How a child's present turn is stopped.
@@ -316,6 +316,11 @@ impl Roster {
     pub(crate) fn source(&self, session: &SessionId) -> Option<EventSource> {
         let mut sources = self.children.iter().map(|child| child.source.clone());
         sources.find(|source| source.session_id == *session)
+    }
+
+    /// What a child was spawned as.
+    pub(crate) fn spec(&self, key: &AgentKey) -> Option<Arc<AgentSpec>> {
+        self.children.get(key).map(|child| child.lineage.entry.spec.clone())
     }
 
     fn unknown(&self, name: &str, parent: Option<&SessionId>) -> SpawnError {

@@ -15,9 +15,10 @@ use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation};
 use mainstem_react::{AgentError, Answer, Middleware, NextModel};
+use mainstem_spec::AgentSpec;
 use mainstem_tool::RunContext;
 
-use crate::{Fleet, SpawnError, deadline::Deadline};
+use crate::{Crew, Fleet, SpawnError, deadline::Deadline};
 
 /// The books of a session.
 pub(crate) struct Spending {
@@ -55,9 +56,11 @@ struct Paid;
 pub(crate) struct Reserved(Option<(Arc<Account>, Reservation)>);
 
 impl Fleet {
-    /// Opens the account of a run of this agent, for its context.
-    pub fn open_run(&self, agent_id: &str, limits: Limits) -> Arc<Account> {
-        self.spending.session.open("the run", None, limits.tighter(self.declared(agent_id)))
+    /// Opens the account of a run of this crew, for its context.
+    pub fn open_run(&self, crew: &Crew, limits: Limits) -> Arc<Account> {
+        let root = crew.catalog.get(crew.root.id());
+        let declared = root.map_or_else(Limits::default, |root| declared(&root.spec));
+        self.spending.session.open("the run", None, limits.tighter(declared))
     }
 
     /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
@@ -76,8 +79,8 @@ impl Fleet {
     }
 
     /// The account for a turn of a child: the caller's, or below that one of its own.
-    pub(crate) fn account(&self, cx: &RunContext, child: &EventSource) -> Arc<Account> {
-        let (above, limits) = (self.spending.of(cx), self.declared(&child.agent_id));
+    pub(crate) fn account(&self, cx: &RunContext, child: &EventSource, spec: &AgentSpec) -> Arc<Account> {
+        let (above, limits) = (self.spending.of(cx), declared(spec));
         let Some(tokens) = limits.tokens else { return above };
         let former = above.books().former.get(&child.agent_key).copied().unwrap_or_default();
         let limits = limits.with_tokens(tokens.saturating_sub(former));
@@ -111,12 +114,12 @@ impl Fleet {
         }
         answer
     }
+}
 
-    /// What an agent's spec says that it may spend.
-    fn declared(&self, agent_id: &str) -> Limits {
-        let tokens = self.catalog().get(agent_id).and_then(|entry| entry.spec.max_tokens_total);
-        tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
-    }
+/// What an agent's spec says that it may spend.
+fn declared(spec: &AgentSpec) -> Limits {
+    let tokens = spec.max_tokens_total;
+    tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
 }
 
 #[async_trait]

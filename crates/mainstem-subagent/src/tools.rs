@@ -5,6 +5,7 @@ mod agent_fanout;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
+mod load_skill;
 mod plan_enter;
 mod plan_exit;
 mod task_cancel;
@@ -22,6 +23,14 @@ pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
 /// The tools for planning.
 pub(crate) fn plan() -> Vec<Arc<dyn Tool>> {
     vec![plan_enter::tool(), plan_exit::tool()]
+}
+
+/// The name of the tool for skills, which is given only where there are some.
+pub(crate) const LOAD_SKILL: &str = "load_skill";
+
+/// The tool for skills.
+pub(crate) fn load_skill() -> Arc<dyn Tool> {
+    load_skill::tool()
 }
 
 /// All others.

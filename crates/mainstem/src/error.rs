@@ -47,6 +47,22 @@ pub enum BuildError {
         /// How.
         errors: Vec<SpecError>,
     },
+    /// A skill built in code is none.
+    #[error("skill {name:?}: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Skill {
+        /// Which.
+        name: String,
+        /// Why.
+        errors: Vec<SpecError>,
+    },
+    /// There is no tenant of this name, and there can't be.
+    #[error("tenant {name:?}: {why}")]
+    Tenant {
+        /// What was asked for.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// An agent declared in code can't be built.
     #[error(transparent)]
     Agent(CatalogError),

@@ -1,50 +1,33 @@
 //! The harness: a model, tools, a workspace and agents, put together once and run many times.
 
 mod builder;
+mod recruiter;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
-use futures_util::FutureExt;
-use mainstem_event::{Clock, EventStreamExt, Ids, LogOptions, StreamOptions, view::Events};
+use futures_util::{FutureExt, future::join_all};
+use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
 use mainstem_message::{Message, SessionId};
-use mainstem_policy::{Limits as Budget, Prices, Rules};
-use mainstem_react::Agent;
-use mainstem_session::{OnTaskFinished, Run, RunError, RunOptions, Session};
-use mainstem_spec::{Severity, SpecError};
-use mainstem_subagent::{Catalog, CatalogError, Limits};
+use mainstem_session::{Crew, Run, RunError, RunOptions, Session};
+use mainstem_spec::is_name;
 use mainstem_task::TaskSet;
 
 pub use self::builder::HarnessBuilder;
+use self::recruiter::Recruiter;
+use crate::BuildError;
 
 /// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
 #[derive(Clone)]
 pub struct Harness(Arc<Parts>);
 
 struct Parts {
-    agent: Agent,
-    catalog: Arc<Catalog>,
-    limits: Limits,
-    ids: Arc<dyn Ids>,
-    clock: Arc<dyn Clock>,
-    log: LogOptions,
-    warnings: Warnings,
+    builder: Arc<HarnessBuilder>,
+    tenant: Option<String>,
+    recruiter: Recruiter,
     tasks: TaskSet,
-    rules: Rules,
-    budget: Budget,
-    prices: Arc<Prices>,
-    on_task_finished: OnTaskFinished,
     sessions: DashMap<SessionId, Session>,
-}
-
-/// What was wrong with agents that came from files, and with tools that both the program and the workspace bring; agents built in code
-/// fail the build instead.
-#[derive(Debug, Default)]
-struct Warnings {
-    specs: Vec<SpecError>,
-    agents: Vec<CatalogError>,
-    /// Names.
-    tools: Vec<String>,
+    tenants: DashMap<String, Harness>,
 }
 
 impl Harness {
@@ -85,61 +68,82 @@ impl Harness {
 
     fn new_session(&self, id: Option<SessionId>) -> Session {
         let parts = &*self.0;
-        let session = Session::builder(parts.agent.clone())
-            .catalog(parts.catalog.clone())
-            .limits(parts.limits)
-            .tasks(parts.tasks.clone())
-            .rules(parts.rules.clone())
-            .budget(parts.budget)
-            .prices(parts.prices.clone())
-            .on_task_finished(parts.on_task_finished)
-            .ids(parts.ids.clone())
-            .clock(parts.clock.clone())
-            .log(parts.log.clone());
+        let mut session = parts.builder.session(Arc::new(parts.recruiter.clone()), parts.tasks.clone());
+        if let Some(tenant) = &parts.tenant {
+            session = session.attribute("tenant", tenant.clone());
+        }
         match id {
             Some(id) => session.id(id).build(),
             None => session.build(),
         }
     }
 
-    /// All background tasks, of all sessions.
+    /// The same harness for a tenant: with the agents and skills that are for all, those of the tenant's own directory, and those that
+    /// [`HarnessBuilder::tenant_subagent`] declares for it.
+    ///
+    /// A tenant's agents work in `tenants/<name>` of the workspace, which is made if need be and whose `subagents/` and `skills/` win over
+    /// those of the workspace. They can't leave it, nor spawn, list or be told of what is another tenant's; sessions, background tasks and
+    /// their records are the tenant's own, so that an id may be used by several. Tools find the name among the context's attributes, as
+    /// `tenant`. The root of the harness itself, which is no tenant, works in the whole workspace.
+    ///
+    /// Each tenant is kept as long as the harness. Blocks on the file system when a tenant is asked for first.
+    ///
+    /// # Errors
+    /// A name that is not `[a-z0-9][a-z0-9_-]*`; a harness that is a tenant's already, or whose task store is the program's, as that would
+    /// mix what tenants do; else as [`HarnessBuilder::build`].
+    pub fn tenant(&self, name: &str) -> Result<Self, BuildError> {
+        let parts = &*self.0;
+        if let Some(tenant) = parts.tenants.get(name) {
+            return Ok(tenant.clone());
+        }
+        let refused = |why| Err(BuildError::Tenant { name: name.to_owned(), why });
+        match () {
+            () if !is_name(name) => refused("use a-z, 0-9, _ and -, starting with a letter or digit"),
+            () if parts.tenant.is_some() => refused("a tenant has no tenants"),
+            () if parts.builder.has_task_store() => {
+                refused("tenants would share the task store of the program")
+            }
+            () => {
+                let tenant = Self::open(parts.builder.clone(), Some(name.to_owned()))?;
+                Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
+            }
+        }
+    }
+
+    fn open(builder: Arc<HarnessBuilder>, tenant: Option<String>) -> Result<Self, BuildError> {
+        let scope = builder.scope(tenant.as_deref())?;
+        let tasks = builder.task_set(scope.workspace.as_deref());
+        let recruiter = Recruiter::new(builder.clone(), scope)?;
+        let (sessions, tenants) = (DashMap::new(), DashMap::new());
+        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, tasks, sessions, tenants })))
+    }
+
+    /// All background tasks, of all sessions; those of a tenant are its own harness's.
     pub fn tasks(&self) -> &TaskSet {
         &self.0.tasks
     }
 
-    /// Stops all background work: asks it to stop, waits so long, then drops what is left. When it returns, nothing that the harness
+    /// Stops all background work, that of tenants too: asks it to stop, waits so long, then drops what is left. When it returns, nothing that the harness
     /// spawned is alive, and each task has an end in its record. Runs that somebody polls are not touched.
     pub async fn shutdown(&self, grace: Duration) {
-        self.0.tasks.shutdown(grace).await;
+        let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.0.tasks.clone()).collect();
+        join_all(tenants.iter().chain([&self.0.tasks]).map(|tasks| tasks.shutdown(grace))).await;
     }
 
-    /// The agent that runs.
-    pub fn agent(&self) -> &Agent {
-        &self.0.agent
+    /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
+    pub fn crew(&self) -> Arc<Crew> {
+        self.0.recruiter.crew()
     }
 
-    /// The agents that it can spawn.
-    pub fn catalog(&self) -> &Catalog {
-        &self.0.catalog
-    }
-
-    /// What is wrong with the agents and the tools of the workspace, in words, each with its severity: errors left an agent out,
-    /// warnings did not.
+    /// What was wrong with the agents, the skills and the tools of the workspace when they were last read, in words, each with its severity:
+    /// errors left something out, warnings did not. They are read by [`HarnessBuilder::build`], and before a run if files have changed.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let Warnings { specs, agents, tools } = &self.0.warnings;
-        let agents = agents.iter().map(|problem| {
-            let severity = if problem.is_warning() { Severity::Warning } else { Severity::Error };
-            format!("{severity}: {problem}")
-        });
-        let tools = tools.iter().map(|tool| {
-            format!("{}: the program has a tool {tool:?}, so the workspace's is not used", Severity::Warning)
-        });
-        specs.iter().map(ToString::to_string).chain(agents).chain(tools)
+        self.0.recruiter.warnings().to_vec().into_iter()
     }
 }
 
 impl fmt::Debug for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("agent", &self.0.agent).finish_non_exhaustive()
+        f.debug_struct("Harness").field("crew", &self.crew()).finish_non_exhaustive()
     }
 }

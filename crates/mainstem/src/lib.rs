@@ -71,7 +71,7 @@ pub mod prelude {
     pub use mainstem_session::{
         Background, Decision, OnTaskFinished, Run, RunError, RunHandle, RunOptions, Session,
     };
-    pub use mainstem_spec::AgentSpec;
+    pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
     pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
     #[cfg(all(feature = "files", unix))]

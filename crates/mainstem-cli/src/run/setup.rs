@@ -48,7 +48,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());
     if let Some(id) =
-        args.only_agent.as_deref().filter(|id| *id != "main" && harness.catalog().get(id).is_none())
+        args.only_agent.as_deref().filter(|id| *id != "main" && harness.crew().catalog.get(id).is_none())
     {
         notes.push(format!("warning: --only-agent: there is no agent {id:?}"));
     }
@@ -133,13 +133,13 @@ fn with_shell(_: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
 
 /// Whether the agent exists and may run as the root.
 fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
-    let catalog = harness.catalog();
+    let crew = harness.crew();
     let may_run = |spec: &mainstem::spec::AgentSpec| spec.mode != Mode::Subagent;
-    match catalog.get(id) {
+    match crew.catalog.get(id) {
         Some(entry) => ensure!(may_run(&entry.spec), "--agent: {id:?} can't be run: its mode is subagent"),
         None => {
             let listed =
-                catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed() && may_run(spec));
+                crew.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed() && may_run(spec));
             let known = listed.map(|spec| spec.id.clone()).collect();
             return Err(BuildError::UnknownAgent { id: id.to_owned(), known }).context("--agent");
         }

@@ -182,7 +182,7 @@ fn a_directory_brings_the_prompt_of_its_agent() {
     let (mut specs, _) = load_dir(&workspace.path("subagents"));
     // Code may name any directory.
     specs.insert(AgentSpec::new("code", "C").with_workspace_path(code.path()));
-    let said = load_prompts(&mut specs, workspace.0.path());
+    let said = load_prompts(&mut specs, &[workspace.0.path().to_owned()]);
     let prompts: Vec<_> = specs.iter().map(|spec| format!("{}: {}", spec.id, spec.prompt)).collect();
     assert_eq!(prompts, ["code: From elsewhere.", "good: Be kind.", "mute: ", "odd: ", "plain: Be brief."]);
     let root = format!("{}/", workspace.0.path().display());
@@ -201,7 +201,7 @@ fn a_prompt_is_not_brought_from_outside() {
         .with("outside/AGENTS.md", "Stolen.");
     std::os::unix::fs::symlink(workspace.path("outside"), workspace.path("ws/team")).unwrap();
     let (mut specs, _) = load_dir(&workspace.path("ws/subagents"));
-    let said = load_prompts(&mut specs, &workspace.path("ws"));
+    let said = load_prompts(&mut specs, &[workspace.path("ws")]);
     assert_eq!((specs.get("a").unwrap().prompt.as_str(), said.len()), ("", 1));
     assert!(said[0].message.contains("leads out"), "{}", said[0]);
 }

@@ -112,3 +112,28 @@ fn a_link_is_what_it_leads_to() {
     fs::remove_file(rig.path("target")).unwrap();
     assert!(rig.sees());
 }
+
+#[test]
+fn skills_and_prompts_are_looked_at_too() {
+    let mut rig = Rig::new(&[]);
+    let write = |rig: &Rig, name: &str, text: &str| {
+        fs::create_dir_all(rig.path(name).parent().unwrap()).unwrap();
+        rig.write(name, text);
+    };
+    rig.watch = Watch::new([rig.path("subagents")]).with_skills([rig.path("skills")]);
+    write(&rig, "skills/pdf/SKILL.md", "text");
+    assert!(rig.sees());
+    write(&rig, "skills/pdf/SKILL.md", "longer text");
+    assert!(rig.sees());
+    write(&rig, "skills/pdf/forms.md", "beside it");
+    assert!(rig.sees(), "the files of a folder are named");
+    write(&rig, "team/AGENTS.md", "text");
+    assert!(!rig.sees());
+    rig.watch.look_at([rig.path("team/AGENTS.md")]);
+    assert!(!rig.sees());
+    write(&rig, "team/AGENTS.md", "longer text");
+    assert!(rig.sees());
+    rig.watch.look_at([rig.path("other.md")]);
+    write(&rig, "team/AGENTS.md", "still longer text");
+    assert!(!rig.sees(), "only the files of the last call");
+}

@@ -76,6 +76,41 @@ fn a_root_is_what_its_spec_says_and_may_spawn_unless_it_says_otherwise() {
 }
 
 #[test]
+fn skills_are_read_by_whoever_has_some_and_may_have_the_tool() {
+    #[track_caller]
+    fn check(skills: &[&str], spec: &AgentSpec, expected: bool) {
+        let mut factory = factory();
+        factory.skills = skills.iter().map(|&name| name.to_owned()).collect();
+        let reads = |agent: Agent| agent.tools().get("load_skill").is_some();
+        assert_eq!(reads(factory.build(spec).unwrap()), expected);
+        assert_eq!(
+            reads(factory.root(spec, Limits { max_depth: 0, ..Limits::default() }).build().unwrap()),
+            expected
+        );
+    }
+    let none: [&str; 0] = [];
+    check(&[], &spec(), false);
+    check(&["pdf"], &spec(), true);
+    check(&["pdf"], &spec().with_skills(["pdf", "csv"]), true);
+    check(&["pdf"], &spec().with_skills(["csv"]), false);
+    check(&["pdf"], &spec().with_skills(none), false);
+    check(&["pdf"], &spec().with_tools(["search"]), false);
+    check(&["pdf"], &spec().with_tools(["load_skill"]), true);
+    check(&["pdf"], &spec().with_disallowed_tools(["load_skill"]), false);
+}
+
+#[test]
+fn a_skill_that_does_not_exist_is_said() {
+    let mut factory = factory();
+    factory.skills = vec!["pdf".to_owned()];
+    let listed = spec().with_skills(["pdf", "pfd"]).with_tools(["load_skill"]);
+    let (catalog, problems) = factory.catalog(&set([listed]));
+    assert!(catalog.get("worker").is_some() && problems.iter().all(CatalogError::is_warning));
+    let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said, [r#"agent "worker" lists skill "pfd", which does not exist; known: pdf"#]);
+}
+
+#[test]
 fn the_model_is_the_parents_or_the_one_named_and_never_another() {
     let model = |spec: &AgentSpec| factory().build(spec).map(|agent| agent.model().name().to_owned());
     assert_eq!(model(&spec()).unwrap(), "own");
@@ -143,7 +178,6 @@ fn what_is_not_in_effect_is_said() {
         assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
     check(spec().with_url("https://example.com"), "url", true);
-    check(spec().with_skills(["a"]), "skills", false);
     check(spec().with_persist_session(true), "persist_session", false);
     check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
 }

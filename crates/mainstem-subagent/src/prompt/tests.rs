@@ -24,6 +24,23 @@ fn a_child_reads_its_own_prompt_and_what_it_is() {
 }
 
 #[test]
+fn an_agent_reads_which_skills_there_are_and_not_too_much_of_them() {
+    let section = |skills: &[Skill]| skills_section(skills.iter());
+    assert_eq!(section(&[]), None);
+    let pdf = Skill::new("pdf", "Fills in forms;\n  use it for PDF", "Use pdftk.");
+    insta::assert_snapshot!(section(&[pdf]).unwrap(), @"
+    # Skills
+    Instructions for particular tasks. Before you do what one of them is about, read it with `load_skill`.
+    - `pdf`: Fills in forms; use it for PDF
+    ");
+    let long = section(&[Skill::new("zip", "é".repeat(301), "")]).unwrap();
+    assert!(long.ends_with(&format!("- `zip`: {}…", "é".repeat(300))), "{long}");
+    let many: Vec<_> = (0..150).map(|index| Skill::new(format!("s{index:03}"), "d", "")).collect();
+    let text = section(&many).unwrap();
+    assert!(text.contains("- `s099`: d\n… and 50 more") && !text.contains("s100"), "{text}");
+}
+
+#[test]
 fn a_parent_reads_whom_it_can_spawn() {
     let mut catalog = Catalog::default();
     for spec in [

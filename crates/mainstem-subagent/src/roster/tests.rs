@@ -1,8 +1,11 @@
 //! Who is there, under which name, and who may talk to whom.
 
 use mainstem_model::ScriptedModel;
+use mainstem_policy::Rules;
+use mainstem_react::Agent;
 
 use super::*;
+use crate::CatalogEntry;
 
 /// A child by its path of names below the root: `a`, or `a/b` for its child.
 fn source(path: &str, stream_id: u64) -> EventSource {
@@ -37,10 +40,12 @@ fn at(seconds: u64) -> Timestamp {
 
 fn enter(roster: &Roster, path: &str, stream_id: u64, label: Option<&str>) {
     let agent = Agent::builder("worker", ScriptedModel::new()).build().unwrap();
+    let entry = CatalogEntry { spec: AgentSpec::new("worker", "").into(), agent, rules: Rules::new() };
+    let lineage = Lineage::new(entry, None);
     if let Some(label) = label {
         roster.claim(label, &source(path, stream_id).agent_key).unwrap();
     }
-    roster.enter(agent, source(path, stream_id), label.map(str::to_owned), Carried::default(), at(1));
+    roster.enter(lineage, source(path, stream_id), label.map(str::to_owned), Carried::default(), at(1));
 }
 
 /// `a` with its child `b` and its grandchild `c`, and `d` beside it.

@@ -1,23 +1,31 @@
 //! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
 
+mod crew;
 #[cfg(feature = "files")]
 mod files;
 #[cfg(feature = "files")]
 mod places;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
-use mainstem_react::{Agent, Middleware};
-use mainstem_session::OnTaskFinished;
-use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
-use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
+use mainstem_react::Middleware;
+use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder};
+use mainstem_spec::{AgentSpec, Skill};
+use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
-use mainstem_tool::{Tool, ToolSet};
+use mainstem_tool::Tool;
 
-use super::{Harness, Parts, Warnings};
+pub(super) use self::crew::{Declared, Scope};
+use super::Harness;
 use crate::BuildError;
 
 /// Builds a [`Harness`].
@@ -33,6 +41,8 @@ pub struct HarnessBuilder {
     files: files::Files,
     foreign_agents: bool,
     specs: Vec<AgentSpec>,
+    tenants: BTreeMap<String, Vec<AgentSpec>>,
+    skills: Vec<Skill>,
     registry: ModelRegistry,
     options: ModelOptions,
     max_iterations: Option<u32>,
@@ -41,7 +51,7 @@ pub struct HarnessBuilder {
     permissions: Rules,
     plan_tools: bool,
     budget: Budget,
-    prices: Prices,
+    prices: Arc<Prices>,
     on_task_finished: OnTaskFinished,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
@@ -65,6 +75,8 @@ impl Harness {
             files: files::Files::default(),
             foreign_agents: false,
             specs: Vec::new(),
+            tenants: BTreeMap::new(),
+            skills: Vec::new(),
             registry: ModelRegistry::new(),
             options: ModelOptions::default(),
             max_iterations: None,
@@ -73,7 +85,7 @@ impl Harness {
             permissions: Rules::new(),
             plan_tools: false,
             budget: Budget::default(),
-            prices: Prices::default(),
+            prices: Arc::default(),
             on_task_finished: OnTaskFinished::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
@@ -101,7 +113,11 @@ impl HarnessBuilder {
         self
     }
 
-    /// The directory that the agents work in, and whose `subagents/*.md` declare agents.
+    /// The directory that the agents work in, whose `subagents/*.md` declare agents and whose `skills/*/SKILL.md` are skills.
+    ///
+    /// Before each run the harness looks whether these files have changed, off the async threads, and reads them again if so: what was
+    /// edited is in effect from then on, and what is at work keeps what it began with. A file that has errors then leaves its agent as it
+    /// was; [`Harness::warnings`] says both.
     ///
     /// The root gets tools for the files in it, unless [`file_tools`](Self::file_tools) says otherwise, and children inherit them like
     /// any other tool; none of them leaves the directory. A child whose `workspace.mode` is `isolated`, as it is by default, works in a
@@ -125,9 +141,9 @@ impl HarnessBuilder {
     /// let build = |harness: HarnessBuilder| harness.workspace(&workspace).build();
     ///
     /// let harness = build(Harness::builder("main", ScriptedModel::new()).foreign_agents())?;
-    /// assert!(harness.catalog().get("critic").is_some());
+    /// assert!(harness.crew().catalog.get("critic").is_some());
     /// assert!(harness.warnings().next().unwrap().contains("\"color\" of Claude Code is ignored"));
-    /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.catalog().get("critic").is_none());
+    /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.crew().catalog.get("critic").is_none());
     /// # std::fs::remove_dir_all(&workspace)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -139,6 +155,19 @@ impl HarnessBuilder {
     /// An agent that can be spawned; wins over a file of the same id.
     pub fn subagent(mut self, spec: AgentSpec) -> Self {
         self.specs.push(spec);
+        self
+    }
+
+    /// An agent that only this tenant's agents can spawn (see [`Harness::tenant`]); wins over a file of the same id, and over an agent that
+    /// [`subagent`](Self::subagent) declares for all.
+    pub fn tenant_subagent(mut self, tenant: impl Into<String>, spec: AgentSpec) -> Self {
+        self.tenants.entry(tenant.into()).or_default().push(spec);
+        self
+    }
+
+    /// Instructions that agents read when they need them, by the tool `load_skill`; wins over a folder of the same name.
+    pub fn skill(mut self, skill: Skill) -> Self {
+        self.skills.push(skill);
         self
     }
 
@@ -226,7 +255,7 @@ impl HarnessBuilder {
 
     /// What models cost, besides the built-in list of prices.
     pub fn prices(mut self, prices: Prices) -> Self {
-        self.prices = prices;
+        self.prices = Arc::new(prices);
         self
     }
 
@@ -254,95 +283,34 @@ impl HarnessBuilder {
     /// A workspace that is none, tools that clash, an agent declared in code that can't be built. Files that can't be read are
     /// left out and said in [`Harness::warnings`].
     pub fn build(self) -> Result<Harness, BuildError> {
-        let mut tools = ToolSet::new();
-        for tool in &self.tools {
-            tools.insert(tool.clone())?;
-        }
-        let (specs, mut warnings) = self.specs()?;
-        #[cfg(feature = "files")]
-        (warnings.tools =
-            self.files.furnish(&mut tools, self.workspace.as_deref(), specs.get(&self.name))?);
-        let mut factory = AgentFactory::new(self.model.clone());
-        factory.registry = self.registry.clone();
-        factory.tools = tools;
-        factory.has_workspace = cfg!(feature = "files") && self.workspace.is_some();
-        factory.options = self.options.clone();
-        factory.middleware.clone_from(&self.middleware);
-        factory.plan_tools = self.plan_tools;
-        let (catalog, problems) = factory.catalog(&specs);
-        for problem in problems {
-            if self.is_in_code(&problem)
-                && !matches!(problem, CatalogError::NotInEffect { is_warning: true, .. })
-            {
-                return Err(BuildError::Agent(problem));
-            }
-            warnings.agents.push(problem);
-        }
-        let agent = self.root(&factory, &specs)?;
-        let tasks = self.tasks();
-        let own = specs.get(&self.name).map(rules).transpose().map_err(BuildError::Agent)?;
-        let rules = self.permissions.narrowed_by(&own.unwrap_or_default());
-        Ok(Harness(Arc::new(Parts {
-            agent,
-            catalog: Arc::new(catalog),
-            limits: self.limits,
-            ids: self.ids,
-            clock: self.clock,
-            log: self.log,
-            warnings,
-            tasks,
-            rules,
-            budget: self.budget,
-            prices: Arc::new(self.prices),
-            on_task_finished: self.on_task_finished,
-            sessions: dashmap::DashMap::new(),
-        })))
+        Harness::open(Arc::new(self), None)
     }
 
-    fn tasks(&self) -> TaskSet {
-        let store: Arc<dyn TaskStore> = match (&self.task_store, &self.workspace) {
+    /// Begins a session in whose runs these work.
+    pub(super) fn session(&self, crews: Arc<dyn Crews>, tasks: TaskSet) -> SessionBuilder {
+        Session::builder(crews)
+            .limits(self.limits)
+            .tasks(tasks)
+            .budget(self.budget)
+            .prices(self.prices.clone())
+            .on_task_finished(self.on_task_finished)
+            .ids(self.ids.clone())
+            .clock(self.clock.clone())
+            .log(self.log.clone())
+    }
+
+    /// Whether the program says where records of tasks are kept.
+    pub(super) fn has_task_store(&self) -> bool {
+        self.task_store.is_some()
+    }
+
+    pub(super) fn task_set(&self, workspace: Option<&Path>) -> TaskSet {
+        let store: Arc<dyn TaskStore> = match (&self.task_store, workspace) {
             (Some(store), _) => store.clone(),
             (None, Some(workspace)) => Arc::new(FileTaskStore::new(workspace)),
             (None, None) => Arc::new(MemoryTaskStore::new()),
         };
         TaskSet::new(store, self.clock.clone(), ExecutorId::new(self.ids.next("executor-")))
-    }
-
-    fn specs(&self) -> Result<(SpecSet, Warnings), BuildError> {
-        let (mut set, mut specs) = (SpecSet::new(), Vec::new());
-        if let Some(path) = &self.workspace {
-            if !path.is_dir() {
-                return Err(BuildError::Workspace { path: path.clone() });
-            }
-            let ours = Sources::of_workspace(path);
-            let sources = if self.foreign_agents { ours.with_other_products_of(path) } else { ours };
-            (set, specs) = sources.load();
-        }
-        for spec in &self.specs {
-            spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;
-            specs.extend(set.insert(spec.clone()));
-        }
-        if let Some(path) = &self.workspace {
-            specs.extend(load_prompts(&mut set, path));
-        }
-        Ok((set, Warnings { specs, ..Warnings::default() }))
-    }
-
-    fn is_in_code(&self, problem: &CatalogError) -> bool {
-        self.specs.iter().any(|spec| spec.id == problem.agent_id())
-    }
-
-    fn root(&self, factory: &AgentFactory, specs: &SpecSet) -> Result<Agent, BuildError> {
-        let declared = specs.get(&self.name).cloned();
-        let spec = declared.unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
-        let mut agent = factory.root(&spec, self.limits);
-        if let Some(prompt) = &self.system_prompt {
-            agent = agent.system_prompt(prompt.clone());
-        }
-        if let Some(most) = self.max_iterations {
-            agent = agent.max_iterations(most);
-        }
-        Ok(agent.build()?)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which directory an agent works in.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use mainstem_event::EventSource;
-use mainstem_message::SessionId;
+use mainstem_message::{AgentKey, SessionId};
 use mainstem_spec::{AgentSpec, Origin, WorkspaceMode};
 use mainstem_subagent::Fleet;
 use mainstem_tool::RunContext;
@@ -53,22 +53,21 @@ impl Places {
 fn place_of(cx: &RunContext) -> Place {
     let Some(source) = cx.source() else { return Place::Root };
     let Some(fleet) = cx.get::<Fleet>() else { return Place::Own(source.clone()) };
-    let spec = |id: &str| fleet.catalog().get(id).map(|entry| &*entry.spec);
-    place(source.clone(), spec, |session| fleet.child_of_session(session))
+    place(source.clone(), |agent| fleet.spec_of(agent), |session| fleet.child_of_session(session))
 }
 
 /// Where a child works: the place of the nearest agent, upwards from itself, that shares nobody's.
 ///
 /// An agent without a spec is a tool of the program and no part of the fleet. It shares nothing, and what is below it can't share its place.
-fn place<'a>(
+fn place(
     mut agent: EventSource,
-    spec: impl Fn(&str) -> Option<&'a AgentSpec>,
+    spec: impl Fn(&AgentKey) -> Option<Arc<AgentSpec>>,
     with_session: impl Fn(&SessionId) -> Option<EventSource>,
 ) -> Place {
     loop {
-        match spec(&agent.agent_id) {
+        match spec(&agent.agent_key) {
             Some(spec) if spec.workspace.mode == WorkspaceMode::Shared => {}
-            spec => return spec.and_then(named).unwrap_or(Place::Own(agent)),
+            spec => return spec.and_then(|spec| named(&spec)).unwrap_or(Place::Own(agent)),
         }
         if agent.depth <= 1 {
             return Place::Root;

@@ -38,7 +38,10 @@ fn specs() -> Vec<AgentSpec> {
 fn an_agent_works_where_the_nearest_above_it_does_that_shares_nothing() {
     let specs = specs();
     let check = |path: &str, expected: Place| {
-        let spec = |id: &str| specs.iter().find(|spec| spec.id == id);
+        let spec = |key: &AgentKey| {
+            let id = key.as_str().rsplit('/').next()?;
+            specs.iter().find(|spec| spec.id == id).cloned().map(Arc::new)
+        };
         let is_known = |session: &SessionId| !session.as_str().split('/').any(|id| id == "tool");
         let found =
             place(agent(path), spec, |session| Some(agent(session.as_str())).filter(|_| is_known(session)));

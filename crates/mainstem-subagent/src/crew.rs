@@ -1,0 +1,87 @@
+//! Who works in a run, and what they may do and know.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mainstem_policy::Rules;
+use mainstem_react::Agent;
+use mainstem_spec::{Skill, SkillSet};
+use mainstem_tool::RunContext;
+
+use crate::{Catalog, SpawnError, lineage::Lineage};
+
+/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. It belongs into the
+/// run's context, as an extension.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Crew {
+    /// Who answers the caller.
+    pub root: Agent,
+    /// Who can be spawned.
+    pub catalog: Catalog,
+    /// What all of them may run; what an agent's spec says narrows it.
+    pub rules: Rules,
+    /// What they can read up on; an agent's spec narrows that, too.
+    pub skills: SkillSet,
+}
+
+impl Crew {
+    /// A root that can spawn nobody, may run everything and has no skills.
+    pub fn new(root: Agent) -> Self {
+        Self { root, catalog: Catalog::default(), rules: Rules::new(), skills: SkillSet::new() }
+    }
+
+    /// The same with others to spawn.
+    #[must_use]
+    pub fn with_catalog(mut self, catalog: Catalog) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
+    /// The same under rules.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// The same with skills.
+    #[must_use]
+    pub fn with_skills(mut self, skills: SkillSet) -> Self {
+        self.skills = skills;
+        self
+    }
+
+    /// What the context's agent can read up on: what neither its spec nor that of any agent above it leaves out.
+    pub(crate) fn skills_of(&self, cx: &RunContext) -> impl Iterator<Item = &Skill> {
+        let lists: Vec<_> = Lineage::of(cx).collect();
+        let lists = move |skill: &Skill| {
+            lists
+                .iter()
+                .filter_map(|agent| agent.entry.spec.skills.as_ref())
+                .all(|list| list.contains(&skill.name))
+        };
+        self.skills.iter().filter(move |skill| lists(skill))
+    }
+
+    pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
+        cx.get().ok_or(SpawnError::NoFleet)
+    }
+}
+
+/// Says who works in the next run of a session.
+#[async_trait]
+pub trait Crews: Send + Sync + 'static {
+    /// Those who work in a run that begins now. Asked once a run, when its turn has come and before anything of it happens.
+    ///
+    /// Must not block; the run may be dropped while it waits.
+    async fn present(&self) -> Arc<Crew>;
+}
+
+/// The same crew for every run.
+#[async_trait]
+impl Crews for Arc<Crew> {
+    async fn present(&self) -> Self {
+        self.clone()
+    }
+}

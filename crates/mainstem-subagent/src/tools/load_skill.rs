@@ -1,0 +1,37 @@
+//! `load_skill`: instructions for a particular task.
+
+use std::sync::Arc;
+
+use mainstem_spec::Skill;
+use mainstem_tool::{Tool, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Crew, SpawnError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Load {
+    /// Which skill to read.
+    name: String,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let description = "Read a skill: instructions for a particular task. The result names the files that belong to it, as paths in \
+                       the workspace; read those that you need.";
+    let load = tool_fn("load_skill", description, |cx, Load { name }| async move {
+        let crew = Crew::of(&cx)?;
+        let known: Vec<_> = crew.skills_of(&cx).collect();
+        let skill = known.iter().find(|skill| skill.name == name).ok_or_else(|| {
+            SpawnError::UnknownSkill { name, known: known.iter().map(|skill| skill.name.clone()).collect() }
+        })?;
+        Ok::<_, SpawnError>(text(skill))
+    });
+    Arc::new(load.read_only())
+}
+
+fn text(skill: &Skill) -> String {
+    let Skill { name, files, body, .. } = skill;
+    let files = if files.is_empty() { String::new() } else { format!("files: {}\n", files.join(", ")) };
+    format!("skill: {name}\n{files}\n{body}")
+}

@@ -1,0 +1,183 @@
+//! From what is declared, in files and in code, to those who work in a run.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mainstem_react::Agent;
+use mainstem_spec::{AgentSpec, Origin, SkillSet, Sources, SpecError, SpecSet, Watch, load_prompts};
+use mainstem_subagent::{AgentFactory, CatalogError, Crew, rules};
+use mainstem_tool::ToolSet;
+
+use super::HarnessBuilder;
+use crate::BuildError;
+
+/// Where a harness works and what it reads.
+pub(in crate::harness) struct Scope {
+    pub(in crate::harness) workspace: Option<PathBuf>,
+    pub(in crate::harness) sources: Sources,
+    tenant: Option<String>,
+}
+
+/// Agents and skills.
+#[derive(Default)]
+pub(in crate::harness) struct Declared {
+    specs: SpecSet,
+    skills: SkillSet,
+}
+
+impl HarnessBuilder {
+    /// The scope of a tenant, or that of the harness itself.
+    pub(in crate::harness) fn scope(&self, tenant: Option<&str>) -> Result<Scope, BuildError> {
+        let tenant = tenant.map(str::to_owned);
+        let Some(base) = &self.workspace else {
+            return Ok(Scope { workspace: None, sources: Sources::new(), tenant });
+        };
+        let existing = |path: &Path| match path.is_dir() {
+            true => Ok(path.to_owned()),
+            false => Err(BuildError::Workspace { path: path.to_owned() }),
+        };
+        let (base, mut sources) = (existing(base)?, Sources::new());
+        let mut workspace = base.clone();
+        if let Some(tenant) = &tenant {
+            workspace = base.join("tenants").join(tenant);
+            // Whatever goes wrong: it is no directory then.
+            fs::create_dir_all(&workspace).ok();
+            sources = self.read_from(sources, &existing(&workspace)?);
+        }
+        let sources = self.read_from(sources, &base);
+        Ok(Scope { workspace: Some(workspace), sources, tenant })
+    }
+
+    fn read_from(&self, sources: Sources, workspace: &Path) -> Sources {
+        let sources = sources.with_workspace(workspace);
+        if self.foreign_agents { sources.with_other_products_of(workspace) } else { sources }
+    }
+
+    /// Reads what is declared, and says what is wrong with it; a file that has errors now stays as it was in `last`. The watch looks at
+    /// what was read besides the directories, too.
+    pub(in crate::harness) fn declared(
+        &self,
+        scope: &Scope,
+        watch: &mut Watch,
+        last: &Declared,
+    ) -> Result<(Declared, Vec<SpecError>), BuildError> {
+        let (mut specs, mut said) = scope.sources.reload(&last.specs);
+        for spec in self.specs_of(scope) {
+            spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;
+            said.extend(specs.insert(spec.clone()));
+        }
+        scope.sources.watch_prompts(watch, &specs);
+        said.extend(load_prompts(&mut specs, scope.sources.workspaces()));
+        let (mut skills, about_skills) = scope.sources.reload_skills(&last.skills);
+        said.extend(about_skills);
+        for skill in &self.skills {
+            skill.validate().map_err(|errors| BuildError::Skill { name: skill.name.clone(), errors })?;
+            said.extend(skills.insert(skill.clone()));
+        }
+        Ok((Declared { specs, skills }, said))
+    }
+
+    /// The agents that code declares for a scope.
+    fn specs_of(&self, scope: &Scope) -> impl Iterator<Item = &AgentSpec> {
+        let own = scope.tenant.as_ref().and_then(|tenant| self.tenants.get(tenant));
+        self.specs.iter().chain(own.into_iter().flatten())
+    }
+
+    /// Puts together who works in a run, and says, in words, what is wrong with what is left out; of that, agents from files stay as they
+    /// were in `last`.
+    pub(in crate::harness) fn crew(
+        &self,
+        scope: &Scope,
+        declared: &Declared,
+        last: Option<&Crew>,
+    ) -> Result<(Crew, Vec<String>), BuildError> {
+        let Declared { specs, skills } = declared;
+        let root = self.root_spec(specs);
+        let mut skills = skills.clone();
+        skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
+        let (factory, taken) = self.factory(scope, specs, &skills)?;
+        let (mut catalog, problems) = factory.catalog(specs);
+        let mut said = Vec::new();
+        for problem in problems {
+            if self.is_fatal(scope, &problem) {
+                return Err(BuildError::Agent(problem));
+            }
+            said.push(in_words(&problem));
+            let before = last.and_then(|last| last.catalog.get(problem.agent_id()));
+            let path = specs.get(problem.agent_id()).map(|spec| &spec.origin);
+            let before = before.filter(|entry| {
+                !problem.is_warning()
+                    && matches!(path, Some(Origin::File(_)))
+                    && path == Some(&entry.spec.origin)
+            });
+            if let Some(entry) = before {
+                said.push(format!("warning: agent {:?} stays in effect as it was before", entry.spec.id));
+                catalog.keep(entry.clone());
+            }
+        }
+        said.extend(
+            taken.iter().map(|tool| {
+                format!("warning: the program has a tool {tool:?}, so the workspace's is not used")
+            }),
+        );
+        let agent = self.root(&factory, &root)?;
+        let rules = self.permissions.narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
+        let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
+        Ok((crew, said))
+    }
+
+    fn factory(
+        &self,
+        scope: &Scope,
+        specs: &SpecSet,
+        skills: &SkillSet,
+    ) -> Result<(AgentFactory, Vec<String>), BuildError> {
+        let (mut tools, mut taken) = (ToolSet::new(), Vec::new());
+        for tool in &self.tools {
+            tools.insert(tool.clone())?;
+        }
+        #[cfg(feature = "files")]
+        taken.extend(self.files.furnish(&mut tools, scope.workspace.as_deref(), specs.get(&self.name))?);
+        if !skills.is_empty() && tools.get("load_skill").is_some() {
+            taken.push("load_skill".to_owned());
+        }
+        let mut factory = AgentFactory::new(self.model.clone());
+        factory.registry = self.registry.clone();
+        factory.tools = tools;
+        factory.has_workspace = cfg!(feature = "files") && scope.workspace.is_some();
+        factory.options = self.options.clone();
+        factory.middleware.clone_from(&self.middleware);
+        factory.plan_tools = self.plan_tools;
+        factory.skills = skills.iter().map(|skill| skill.name.clone()).collect();
+        Ok((factory, taken))
+    }
+
+    /// Whether it is the program's mistake. What it lists of skills may come and go with their folders.
+    fn is_fatal(&self, scope: &Scope, problem: &CatalogError) -> bool {
+        use CatalogError::{NotInEffect, UnknownSkill};
+        let is_passing = matches!(problem, UnknownSkill { .. } | NotInEffect { is_warning: true, .. });
+        !is_passing && self.specs_of(scope).any(|spec| spec.id == problem.agent_id())
+    }
+
+    fn root_spec(&self, specs: &SpecSet) -> AgentSpec {
+        specs.get(&self.name).cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"))
+    }
+
+    fn root(&self, factory: &AgentFactory, spec: &AgentSpec) -> Result<Agent, BuildError> {
+        let mut agent = factory.root(spec, self.limits);
+        if let Some(prompt) = &self.system_prompt {
+            agent = agent.system_prompt(prompt.clone());
+        }
+        if let Some(most) = self.max_iterations {
+            agent = agent.max_iterations(most);
+        }
+        Ok(agent.build()?)
+    }
+}
+
+fn in_words(problem: &CatalogError) -> String {
+    let severity = if problem.is_warning() { "warning" } else { "error" };
+    format!("{severity}: {problem}")
+}

@@ -1,0 +1,109 @@
+//! Who works in the next run: those of the last one, unless files have changed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mainstem_session::{Crew, Crews};
+use mainstem_spec::Watch;
+use mainstem_tool::async_trait;
+use tokio::task::spawn_blocking;
+
+use super::{
+    HarnessBuilder,
+    builder::{Declared, Scope},
+};
+use crate::BuildError;
+
+/// Looks, before each run, whether the files of its scope have changed, and reads them again if so.
+#[derive(Clone)]
+pub(super) struct Recruiter(Arc<Inner>);
+
+struct Inner {
+    builder: Arc<HarnessBuilder>,
+    scope: Scope,
+    /// Held while files are looked at and read, on threads that may block.
+    known: Mutex<Known>,
+    /// Held for a moment.
+    present: Mutex<Present>,
+}
+
+struct Known {
+    watch: Watch,
+    declared: Declared,
+}
+
+#[derive(Clone)]
+struct Present {
+    crew: Arc<Crew>,
+    warnings: Arc<[String]>,
+}
+
+impl Recruiter {
+    /// Reads what is declared. Blocks on the file system.
+    pub(super) fn new(builder: Arc<HarnessBuilder>, scope: Scope) -> Result<Self, BuildError> {
+        // The look comes first, so that what changes while the files are read is seen before the next run.
+        let mut watch = scope.sources.watch();
+        let (declared, said) = builder.declared(&scope, &mut watch, &Declared::default())?;
+        let (crew, warnings) = builder.crew(&scope, &declared, None)?;
+        let said = said.iter().map(ToString::to_string).chain(warnings).collect();
+        let present = Present { crew: Arc::new(crew), warnings: said };
+        let (known, present) = (Mutex::new(Known { watch, declared }), Mutex::new(present));
+        Ok(Self(Arc::new(Inner { builder, scope, known, present })))
+    }
+
+    /// Those who worked in the latest run, or will in the first.
+    pub(super) fn crew(&self) -> Arc<Crew> {
+        lock(&self.0.present).crew.clone()
+    }
+
+    /// What was wrong with the files when they were last read.
+    pub(super) fn warnings(&self) -> Arc<[String]> {
+        lock(&self.0.present).warnings.clone()
+    }
+
+    fn look(&self) -> Arc<Crew> {
+        let mut known = lock(&self.0.known);
+        if known.watch.changed() {
+            self.read_again(&mut known);
+        }
+        self.crew()
+    }
+
+    fn read_again(&self, known: &mut Known) {
+        let Inner { builder, scope, .. } = &*self.0;
+        let last = self.crew();
+        let read = builder.declared(scope, &mut known.watch, &known.declared);
+        let mut warnings = Vec::new();
+        let crew = read.and_then(|(declared, said)| {
+            known.declared = declared;
+            warnings.extend(said.iter().map(ToString::to_string));
+            builder.crew(scope, &known.declared, Some(&last))
+        });
+        let crew = match crew {
+            Ok((crew, said)) => {
+                warnings.extend(said);
+                Arc::new(crew)
+            }
+            Err(error) => {
+                warnings.push(format!("error: {error}; all agents stay in effect as they were before"));
+                last
+            }
+        };
+        *lock(&self.0.present) = Present { crew, warnings: warnings.into() };
+    }
+}
+
+#[async_trait]
+impl Crews for Recruiter {
+    async fn present(&self) -> Arc<Crew> {
+        if self.0.scope.workspace.is_none() {
+            return self.crew();
+        }
+        let this = self.clone();
+        // A look that nobody waits for any more does no harm.
+        spawn_blocking(move || this.look()).await.unwrap_or_else(|_| self.crew())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
