@@ -26,6 +26,7 @@ use crate::{
 pub struct Subagents {
     /// All of them if absent.
     only: Option<Vec<String>>,
+    has_files: bool,
 }
 
 impl Subagents {
@@ -36,7 +37,14 @@ impl Subagents {
 
     /// Only the tools of these names. Without any, the agent can be steered all the same.
     pub fn only(names: impl IntoIterator<Item = String>) -> Self {
-        Self { only: Some(names.into_iter().collect()) }
+        Self { only: Some(names.into_iter().collect()), has_files: false }
+    }
+
+    /// Whether the agent works with files; then it is told which others see them.
+    #[must_use]
+    pub fn with_files(mut self, has_files: bool) -> Self {
+        self.has_files = has_files;
+        self
     }
 
     fn gives(&self, tool: &str) -> bool {
@@ -58,7 +66,7 @@ impl Middleware for Subagents {
         let plans = fleet.plan_mode() == PlanMode::On;
         let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
         let crew = cx.get::<Crew>();
-        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog));
+        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog, self.has_files));
         let skills = crew.as_ref().filter(|_| reads).and_then(|crew| skills_section(crew.skills_of(cx)));
         let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
