@@ -21,6 +21,7 @@ use crate::{SpawnError, inbox::Inbox, lineage::Lineage};
 pub(crate) struct Roster {
     children: DashMap<AgentKey, Child>,
     labels: DashMap<String, AgentKey>,
+    identities: DashMap<Identity, AgentKey>,
     /// How many children there were.
     entered: AtomicU64,
     /// The root's.
@@ -44,6 +45,16 @@ struct Child {
     last_activity: Timestamp,
     /// Its place in lists.
     order: u64,
+}
+
+/// By what `agent_spawn` finds a child again whose spec says `persist_session`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) parent: SessionId,
+    pub(crate) agent_id: String,
+    /// In lower case, as labels are compared.
+    pub(crate) label: Option<String>,
+    pub(crate) user: Option<String>,
 }
 
 /// What a child is doing.
@@ -106,6 +117,22 @@ impl Roster {
             Entry::Occupied(taken) => {
                 Err(SpawnError::LabelTaken { label: label.to_owned(), key: taken.get().to_string() })
             }
+        }
+    }
+
+    /// The child of this identity, closed ones aside.
+    pub(crate) fn same(&self, identity: &Identity) -> Option<AgentKey> {
+        self.identities.get(identity).map(|key| key.clone())
+    }
+
+    /// Gives a child an identity, unless another has just got it.
+    pub(crate) fn identify(&self, identity: Identity, key: &AgentKey) -> Result<(), SpawnError> {
+        match self.identities.entry(identity) {
+            Entry::Vacant(free) => {
+                free.insert(key.clone());
+                Ok(())
+            }
+            Entry::Occupied(taken) => Err(SpawnError::AtWork { key: taken.get().to_string() }),
         }
     }
 
@@ -209,6 +236,7 @@ impl Roster {
             (child.history, child.label) = (Vec::new(), None);
         }
         self.labels.retain(|_, labelled| labelled != key);
+        self.identities.retain(|_, same| same != key);
     }
 
     /// A child at work goes on in the background.
