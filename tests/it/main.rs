@@ -14,6 +14,7 @@ mod middleware;
 mod models;
 mod patterns;
 mod people;
+mod persist;
 #[cfg(unix)]
 mod processes;
 mod random;

@@ -80,6 +80,12 @@ pub enum SpawnError {
         /// Who.
         key: String,
     },
+    /// It is to go on with a child that works on something else.
+    #[error("{key} would go on where it stopped, but is still at work; use agent_send to tell it more")]
+    AtWork {
+        /// Who.
+        key: String,
+    },
     /// It was closed.
     #[error("{key} was closed; start another with agent_spawn")]
     Closed {

@@ -171,11 +171,7 @@ impl std::fmt::Debug for AgentFactory {
 
 /// What a spec says that nothing looks at yet. Rules that are not enforced, and another machine, are no small matter.
 fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
-    let said = [
-        ("url", spec.url.is_some(), false),
-        ("persist_session", spec.persist_session, true),
-        ("output_schema", spec.output_schema.is_some(), true),
-    ];
+    let said = [("url", spec.url.is_some(), false), ("output_schema", spec.output_schema.is_some(), true)];
     let id = spec.id.clone();
     said.into_iter()
         .filter(|(_, is_said, _)| *is_said)

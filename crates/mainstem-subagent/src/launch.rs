@@ -12,7 +12,7 @@ use crate::{
     CatalogEntry, Fleet, SpawnError,
     idle::{Waits, watched},
     lineage::Lineage,
-    roster::{Carried, Seat},
+    roster::{Carried, Identity, Seat},
 };
 
 /// What to start.
@@ -33,14 +33,27 @@ pub(crate) struct Child {
 }
 
 impl Fleet {
-    /// A new child. Nothing is created unless everything is in order.
+    /// A new child, or the next turn of the one that a spec wants to be found again. Nothing is created unless everything is in order.
     pub(crate) fn launch(self: &Arc<Self>, cx: &RunContext, order: Order) -> Result<Child, SpawnError> {
         let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, cx.get());
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
+        let persists = lineage.entry.spec.persist_session;
+        let identity = persists.then(|| identity(cx, order.agent_id, label.as_deref()));
+        if let Some(key) = identity.as_ref().and_then(|identity| self.roster.same(identity)) {
+            return self.relaunch(cx, &key, order.task).map_err(|error| match error {
+                SpawnError::Busy { key } => SpawnError::AtWork { key },
+                error => error,
+            });
+        }
         let source = new_source(cx, lineage.entry.agent.id());
         let spawn = self.reserve_spawn(cx)?;
         if let Some(label) = &label {
             self.roster.claim(label, &source.agent_key)?;
+        }
+        if let Some(identity) = identity {
+            self.roster
+                .identify(identity, &source.agent_key)
+                .inspect_err(|_| self.roster.forget(&source.agent_key))?;
         }
         spawn.settle(Some(Amount::spawn()));
         self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
@@ -99,6 +112,11 @@ pub(crate) fn run(
     task: String,
 ) -> impl Future<Output = RunOutcome> + Send + 'static {
     agent.run(cx.clone(), history, vec![Arc::new(Message::user(task))])
+}
+
+fn identity(cx: &RunContext, agent_id: String, label: Option<&str>) -> Identity {
+    let user = cx.user().map(str::to_owned);
+    Identity { parent: cx.session_id().clone(), agent_id, label: label.map(str::to_lowercase), user }
 }
 
 /// Who a new child of the context's agent is.

@@ -23,6 +23,7 @@ use crate::{SpawnError, SpawnOptions, inbox::Inbox, lineage::Lineage};
 pub(crate) struct Roster {
     children: DashMap<AgentKey, Child>,
     labels: DashMap<String, AgentKey>,
+    identities: DashMap<Identity, AgentKey>,
     /// How many children there were.
     entered: AtomicU64,
     /// The root's.
@@ -66,6 +67,16 @@ impl Carried {
         let (user, attributes) = (cx.user().map(Arc::from), cx.attributes().clone());
         Self { user, attributes, options: SpawnOptions::of(cx) }
     }
+}
+
+/// By what `agent_spawn` finds a child again whose spec says `persist_session`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(crate) parent: SessionId,
+    pub(crate) agent_id: String,
+    /// In lower case, as labels are compared.
+    pub(crate) label: Option<String>,
+    pub(crate) user: Option<String>,
 }
 
 /// What a child is doing.
@@ -128,6 +139,22 @@ impl Roster {
             Entry::Occupied(taken) => {
                 Err(SpawnError::LabelTaken { label: label.to_owned(), key: taken.get().to_string() })
             }
+        }
+    }
+
+    /// The child of this identity, closed ones aside.
+    pub(crate) fn same(&self, identity: &Identity) -> Option<AgentKey> {
+        self.identities.get(identity).map(|key| key.clone())
+    }
+
+    /// Gives a child an identity, unless another has just got it.
+    pub(crate) fn identify(&self, identity: Identity, key: &AgentKey) -> Result<(), SpawnError> {
+        match self.identities.entry(identity) {
+            Entry::Vacant(free) => {
+                free.insert(key.clone());
+                Ok(())
+            }
+            Entry::Occupied(taken) => Err(SpawnError::AtWork { key: taken.get().to_string() }),
         }
     }
 
@@ -202,7 +229,12 @@ impl Roster {
     /// Takes a child back that never began.
     pub(crate) fn forget(&self, key: &AgentKey) {
         self.children.remove(key);
+        self.forget_names(key);
+    }
+
+    fn forget_names(&self, key: &AgentKey) {
         self.labels.retain(|_, labelled| labelled != key);
+        self.identities.retain(|_, same| same != key);
     }
 
     /// Whether a child can be told something in the midst of its work.
@@ -249,7 +281,7 @@ impl Roster {
             child.status = ChildStatus::Closed;
             (child.history, child.label) = (Vec::new(), None);
         }
-        self.labels.retain(|_, labelled| labelled != key);
+        self.forget_names(key);
     }
 
     /// A child at work goes on in the background.

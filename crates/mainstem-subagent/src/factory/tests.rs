@@ -178,7 +178,6 @@ fn what_is_not_in_effect_is_said() {
         assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
     check(spec().with_url("https://example.com"), "url", true);
-    check(spec().with_persist_session(true), "persist_session", false);
     check(spec().with_output_schema(serde_json::json!({})), "output_schema", false);
 }
 

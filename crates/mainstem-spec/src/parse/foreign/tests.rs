@@ -93,7 +93,7 @@ fn opencode_is_read() {
     );
     assert_eq!(spec.model.as_deref(), Some("anthropic:claude-sonnet-4-5"));
     assert_eq!(spec.tools, None);
-    assert_eq!(spec.disallowed_tools, ["write", "write_file"]);
+    assert_eq!(spec.disallowed_tools, ["write", "write_file", "edit_file"]);
     let rules = spec.permissions.iter().map(|(pattern, permission)| format!("{pattern} {permission:?}\n"));
     assert_snapshot!(rules.collect::<String>(), @r"
     mymcp_* Deny
@@ -107,7 +107,7 @@ fn opencode_is_read() {
     ");
     assert_snapshot!(report(OPENCODE, lines), @r#"
     :4:8: warning: model "anthropic/claude-sonnet-4-5" is read as "anthropic:claude-sonnet-4-5"
-    :9:3: warning: these flags are read as "disallowed_tools": write, write_file, mymcp_*
+    :9:3: warning: these flags are read as "disallowed_tools": write, write_file, edit_file, mymcp_*
     :12:1: warning: these rules are read as "permissions" of ours; the strictest rule decides here, not the last one
     "#);
 }
@@ -126,7 +126,7 @@ fn flags_of_tools_are_a_list() {
     assert_eq!(flags("{'*': false}"), (Some(vec![]), vec![]));
     assert_eq!(
         spec("subagents/reviewer.md", "tools: {write: false}").disallowed_tools,
-        ["write", "write_file"]
+        ["write", "write_file", "edit_file"]
     );
 }
 

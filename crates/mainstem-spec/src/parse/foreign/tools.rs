@@ -9,6 +9,9 @@ use crate::{
     node::{Entry, Node},
 };
 
+/// Ours that change files.
+const EDITS: [&str; 2] = ["write_file", "edit_file"];
+
 impl Reader {
     pub(in crate::parse) fn tools(&mut self, node: &Node) -> Read<()> {
         let names = node.names()?;
@@ -56,7 +59,9 @@ impl Reader {
             self.spec.tools = Some(tools);
             return Ok(());
         }
-        let refused: Vec<_> = off.iter().flat_map(|name| self.refused(Dialect::OpenCode, name)).collect();
+        let mut refused: Vec<_> = off.iter().flat_map(|name| self.flag_refuses(name)).collect();
+        let mut seen = HashSet::new();
+        refused.retain(|tool| seen.insert(tool.clone()));
         let said = if refused.is_empty() {
             "nothing, so all tools are inherited".to_owned()
         } else {
@@ -66,6 +71,16 @@ impl Reader {
         refused.iter().for_each(|name| self.disallow(name));
         self.places.push(("disallowed_tools", at));
         Ok(())
+    }
+
+    /// There each tool that changes files stands for all of them.
+    fn flag_refuses(&self, name: &str) -> Vec<String> {
+        let mut refused = self.refused(Dialect::OpenCode, name);
+        if our_tools(Dialect::OpenCode, name).is_some_and(|ours| ours.iter().any(|tool| EDITS.contains(tool)))
+        {
+            refused.extend(EDITS.map(str::to_owned));
+        }
+        refused
     }
 
     pub(in crate::parse) fn disallowed_tools(&mut self, node: &Node) -> Read<()> {
