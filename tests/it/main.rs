@@ -6,6 +6,7 @@ mod background;
 mod budget;
 mod cancel;
 mod compat;
+mod diagnostics;
 mod fleet;
 mod http;
 mod limits;
