@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::EventKind;
-use mainstem_message::{ContentBlock, ToolCall, ToolState};
+use mainstem_message::{ContentBlock, Role, ToolCall, ToolState};
 use mainstem_tool::{RunContext, ToolError, ToolOutput};
 use serde_json::Value;
 use tracing::Instrument;
@@ -33,6 +33,14 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
         () = work => {}
         () = agent.out_of_grace(cx) => {}
     }
+}
+
+/// Whether the turn is complete and every result in it a refusal, whoever refused.
+pub(crate) fn is_denied(cx: &RunContext) -> bool {
+    cx.with_transcript(|transcript| {
+        let last = transcript.messages().last().filter(|message| message.role == Role::Tool);
+        last.is_some_and(|message| message.tool_results().all(|result| result.state == ToolState::Denied))
+    })
 }
 
 async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
