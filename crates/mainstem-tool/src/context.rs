@@ -1,5 +1,6 @@
 //! What a tool, a middleware and the loop know about the invocation they work in.
 
+mod blocking;
 mod builder;
 mod progress;
 
@@ -19,7 +20,7 @@ use mainstem_policy::Prices;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{builder::RunContextBuilder, progress::Progress};
+pub use self::{blocking::Stop, builder::RunContextBuilder, progress::Progress};
 use crate::{Meter, extensions::Extensions};
 
 /// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.

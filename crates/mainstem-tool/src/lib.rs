@@ -32,7 +32,7 @@ mod tool;
 mod typed;
 
 pub use async_trait::async_trait;
-pub use context::{Progress, RunContext, RunContextBuilder};
+pub use context::{Progress, RunContext, RunContextBuilder, Stop};
 pub use error::ToolError;
 pub use mainstem_message::{ToolSpec, ToolState};
 pub use meter::Meter;
