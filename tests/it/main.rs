@@ -8,6 +8,7 @@ mod cancel;
 mod compat;
 mod diagnostics;
 mod fleet;
+mod generate;
 mod http;
 mod limits;
 mod many;

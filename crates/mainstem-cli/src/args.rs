@@ -205,6 +205,7 @@ Files:
   tools: list says what it can do, such as read_file alone. In ./mainstem.toml:
     files = false
     shell = true                # as --shell does
+    agent_generate = true       # the agent can draft others, as files of subagents/
 
 Models:
   Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server that speaks OpenAI's language, such as

@@ -39,6 +39,7 @@ pub struct HarnessBuilder {
     task_store: Option<Arc<dyn TaskStore>>,
     permissions: Rules,
     plan_tools: bool,
+    generate: bool,
     budget: Budget,
     prices: Prices,
     ids: Arc<dyn Ids>,
@@ -70,6 +71,7 @@ impl Harness {
             task_store: None,
             permissions: Rules::new(),
             plan_tools: false,
+            generate: false,
             budget: Budget::default(),
             prices: Prices::default(),
             ids: Arc::new(RandomIds),
@@ -207,6 +209,15 @@ impl HarnessBuilder {
         self
     }
 
+    /// Whether the root gets `agent_generate`, which drafts a new agent with the root's model and writes its file into the workspace, never over
+    /// another; not by default. A child gets it if its `tools` list it. The draft is a child of its own: it is in the stream, and is paid for.
+    ///
+    /// Without a workspace [`build`](Self::build) fails.
+    pub fn agent_generate(mut self, wanted: bool) -> Self {
+        self.generate = wanted;
+        self
+    }
+
     /// What a session may spend, with all its agents: tokens, money, spawns, time. A model call or a spawn that doesn't fit is refused, and the
     /// refusal says what is left. What a call will use is an estimate (the bytes of the request ÷ 4 + the most it may write), corrected by
     /// the usage that comes back.
@@ -260,6 +271,9 @@ impl HarnessBuilder {
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
+        if self.generate {
+            factory.generate_in = Some(self.workspace.clone().ok_or(BuildError::GenerateNowhere)?);
+        }
         let (catalog, problems) = factory.catalog(&specs);
         for problem in problems {
             if self.is_in_code(&problem)
