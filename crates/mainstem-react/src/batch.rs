@@ -66,13 +66,11 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
     let cx = cx.for_call(call.id.clone());
     let started = cx.now();
     let result = execute(agent, &cx, call).await;
-    let (content, state) = match result {
-        Ok(output) => output.into_parts(),
-        Err(error) => {
-            let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
-            (vec![ContentBlock::text(error.to_string())], state)
-        }
-    };
+    let output = result.unwrap_or_else(|error| {
+        let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
+        ToolOutput::from(error.to_string()).with_state(state)
+    });
+    let (content, state) = output.bounded(&cx).await.into_parts();
     span::executed(state);
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {

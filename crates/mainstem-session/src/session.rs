@@ -14,7 +14,7 @@ use mainstem_policy::{Limits as Budget, PlanMode, Prices, Rules};
 use mainstem_react::Agent;
 use mainstem_subagent::{AnswerError, Catalog, ChildSummary, Decision, Fleet, Limits, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
-use mainstem_tool::{RunContext, ToolOutput};
+use mainstem_tool::{Artifacts, RunContext, ToolOutput};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,7 @@ struct Inner {
     fleet: Arc<Fleet>,
     tasks: TaskSet,
     prices: Arc<Prices>,
+    artifacts: Option<Arc<dyn Artifacts>>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
@@ -50,6 +51,7 @@ impl Session {
             rules: Rules::new(),
             budget: Budget::default(),
             prices: Arc::default(),
+            artifacts: None,
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -200,6 +202,7 @@ impl Session {
             .extension(Arc::new(options.spawn))
             .extension(inner.fleet.open_run(inner.agent.id(), options.budget))
             .prices(inner.prices.clone())
+            .artifacts(inner.artifacts.clone())
             .lifetime(inner.tasks.token().clone())
             .build()
     }
@@ -226,6 +229,7 @@ pub struct SessionBuilder {
     rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
+    artifacts: Option<Arc<dyn Artifacts>>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -274,6 +278,12 @@ impl SessionBuilder {
         self
     }
 
+    /// Where results are kept that are too long for a conversation; by default they are cut.
+    pub fn artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+        self.artifacts = artifacts;
+        self
+    }
+
     /// Where ids come from.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.ids = ids;
@@ -304,6 +314,7 @@ impl SessionBuilder {
             fleet: Arc::new(fleet.with_rules(self.rules).with_budget(self.budget)),
             tasks,
             prices: self.prices,
+            artifacts: self.artifacts,
             ids: self.ids,
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),

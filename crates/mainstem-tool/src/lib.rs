@@ -22,6 +22,7 @@
 //! ```
 
 mod arguments;
+mod artifact;
 mod context;
 mod error;
 mod extensions;
@@ -31,6 +32,7 @@ mod set;
 mod tool;
 mod typed;
 
+pub use artifact::{Artifacts, MAX_RESULT_BYTES};
 pub use async_trait::async_trait;
 pub use context::{Progress, RunContext, RunContextBuilder, Stop};
 pub use error::ToolError;

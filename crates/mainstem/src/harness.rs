@@ -14,6 +14,7 @@ use mainstem_session::{Run, RunError, RunOptions, Session};
 use mainstem_spec::{Severity, SpecError};
 use mainstem_subagent::{Catalog, CatalogError, Limits};
 use mainstem_task::TaskSet;
+use mainstem_tool::Artifacts;
 
 pub use self::builder::HarnessBuilder;
 
@@ -33,6 +34,7 @@ struct Parts {
     rules: Rules,
     budget: Budget,
     prices: Arc<Prices>,
+    artifacts: Option<Arc<dyn Artifacts>>,
     sessions: DashMap<SessionId, Session>,
 }
 
@@ -91,6 +93,7 @@ impl Harness {
             .rules(parts.rules.clone())
             .budget(parts.budget)
             .prices(parts.prices.clone())
+            .artifacts(parts.artifacts.clone())
             .ids(parts.ids.clone())
             .clock(parts.clock.clone())
             .log(parts.log.clone());

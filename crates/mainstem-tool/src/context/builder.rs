@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Meter, extensions::Extensions};
+use crate::{Artifacts, Meter, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -31,6 +31,7 @@ impl RunContextBuilder {
             ids: Arc::new(RandomIds),
             lifetime: CancellationToken::new(),
             prices: Arc::default(),
+            artifacts: None,
             user: None,
             attributes: Map::new(),
         };
@@ -58,6 +59,12 @@ impl RunContextBuilder {
     /// What models cost; the built-in list by default.
     pub fn prices(mut self, prices: Arc<Prices>) -> Self {
         self.shared.prices = prices;
+        self
+    }
+
+    /// Where results are kept that are too long for a conversation; without it they are cut.
+    pub fn artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+        self.shared.artifacts = artifacts;
         self
     }
 

@@ -14,7 +14,9 @@ use mainstem_react::{Agent, Middleware};
 use mainstem_spec::{AgentSpec, Sources, SpecSet, load_prompts};
 use mainstem_subagent::{AgentFactory, CatalogError, Limits, rules};
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
-use mainstem_tool::{Tool, ToolSet};
+use mainstem_tool::{Artifacts, Tool, ToolSet};
+#[cfg(feature = "files")]
+use mainstem_workspace::Workspace;
 
 use super::{Harness, Parts, Warnings};
 use crate::BuildError;
@@ -284,6 +286,7 @@ impl HarnessBuilder {
             warnings.agents.push(problem);
         }
         let agent = self.root(&factory, &specs)?;
+        let artifacts = self.artifacts(&specs)?;
         let tasks = self.tasks();
         let own = specs.get(&self.name).map(rules).transpose().map_err(BuildError::Agent)?;
         let rules = self.permissions.narrowed_by(&own.unwrap_or_default());
@@ -299,8 +302,22 @@ impl HarnessBuilder {
             rules,
             budget: self.budget,
             prices: Arc::new(self.prices),
+            artifacts,
             sessions: dashmap::DashMap::new(),
         })))
+    }
+
+    /// Beside the files that each agent works with.
+    #[cfg(feature = "files")]
+    fn artifacts(&self, specs: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        let Some(workspace) = &self.workspace else { return Ok(None) };
+        let workspaces = places::workspaces(Workspace::open(workspace)?, specs.get(&self.name))?;
+        Ok(Some(Arc::new(workspaces)))
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn artifacts(&self, _: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        Ok(None)
     }
 
     fn tasks(&self) -> TaskSet {
