@@ -3,7 +3,7 @@
 use std::{error::Error, fs, path::Path};
 
 use mainstem::{
-    event::{AgentEvent, Event, EventKind, FleetState, markdown_table},
+    event::{AgentEvent, Diagnostics, Event, EventKind, FleetState, markdown_table},
     message::Message,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write::<AgentEvent>(&docs, "agent_event")?;
     write::<Event>(&docs, "event_v1")?;
     write::<FleetState>(&docs, "fleet_state")?;
+    write::<Diagnostics>(&docs, "diagnostics")?;
     write::<Message>(&docs, "message")
 }
 
