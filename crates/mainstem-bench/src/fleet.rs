@@ -45,6 +45,8 @@ impl Fleet {
     fn new(model: impl Model) -> Result<Self> {
         let harness = Harness::builder(ROOT, model)
             .system_prompt("You hand tasks to other agents.")
+            // The rows say how many are at once.
+            .max_children(usize::MAX)
             .subagent(AgentSpec::new(WORKER, "Says something"))
             .subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
             .build()?;
