@@ -621,3 +621,189 @@ async fn a_fanout_that_takes_too_long_goes_on_in_the_background() {
         assert!(result.contains(part), "{part}: {result}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_child_out_of_time_is_waited_for_while_there_are_too_many_tasks() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", within("slow", "a", 0))
+                    .call("agent_spawn", within("slow", "b", 1))
+                    .call("agent_spawn", within("slow", "c", 1)),
+                Turn::new().text("Begun."),
+            ],
+        )
+        .agent_on("slow", "a", [Turn::new().wait(ms(3_500)).text("gold")])
+        .agent_on("slow", "b", [Turn::new().wait(ms(6_000)).text("iron")])
+        .agent_on("slow", "c", [Turn::new().wait(ms(2_500)).text("tin")]);
+    let harness = fleet(model).max_tasks(1).build().unwrap();
+    let events = whole(&harness, harness.stream_events("go")).await;
+    // Out of time after one second; there is room for one task more after three and a half.
+    assert!(result_of(&events, "call-2").contains("status: promoted"), "{}", result_of(&events, "call-2"));
+    assert!(result_of(&events, "call-3").ends_with("reply:\ntin"), "{}", result_of(&events, "call-3"));
+    assert_eq!(
+        changes(&events),
+        ["task-1 running", "task-1 completed", "task-2 running", "task-2 completed"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_can_not_begin_leaves_nothing_behind() {
+    let mut labelled = within("slow", "late", 0);
+    labelled["label"] = "digger".into();
+    let model = ScriptedModel::new().agent(
+        "main",
+        [
+            Turn::new().call("agent_spawn", labelled.clone()),
+            Turn::new().call("agent_spawn", labelled),
+            Turn::new().text("No."),
+        ],
+    );
+    let harness = fleet(model).build().unwrap();
+    let session = harness.session("s");
+    harness.shutdown(ms(100)).await;
+    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    laws(&events).unwrap();
+    for call in ["call-1", "call-2"] {
+        let result = result_of(&events, call);
+        assert!(result.contains("the harness is shutting down"), "the label is free again: {result}");
+    }
+    assert!(session.children().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_woken_by_its_tasks() {
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", within("slow", "a", 0))
+                    .call("agent_spawn", within("slow", "b", 0)),
+                Turn::new().text("Begun."),
+                Turn::new().text("The first is there."),
+                Turn::new().text("I am told of the other, too."),
+            ],
+        )
+        .agent_on("slow", "a", [Turn::new().wait(ms(50)).text("gold")])
+        .agent_on("slow", "b", [Turn::new().wait(ms(90)).text("tin")]);
+    let harness = fleet(model).on_task_finished(OnTaskFinished::Wake).build().unwrap();
+    let session = harness.session("s");
+    let mut all = session.subscribe_from(1);
+    session.run("go", RunOptions::new().with_user("ann")).reply().await.unwrap();
+    assert!(session.active().is_none());
+    let (mut events, mut roots) = (Vec::new(), 0);
+    while roots < 3 {
+        let event = all.next().await.unwrap();
+        roots += usize::from(event.ends_run());
+        events.push(event);
+    }
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    insta::assert_snapshot!(timeline(futures_util::stream::iter(events)).await, @r#"
+     0 main AGENT_START main "go"
+     0 main MODEL_CALL_START scripted #1
+     0 main TOOL_CALL_START agent_spawn (call-1)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"slow\",\"task\":\"a\",\"timeout_seconds\":0}" (call-1)
+     0 main TOOL_CALL_END agent_spawn (call-1)
+     0 main TOOL_CALL_START agent_spawn (call-2)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"slow\",\"task\":\"b\",\"timeout_seconds\":0}" (call-2)
+     0 main TOOL_CALL_END agent_spawn (call-2)
+     0 main MODEL_CALL_END tool_calls
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"slow","task":"a","timeout_seconds":0} (call-1)
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"slow","task":"b","timeout_seconds":0} (call-2)
+     0 main TASK_UPDATED task-1 pending → running
+     0   slow#1@task-1 AGENT_START slow "a"
+     0   slow#1@task-1 MODEL_CALL_START scripted #1
+     0 main TASK_UPDATED task-2 pending → running
+     0   slow#2@task-2 AGENT_START slow "b"
+     0   slow#2@task-2 MODEL_CALL_START scripted #1
+     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:slow:1\nagent_id: slow\nsession_id: sub-1\nstatus: accepted\ntask_i"… (call-1)
+     0 main TOOL_RESULT_END agent_spawn running (call-1)
+     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:slow:2\nagent_id: slow\nsession_id: sub-2\nstatus: accepted\ntask_i"… (call-2)
+     0 main TOOL_RESULT_END agent_spawn running (call-2)
+     0 main MODEL_CALL_START scripted #2
+     0 main TEXT_BLOCK_START
+     0 main TEXT_BLOCK_DELTA "Begun."
+     0 main TEXT_BLOCK_END
+     0 main MODEL_CALL_END stop
+     0 main AGENT_RESULT "Begun."
+     0 main AGENT_END success 29/29 tok
+    50   slow#1@task-1 TEXT_BLOCK_START
+    50   slow#1@task-1 TEXT_BLOCK_DELTA "gold"
+    50   slow#1@task-1 TEXT_BLOCK_END
+    50   slow#1@task-1 MODEL_CALL_END stop
+    50   slow#1@task-1 AGENT_RESULT "gold"
+    50   slow#1@task-1 AGENT_END success 2/2 tok
+    50 main TASK_UPDATED task-1 running → completed
+    50 main AGENT_START main ""
+    50 main HINT_BLOCK task_delivery "<system-reminder>\nBackground tasks delivered:\n- task_id=task-1, agent=slow, stat"…
+    50 main MODEL_CALL_START scripted #1
+    50 main TEXT_BLOCK_START
+    50 main TEXT_BLOCK_DELTA "The first is there."
+    50 main TEXT_BLOCK_END
+    50 main MODEL_CALL_END stop
+    50 main AGENT_RESULT "The first is there."
+    50 main AGENT_END success 41/41 tok
+    90   slow#2@task-2 TEXT_BLOCK_START
+    90   slow#2@task-2 TEXT_BLOCK_DELTA "tin"
+    90   slow#2@task-2 TEXT_BLOCK_END
+    90   slow#2@task-2 MODEL_CALL_END stop
+    90   slow#2@task-2 AGENT_RESULT "tin"
+    90   slow#2@task-2 AGENT_END success 2/2 tok
+    90 main TASK_UPDATED task-2 running → completed
+    90 main AGENT_START main ""
+    90 main HINT_BLOCK task_delivery "<system-reminder>\nBackground tasks delivered:\n- task_id=task-2, agent=slow, stat"…
+    90 main MODEL_CALL_START scripted #1
+    90 main TEXT_BLOCK_START
+    90 main TEXT_BLOCK_DELTA "I am told of the other, too."
+    90 main TEXT_BLOCK_END
+    90 main MODEL_CALL_END stop
+    90 main AGENT_RESULT "I am told of the other, too."
+    90 main AGENT_END success 81/81 tok
+    "#);
+    let said: Vec<_> = session.history().iter().map(|message| message.text()).collect();
+    assert_eq!(
+        said.iter().filter(|text| text.contains("Background tasks delivered")).count(),
+        2,
+        "{said:#?}"
+    );
+    // Nothing is left to tell: it sleeps, and the next run is an ordinary one.
+    tokio::time::sleep(ms(60_000)).await;
+    assert_eq!(all.try_next().map(|event| event.kind.clone()), None);
+    harness.shutdown(ms(100)).await;
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_run_goes_on_unread() {
+    let model = || ScriptedModel::new().agent("main", [Turn::new().pace(ms(10)).say("I think of it")]);
+    let harness = fleet(model()).build().unwrap();
+    let session = harness.session("s");
+    let mut all = session.subscribe_from(1);
+    let handle = session.run("go", RunOptions::new().with_buffer(2)).detach();
+    assert_eq!(handle.outcome().await.unwrap().outcome, Outcome::Success);
+    let events: Vec<_> = std::iter::from_fn(|| all.try_next()).collect();
+    laws(&events).unwrap();
+    assert_eq!(ends(&events), ["main success"]);
+    // It can be stopped from the handle, or with everything else.
+    for by_handle in [true, false] {
+        let harness = fleet(model()).build().unwrap();
+        let session = harness.session("s");
+        let handle = session.run("go", RunOptions::new()).detach();
+        tokio::time::sleep(ms(15)).await;
+        assert_eq!(session.active().unwrap().id(), handle.id());
+        if by_handle {
+            handle.cancel();
+            assert_eq!(handle.outcome().await.unwrap().outcome, Outcome::Cancelled);
+        } else {
+            harness.shutdown(ms(100)).await;
+            assert!(handle.outcome().await.is_none(), "it was dropped");
+        }
+        let mut all = session.subscribe_from(1);
+        let events: Vec<_> = std::iter::from_fn(|| all.try_next()).collect();
+        laws(&events).unwrap();
+        assert_eq!(ends(&events), ["main cancelled"]);
+    }
+}

@@ -213,6 +213,60 @@ async fn spawns_are_counted_before_anything_is_created() {
         .agent("kid", [Turn::new().text("Hi")]);
     let run = fleet(model).subagent(small("kid")).budget(Limits::default().with_spawns(2)).build().unwrap();
     let events = read(run.stream_events("go")).await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START agent_spawn (call-1)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"0\"}" (call-1)
+    0 main TOOL_CALL_END agent_spawn (call-1)
+    0 main TOOL_CALL_START agent_spawn (call-2)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"1\"}" (call-2)
+    0 main TOOL_CALL_END agent_spawn (call-2)
+    0 main TOOL_CALL_START agent_spawn (call-3)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"2\"}" (call-3)
+    0 main TOOL_CALL_END agent_spawn (call-3)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"0"} (call-1)
+    0   kid#1 AGENT_START kid "0"
+    0   kid#1 MODEL_CALL_START scripted #1
+    0   kid#1 TEXT_BLOCK_START
+    0   kid#1 TEXT_BLOCK_DELTA "Hi"
+    0   kid#1 TEXT_BLOCK_END
+    0   kid#1 MODEL_CALL_END stop
+    0   kid#1 AGENT_RESULT "Hi"
+    0   kid#1 AGENT_END success 2/2 tok
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: completed\nreply:\n"… (call-1)
+    0 main TOOL_RESULT_END agent_spawn success (call-1)
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"1"} (call-2)
+    0   kid#2 AGENT_START kid "1"
+    0   kid#2 MODEL_CALL_START scripted #1
+    0   kid#2 TEXT_BLOCK_START
+    0   kid#2 TEXT_BLOCK_DELTA "Hi"
+    0   kid#2 TEXT_BLOCK_END
+    0   kid#2 MODEL_CALL_END stop
+    0   kid#2 AGENT_RESULT "Hi"
+    0   kid#2 AGENT_END success 2/2 tok
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:2\nagent_id: kid\nsession_id: sub-2\nstatus: completed\nreply:\n"… (call-2)
+    0 main TOOL_RESULT_END agent_spawn success (call-2)
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"2"} (call-3)
+    0 main TOOL_RESULT_TEXT_DELTA "the spawn budget of the session has 0 of 2 left, 1 asked for" (call-3)
+    0 main TOOL_RESULT_END agent_spawn error (call-3)
+    0 main MODEL_CALL_START scripted #2
+    0 main TOOL_CALL_START agent_spawn (call-4)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"again\"}" (call-4)
+    0 main TOOL_CALL_END agent_spawn (call-4)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"again"} (call-4)
+    0 main TOOL_RESULT_TEXT_DELTA "the spawn budget of the session has 0 of 2 left, 1 asked for" (call-4)
+    0 main TOOL_RESULT_END agent_spawn error (call-4)
+    0 main MODEL_CALL_START scripted #3
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 36/40 tok
+    "#);
     assert_eq!(ends(&events), ["kid success", "kid success", "main success"]);
     let results = results(&events);
     let refusal = "the spawn budget of the session has 0 of 2 left, 1 asked for";
@@ -246,6 +300,25 @@ async fn a_run_that_is_out_of_time_is_stopped() {
     let run = fleet(model).subagent(small("kid")).build().unwrap();
     let options = RunOptions::new().with_budget(Limits::default().with_time_seconds(3));
     let events = read(run.stream_events_with("go", options)).await;
+    insta::assert_snapshot!(render(&events), @r#"
+       0 main AGENT_START main "go"
+       0 main MODEL_CALL_START scripted #1
+       0 main TOOL_CALL_START agent_spawn (call-1)
+       0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\"}" (call-1)
+       0 main TOOL_CALL_END agent_spawn (call-1)
+       0 main MODEL_CALL_END tool_calls
+       0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go"} (call-1)
+       0   kid#1 AGENT_START kid "go"
+       0   kid#1 MODEL_CALL_START scripted #1
+       0   kid#1 TEXT_BLOCK_START
+       0   kid#1 TEXT_BLOCK_DELTA "H"
+    3000   kid#1 TEXT_BLOCK_END
+    3000   kid#1 MODEL_CALL_END cancelled
+    3000   kid#1 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    3000 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: cancelled\nerror: "… (call-1)
+    3000 main TOOL_RESULT_END agent_spawn error (call-1)
+    3000 main AGENT_END timeout 9/9 tok (timeout: the time budget of the run is used up: it had 3 s)
+    "#);
     assert!(ends(&events).last().unwrap().starts_with("main timeout"), "{:?}", ends(&events));
     assert_eq!(events.last().unwrap().at.millis_since(events[0].at), 3_000);
 }
@@ -362,6 +435,31 @@ async fn a_silent_child_is_ended() {
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().wait(ms(2_000)).text("a").wait(ms(2_000)).text("b").hang()]);
     let events = read(impatient(model).stream_events("go")).await;
+    insta::assert_snapshot!(render(&events), @r#"
+       0 main AGENT_START main "go"
+       0 main MODEL_CALL_START scripted #1
+       0 main TOOL_CALL_START agent_spawn (call-1)
+       0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\"}" (call-1)
+       0 main TOOL_CALL_END agent_spawn (call-1)
+       0 main MODEL_CALL_END tool_calls
+       0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go"} (call-1)
+       0   kid#1 AGENT_START kid "go"
+       0   kid#1 MODEL_CALL_START scripted #1
+    2000   kid#1 TEXT_BLOCK_START
+    2000   kid#1 TEXT_BLOCK_DELTA "ab" ×2
+    7000   kid#1 TEXT_BLOCK_END
+    7000   kid#1 MODEL_CALL_END cancelled
+    7000   kid#1 AGENT_END timeout 0/0 tok (timeout: nothing was heard of it for 3s, so it was stopped)
+    7000 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: timeout\nerror: ti"… (call-1)
+    7000 main TOOL_RESULT_END agent_spawn error (call-1)
+    7000 main MODEL_CALL_START scripted #2
+    7000 main TEXT_BLOCK_START
+    7000 main TEXT_BLOCK_DELTA "Done."
+    7000 main TEXT_BLOCK_END
+    7000 main MODEL_CALL_END stop
+    7000 main AGENT_RESULT "Done."
+    7000 main AGENT_END success 12/12 tok
+    "#);
     assert_eq!(ends(&events), [&*format!("kid timeout timeout: {SILENT}"), "main success"]);
     let results = results(&events);
     assert!(results.contains(&format!("status: timeout\nerror: timeout: {SILENT}")), "{results}");

@@ -1,7 +1,7 @@
 //! How many children are at work at once.
 
 use mainstem::{model::scripted::Turn, prelude::*};
-use mainstem_testing::laws;
+use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness, ms};
 
@@ -35,6 +35,9 @@ async fn children_above_the_cap_wait_for_their_turn() {
         let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(cap).build().unwrap();
         let events = read(run.stream_events("go")).await;
         assert_eq!(most_at_once(&events), most, "cap {cap}");
+        if cap == 1 {
+            insta::assert_snapshot!(render(&events));
+        }
         let took = events.last().unwrap().at.millis_since(events[0].at);
         assert_eq!(took, millis, "cap {cap}");
         let tasks: Vec<_> = events
@@ -92,4 +95,22 @@ async fn what_waits_for_its_turn_can_be_stopped() {
     let starts = events.iter().filter(|event| matches!(event.kind, EventKind::AgentStart { .. })).count();
     assert_eq!(starts, 3, "the other two never begin");
     assert!(matches!(events.last().unwrap().kind, EventKind::AgentEnd { outcome: Outcome::Cancelled, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
+    // Two levels of tools, each called twice at once, and room for one.
+    let task = |task: &str| serde_json::json!({ "task": task });
+    let twice = |tool: &str| Turn::new().call(tool, task("left")).call(tool, task("right"));
+    let b = ScriptedModel::new().agent("b", [Turn::new().wait(ms(10)).text("b")]);
+    let b = Agent::builder("b", b).build().unwrap().into_tool("B");
+    let a = ScriptedModel::new().agent("a", [twice("b"), Turn::new().wait(ms(10)).text("a")]);
+    let a = Agent::builder("a", a).tool(b).build().unwrap().into_tool("A");
+    let model = ScriptedModel::new().agent("main", [twice("a"), Turn::new().text("Done.")]);
+    let harness = harness(model).tool(a).max_children(1).build().unwrap();
+    let events = read(harness.stream_events("go")).await;
+    let took = events.last().unwrap().at.millis_since(events[0].at);
+    assert_eq!(took, 6 * 10, "each in its turn");
+    let ends = events.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. }));
+    assert_eq!(ends.count(), 1 + 2 + 4);
 }

@@ -101,6 +101,34 @@ async fn rules_hold_for_all_tools_and_say_why() {
     assert_eq!(results(&events, "peek"), ["success: {}"]);
 }
 
+/// An agent that was built by hand and given as a tool knows nothing of fleets; the rules of the session hold for it all the same.
+#[tokio::test(start_paused = true)]
+async fn rules_hold_for_an_agent_that_is_a_tool() {
+    let poke = |at: &str| Turn::new().call("poke", json!({ "at": at }));
+    let kid = ScriptedModel::new().agent("kid", [poke("a"), poke("b"), poke("c"), Turn::new().text("Hi")]);
+    let poked =
+        tool_fn("poke", "P", |_, _: serde_json::Map<String, Value>| async { Ok::<_, ToolError>("ok") });
+    let kid = Agent::builder("kid", kid).tool(poked).build().unwrap().into_tool("A kid");
+    let call = Turn::new().call("kid", json!({ "task": "go" }));
+    let model = ScriptedModel::new().agent("main", [call, Turn::new().text("Done.")]);
+    let rules = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Ask, "poke(at: c)")]);
+    let harness = harness(model).tool(kid).permissions(rules).build().unwrap();
+    let session = harness.session("one");
+    let events = answering(session.run("go", RunOptions::new()), |run, event| {
+        if let Some((id, _)) = asked(event) {
+            assert_eq!(event.depth(), 1);
+            // Between the question and the answer everybody begins to plan: an allowance does not count any more.
+            session.set_plan_mode(PlanMode::On);
+            run.confirm(&id, Decision::Allow).unwrap();
+        }
+    })
+    .await;
+    let [first, second, third] = &results(&events, "poke")[..] else { panic!("{}", render(&events)) };
+    assert_eq!(first, "success: ok");
+    assert_eq!(second, r#"denied: poke is denied by the rule "poke(at: b)""#);
+    assert!(third.starts_with("denied: ") && third.contains("plan"), "{third}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_child_can_only_have_less() {
     // The session refuses `poke`, the lead asks for `lookup`; the kid allows itself everything.
@@ -236,6 +264,42 @@ async fn a_person_can_edit_and_refuse_but_not_allow_what_is_refused() {
         handle.confirm(&id, decision).unwrap();
     })
     .await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START poke (call-1)
+    0 main TOOL_CALL_DELTA "{\"at\":\"0\"}" (call-1)
+    0 main TOOL_CALL_END poke (call-1)
+    0 main TOOL_CALL_START poke (call-2)
+    0 main TOOL_CALL_DELTA "{\"at\":\"1\"}" (call-2)
+    0 main TOOL_CALL_END poke (call-2)
+    0 main TOOL_CALL_START poke (call-3)
+    0 main TOOL_CALL_DELTA "{\"at\":\"2\"}" (call-3)
+    0 main TOOL_CALL_END poke (call-3)
+    0 main MODEL_CALL_END tool_calls
+    0 main REQUIRE_USER_CONFIRM poke
+    0 main REQUIRE_USER_CONFIRM poke
+    0 main REQUIRE_USER_CONFIRM poke
+    0 main USER_CONFIRM_RESULT poke yes
+    0 main TOOL_RESULT_START poke {"at":"zero"} (call-1)
+    0 main TOOL_RESULT_TEXT_DELTA "{\"at\":\"zero\"}" (call-1)
+    0 main TOOL_RESULT_END poke success (call-1)
+    0 main USER_CONFIRM_RESULT poke no
+    0 main TOOL_RESULT_START poke {"at":"1"} (call-2)
+    0 main TOOL_RESULT_TEXT_DELTA "poke was denied: not today" (call-2)
+    0 main TOOL_RESULT_END poke denied (call-2)
+    0 main USER_CONFIRM_RESULT poke yes
+    0 main TOOL_RESULT_START poke {"at":"2"} (call-3)
+    0 main TOOL_RESULT_TEXT_DELTA "poke is denied by the rule \"poke(at: root)\"" (call-3)
+    0 main TOOL_RESULT_END poke denied (call-3)
+    0 main MODEL_CALL_START scripted #2
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 12/12 tok
+    "#);
     let mut said = results(&events, "poke");
     said.sort();
     assert_eq!(
@@ -321,6 +385,62 @@ async fn a_task_waits_for_a_person_and_says_so() {
         }
     })
     .await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START agent_spawn (call-1)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0}" (call-1)
+    0 main TOOL_CALL_END agent_spawn (call-1)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0} (call-1)
+    0 main TASK_UPDATED task-1 pending → running
+    0   kid#1@task-1 AGENT_START kid "go"
+    0   kid#1@task-1 MODEL_CALL_START scripted #1
+    0   kid#1@task-1 TOOL_CALL_START poke (call-2)
+    0   kid#1@task-1 TOOL_CALL_DELTA "{}" (call-2)
+    0   kid#1@task-1 TOOL_CALL_END poke (call-2)
+    0   kid#1@task-1 TOOL_CALL_START poke (call-3)
+    0   kid#1@task-1 TOOL_CALL_DELTA "{}" (call-3)
+    0   kid#1@task-1 TOOL_CALL_END poke (call-3)
+    0   kid#1@task-1 MODEL_CALL_END tool_calls
+    0   kid#1@task-1 REQUIRE_USER_CONFIRM poke
+    0 main TASK_UPDATED task-1 running → waiting_confirm
+    0   kid#1@task-1 REQUIRE_USER_CONFIRM poke
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: accepted\ntask_id:"… (call-1)
+    0 main TOOL_RESULT_END agent_spawn running (call-1)
+    0 main MODEL_CALL_START scripted #2
+    0 main TOOL_CALL_START task_wait (call-4)
+    0 main TOOL_CALL_DELTA "{}" (call-4)
+    0 main TOOL_CALL_END task_wait (call-4)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START task_wait {} (call-4)
+    0   kid#1@task-1 USER_CONFIRM_RESULT poke yes
+    0   kid#1@task-1 TOOL_RESULT_START poke {} (call-2)
+    0   kid#1@task-1 TOOL_RESULT_TEXT_DELTA "{}" (call-2)
+    0   kid#1@task-1 TOOL_RESULT_END poke success (call-2)
+    0 main TASK_UPDATED task-1 waiting_confirm → running
+    0   kid#1@task-1 USER_CONFIRM_RESULT poke yes
+    0   kid#1@task-1 TOOL_RESULT_START poke {} (call-3)
+    0   kid#1@task-1 TOOL_RESULT_TEXT_DELTA "{}" (call-3)
+    0   kid#1@task-1 TOOL_RESULT_END poke success (call-3)
+    0   kid#1@task-1 MODEL_CALL_START scripted #2
+    0   kid#1@task-1 TEXT_BLOCK_START
+    0   kid#1@task-1 TEXT_BLOCK_DELTA "Poked."
+    0   kid#1@task-1 TEXT_BLOCK_END
+    0   kid#1@task-1 MODEL_CALL_END stop
+    0   kid#1@task-1 AGENT_RESULT "Poked."
+    0   kid#1@task-1 AGENT_END success 5/5 tok
+    0 main TASK_UPDATED task-1 running → completed
+    0 main TOOL_RESULT_TEXT_DELTA "1 of 1 tasks have ended.\n---\ntask_id: task-1\nagent_id: kid\nagent_key: agent:kid:"… (call-4)
+    0 main TOOL_RESULT_END task_wait success (call-4)
+    0 main MODEL_CALL_START scripted #3
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 19/24 tok
+    "#);
     let statuses: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -356,6 +476,42 @@ async fn an_external_tool_is_run_by_the_caller_at_any_depth() {
         }
     })
     .await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START agent_spawn (call-1)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\"}" (call-1)
+    0 main TOOL_CALL_END agent_spawn (call-1)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go"} (call-1)
+    0   kid#1 AGENT_START kid "go"
+    0   kid#1 MODEL_CALL_START scripted #1
+    0   kid#1 TOOL_CALL_START browse (call-2)
+    0   kid#1 TOOL_CALL_DELTA "{\"url\":\"x\"}" (call-2)
+    0   kid#1 TOOL_CALL_END browse (call-2)
+    0   kid#1 MODEL_CALL_END tool_calls
+    0   kid#1 TOOL_RESULT_START browse {"url":"x"} (call-2)
+    0   kid#1 REQUIRE_EXTERNAL_EXECUTION browse
+    0   kid#1 EXTERNAL_EXECUTION_RESULT browse success
+    0   kid#1 TOOL_RESULT_TEXT_DELTA "a page" (call-2)
+    0   kid#1 TOOL_RESULT_END browse success (call-2)
+    0   kid#1 MODEL_CALL_START scripted #2
+    0   kid#1 TEXT_BLOCK_START
+    0   kid#1 TEXT_BLOCK_DELTA "Seen."
+    0   kid#1 TEXT_BLOCK_END
+    0   kid#1 MODEL_CALL_END stop
+    0   kid#1 AGENT_RESULT "Seen."
+    0   kid#1 AGENT_END success 7/7 tok
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: completed\nreply:\n"… (call-1)
+    0 main TOOL_RESULT_END agent_spawn success (call-1)
+    0 main MODEL_CALL_START scripted #2
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 12/19 tok
+    "#);
     assert_eq!(results(&events, "browse"), ["success: a page"]);
     let answered =
         events.iter().filter(|event| matches!(event.kind, EventKind::ExternalExecutionResult { .. }));
@@ -390,6 +546,142 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
         plans.push(plan);
     })
     .await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START peek (call-1)
+    0 main TOOL_CALL_DELTA "{}" (call-1)
+    0 main TOOL_CALL_END peek (call-1)
+    0 main TOOL_CALL_START poke (call-2)
+    0 main TOOL_CALL_DELTA "{}" (call-2)
+    0 main TOOL_CALL_END poke (call-2)
+    0 main TOOL_CALL_START agent_spawn (call-3)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"look\"}" (call-3)
+    0 main TOOL_CALL_END agent_spawn (call-3)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START peek {} (call-1)
+    0 main TOOL_RESULT_TEXT_DELTA "{}" (call-1)
+    0 main TOOL_RESULT_END peek success (call-1)
+    0 main TOOL_RESULT_START poke {} (call-2)
+    0 main TOOL_RESULT_TEXT_DELTA "plan mode: poke changes things; finish the plan and call plan_exit" (call-2)
+    0 main TOOL_RESULT_END poke denied (call-2)
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"look"} (call-3)
+    0   kid#1 AGENT_START kid "look"
+    0   kid#1 MODEL_CALL_START scripted #1
+    0   kid#1 TOOL_CALL_START peek (call-4)
+    0   kid#1 TOOL_CALL_DELTA "{}" (call-4)
+    0   kid#1 TOOL_CALL_END peek (call-4)
+    0   kid#1 TOOL_CALL_START poke (call-5)
+    0   kid#1 TOOL_CALL_DELTA "{}" (call-5)
+    0   kid#1 TOOL_CALL_END poke (call-5)
+    0   kid#1 MODEL_CALL_END tool_calls
+    0   kid#1 TOOL_RESULT_START peek {} (call-4)
+    0   kid#1 TOOL_RESULT_TEXT_DELTA "{}" (call-4)
+    0   kid#1 TOOL_RESULT_END peek success (call-4)
+    0   kid#1 TOOL_RESULT_START poke {} (call-5)
+    0   kid#1 TOOL_RESULT_TEXT_DELTA "plan mode: poke changes things; finish the plan and call plan_exit" (call-5)
+    0   kid#1 TOOL_RESULT_END poke denied (call-5)
+    0   kid#1 MODEL_CALL_START scripted #2
+    0   kid#1 TEXT_BLOCK_START
+    0   kid#1 TEXT_BLOCK_DELTA "Hi"
+    0   kid#1 TEXT_BLOCK_END
+    0   kid#1 MODEL_CALL_END stop
+    0   kid#1 AGENT_RESULT "Hi"
+    0   kid#1 AGENT_END success 4/4 tok
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: completed\nreply:\n"… (call-3)
+    0 main TOOL_RESULT_END agent_spawn success (call-3)
+    0 main MODEL_CALL_START scripted #2
+    0 main TOOL_CALL_START plan_exit (call-6)
+    0 main TOOL_CALL_DELTA "{\"plan\":\"Poke it.\"}" (call-6)
+    0 main TOOL_CALL_END plan_exit (call-6)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START plan_exit {"plan":"Poke it."} (call-6)
+    0 main REQUIRE_USER_CONFIRM plan_exit
+    0 main USER_CONFIRM_RESULT plan_exit no
+    0 main TOOL_RESULT_TEXT_DELTA "The plan was not accepted: too rough. You are still planning." (call-6)
+    0 main TOOL_RESULT_END plan_exit denied (call-6)
+    0 main MODEL_CALL_START scripted #3
+    0 main TOOL_CALL_START plan_exit (call-7)
+    0 main TOOL_CALL_DELTA "{\"plan\":\"Poke it gently.\"}" (call-7)
+    0 main TOOL_CALL_END plan_exit (call-7)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START plan_exit {"plan":"Poke it gently."} (call-7)
+    0 main REQUIRE_USER_CONFIRM plan_exit
+    0 main USER_CONFIRM_RESULT plan_exit yes
+    0 main TOOL_RESULT_TEXT_DELTA "The plan is accepted; carry it out." (call-7)
+    0 main TOOL_RESULT_END plan_exit success (call-7)
+    0 main MODEL_CALL_START scripted #4
+    0 main TOOL_CALL_START peek (call-8)
+    0 main TOOL_CALL_DELTA "{}" (call-8)
+    0 main TOOL_CALL_END peek (call-8)
+    0 main TOOL_CALL_START poke (call-9)
+    0 main TOOL_CALL_DELTA "{}" (call-9)
+    0 main TOOL_CALL_END poke (call-9)
+    0 main TOOL_CALL_START agent_spawn (call-10)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"do\"}" (call-10)
+    0 main TOOL_CALL_END agent_spawn (call-10)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START peek {} (call-8)
+    0 main TOOL_RESULT_TEXT_DELTA "{}" (call-8)
+    0 main TOOL_RESULT_END peek success (call-8)
+    0 main TOOL_RESULT_START poke {} (call-9)
+    0 main TOOL_RESULT_TEXT_DELTA "{}" (call-9)
+    0 main TOOL_RESULT_END poke success (call-9)
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"do"} (call-10)
+    0   kid#2 AGENT_START kid "do"
+    0   kid#2 MODEL_CALL_START scripted #1
+    0   kid#2 TOOL_CALL_START peek (call-11)
+    0   kid#2 TOOL_CALL_DELTA "{}" (call-11)
+    0   kid#2 TOOL_CALL_END peek (call-11)
+    0   kid#2 TOOL_CALL_START poke (call-12)
+    0   kid#2 TOOL_CALL_DELTA "{}" (call-12)
+    0   kid#2 TOOL_CALL_END poke (call-12)
+    0   kid#2 MODEL_CALL_END tool_calls
+    0   kid#2 TOOL_RESULT_START peek {} (call-11)
+    0   kid#2 TOOL_RESULT_TEXT_DELTA "{}" (call-11)
+    0   kid#2 TOOL_RESULT_END peek success (call-11)
+    0   kid#2 TOOL_RESULT_START poke {} (call-12)
+    0   kid#2 TOOL_RESULT_TEXT_DELTA "{}" (call-12)
+    0   kid#2 TOOL_RESULT_END poke success (call-12)
+    0   kid#2 MODEL_CALL_START scripted #2
+    0   kid#2 TEXT_BLOCK_START
+    0   kid#2 TEXT_BLOCK_DELTA "Hi"
+    0   kid#2 TEXT_BLOCK_END
+    0   kid#2 MODEL_CALL_END stop
+    0   kid#2 AGENT_RESULT "Hi"
+    0   kid#2 AGENT_END success 4/4 tok
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:2\nagent_id: kid\nsession_id: sub-2\nstatus: completed\nreply:\n"… (call-10)
+    0 main TOOL_RESULT_END agent_spawn success (call-10)
+    0 main MODEL_CALL_START scripted #5
+    0 main TOOL_CALL_START plan_enter (call-13)
+    0 main TOOL_CALL_DELTA "{}" (call-13)
+    0 main TOOL_CALL_END plan_enter (call-13)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START plan_enter {} (call-13)
+    0 main TOOL_RESULT_TEXT_DELTA "You are planning. Look around, make a plan, then call plan_exit with it." (call-13)
+    0 main TOOL_RESULT_END plan_enter success (call-13)
+    0 main MODEL_CALL_START scripted #6
+    0 main TOOL_CALL_START peek (call-14)
+    0 main TOOL_CALL_DELTA "{}" (call-14)
+    0 main TOOL_CALL_END peek (call-14)
+    0 main TOOL_CALL_START poke (call-15)
+    0 main TOOL_CALL_DELTA "{}" (call-15)
+    0 main TOOL_CALL_END poke (call-15)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START peek {} (call-14)
+    0 main TOOL_RESULT_TEXT_DELTA "{}" (call-14)
+    0 main TOOL_RESULT_END peek success (call-14)
+    0 main TOOL_RESULT_START poke {} (call-15)
+    0 main TOOL_RESULT_TEXT_DELTA "plan mode: poke changes things; finish the plan and call plan_exit" (call-15)
+    0 main TOOL_RESULT_END poke denied (call-15)
+    0 main MODEL_CALL_START scripted #7
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 41/49 tok
+    "#);
     assert_eq!(plans, [r#"{"plan":"Poke it."}"#, r#"{"plan":"Poke it gently."}"#]);
     let refused = "denied: plan mode: poke changes things; finish the plan and call plan_exit";
     assert_eq!(results(&events, "poke"), [refused, refused, "success: {}", "success: {}", refused]);

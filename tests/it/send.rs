@@ -79,6 +79,72 @@ async fn a_message_steers_the_present_turn() {
         Turn::new().text("unused"),
     ];
     let events = read(fleet(sending("steer", child)).build().unwrap().stream_events("go")).await;
+    insta::assert_snapshot!(render(&events), @r#"
+     0 main AGENT_START main "go"
+     0 main MODEL_CALL_START scripted #1
+     0 main TOOL_CALL_START agent_spawn (call-1)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0}" (call-1)
+     0 main TOOL_CALL_END agent_spawn (call-1)
+     0 main TOOL_CALL_START lookup (call-2)
+     0 main TOOL_CALL_DELTA "{\"word\":\"x\",\"takes\":15}" (call-2)
+     0 main TOOL_CALL_END lookup (call-2)
+     0 main MODEL_CALL_END tool_calls
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0} (call-1)
+     0 main TOOL_RESULT_START lookup {"word":"x","takes":15} (call-2)
+     0 main TOOL_RESULT_TEXT_DELTA "x " (call-2)
+     0 main TASK_UPDATED task-1 pending → running
+     0   kid#1@task-1 AGENT_START kid "go"
+     0   kid#1@task-1 MODEL_CALL_START scripted #1
+     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: accepted\ntask_id:"… (call-1)
+     0 main TOOL_RESULT_END agent_spawn running (call-1)
+    10   kid#1@task-1 TEXT_BLOCK_START
+    10   kid#1@task-1 TEXT_BLOCK_DELTA "I "
+    15 main TOOL_RESULT_TEXT_DELTA "found" (call-2)
+    15 main TOOL_RESULT_END lookup success (call-2)
+    15 main MODEL_CALL_START scripted #2
+    15 main TOOL_CALL_START agent_send (call-3)
+    15 main TOOL_CALL_DELTA "{\"agent_key\":\"agent:kid:1\",\"message\":\"rather blue\",\"mode\":\"steer\"}" (call-3)
+    15 main TOOL_CALL_END agent_send (call-3)
+    15 main MODEL_CALL_END tool_calls
+    15 main TOOL_RESULT_START agent_send {"agent_key":"agent:kid:1","message":"rather blue","mode":"steer"} (call-3)
+    15 main MESSAGE_SENT agent:kid:1 steer "rather blue"
+    15 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nstatus: sent\nIt reads the message before its next step; i"… (call-3)
+    15 main TOOL_RESULT_END agent_send success (call-3)
+    15 main MODEL_CALL_START scripted #3
+    15 main TOOL_CALL_START task_wait (call-4)
+    15 main TOOL_CALL_DELTA "{}" (call-4)
+    15 main TOOL_CALL_END task_wait (call-4)
+    15 main MODEL_CALL_END tool_calls
+    15 main TOOL_RESULT_START task_wait {} (call-4)
+    20   kid#1@task-1 TEXT_BLOCK_DELTA "paint it red" ×3
+    50   kid#1@task-1 TEXT_BLOCK_END
+    50   kid#1@task-1 TOOL_CALL_START lookup (call-5)
+    50   kid#1@task-1 TOOL_CALL_DELTA "{\"word\":\"red\",\"takes\":10}" (call-5)
+    50   kid#1@task-1 TOOL_CALL_END lookup (call-5)
+    50   kid#1@task-1 MODEL_CALL_END tool_calls
+    50   kid#1@task-1 TOOL_RESULT_START lookup {"word":"red","takes":10} (call-5)
+    50   kid#1@task-1 TOOL_RESULT_TEXT_DELTA "red " (call-5)
+    60   kid#1@task-1 TOOL_RESULT_TEXT_DELTA "found" (call-5)
+    60   kid#1@task-1 TOOL_RESULT_END lookup success (call-5)
+    60   kid#1@task-1 HINT_BLOCK message "rather blue"
+    60   kid#1@task-1 MODEL_CALL_START scripted #2
+    60   kid#1@task-1 TEXT_BLOCK_START
+    60   kid#1@task-1 TEXT_BLOCK_DELTA "It is blue now."
+    60   kid#1@task-1 TEXT_BLOCK_END
+    60   kid#1@task-1 MODEL_CALL_END stop
+    60   kid#1@task-1 AGENT_RESULT "It is blue now."
+    60   kid#1@task-1 AGENT_END success 22/22 tok
+    60 main TASK_UPDATED task-1 running → completed
+    60 main TOOL_RESULT_TEXT_DELTA "1 of 1 tasks have ended.\n---\ntask_id: task-1\nagent_id: kid\nagent_key: agent:kid:"… (call-4)
+    60 main TOOL_RESULT_END task_wait success (call-4)
+    60 main MODEL_CALL_START scripted #4
+    60 main TEXT_BLOCK_START
+    60 main TEXT_BLOCK_DELTA "Done."
+    60 main TEXT_BLOCK_END
+    60 main MODEL_CALL_END stop
+    60 main AGENT_RESULT "Done."
+    60 main AGENT_END success 43/65 tok
+    "#);
     assert_eq!(talk(&events, "kid"), "<go\n>I paint it red\n<message: rather blue\n>It is blue now.\n");
     let sent = events
         .iter()
@@ -107,6 +173,64 @@ async fn an_interrupt_drops_the_model_call_and_keeps_what_was_said() {
     let run = harness.stream_events("go");
     let session = run.handle().session().clone();
     let events = read(run).await;
+    insta::assert_snapshot!(render(&events), @r#"
+     0 main AGENT_START main "go"
+     0 main MODEL_CALL_START scripted #1
+     0 main TOOL_CALL_START agent_spawn (call-1)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0}" (call-1)
+     0 main TOOL_CALL_END agent_spawn (call-1)
+     0 main TOOL_CALL_START lookup (call-2)
+     0 main TOOL_CALL_DELTA "{\"word\":\"x\",\"takes\":15}" (call-2)
+     0 main TOOL_CALL_END lookup (call-2)
+     0 main MODEL_CALL_END tool_calls
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0} (call-1)
+     0 main TOOL_RESULT_START lookup {"word":"x","takes":15} (call-2)
+     0 main TOOL_RESULT_TEXT_DELTA "x " (call-2)
+     0 main TASK_UPDATED task-1 pending → running
+     0   kid#1@task-1 AGENT_START kid "go"
+     0   kid#1@task-1 MODEL_CALL_START scripted #1
+     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: accepted\ntask_id:"… (call-1)
+     0 main TOOL_RESULT_END agent_spawn running (call-1)
+    10   kid#1@task-1 TEXT_BLOCK_START
+    10   kid#1@task-1 TEXT_BLOCK_DELTA "I "
+    15 main TOOL_RESULT_TEXT_DELTA "found" (call-2)
+    15 main TOOL_RESULT_END lookup success (call-2)
+    15 main MODEL_CALL_START scripted #2
+    15 main TOOL_CALL_START agent_send (call-3)
+    15 main TOOL_CALL_DELTA "{\"agent_key\":\"agent:kid:1\",\"message\":\"rather blue\",\"mode\":\"interrupt\"}" (call-3)
+    15 main TOOL_CALL_END agent_send (call-3)
+    15 main MODEL_CALL_END tool_calls
+    15 main TOOL_RESULT_START agent_send {"agent_key":"agent:kid:1","message":"rather blue","mode":"interrupt"} (call-3)
+    15 main MESSAGE_SENT agent:kid:1 interrupt "rather blue"
+    15 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nstatus: sent\nIt stops what it is saying and reads the mes"… (call-3)
+    15 main TOOL_RESULT_END agent_send success (call-3)
+    15 main MODEL_CALL_START scripted #3
+    15 main TOOL_CALL_START task_wait (call-4)
+    15 main TOOL_CALL_DELTA "{}" (call-4)
+    15 main TOOL_CALL_END task_wait (call-4)
+    15 main MODEL_CALL_END tool_calls
+    15 main TOOL_RESULT_START task_wait {} (call-4)
+    15   kid#1@task-1 TEXT_BLOCK_END
+    15   kid#1@task-1 MODEL_CALL_END cancelled
+    15   kid#1@task-1 HINT_BLOCK message "rather blue"
+    15   kid#1@task-1 MODEL_CALL_START scripted #2
+    15   kid#1@task-1 TEXT_BLOCK_START
+    15   kid#1@task-1 TEXT_BLOCK_DELTA "Blue, then."
+    15   kid#1@task-1 TEXT_BLOCK_END
+    15   kid#1@task-1 MODEL_CALL_END stop
+    15   kid#1@task-1 AGENT_RESULT "Blue, then."
+    15   kid#1@task-1 AGENT_END success 7/7 tok
+    15 main TASK_UPDATED task-1 running → completed
+    15 main TOOL_RESULT_TEXT_DELTA "1 of 1 tasks have ended.\n---\ntask_id: task-1\nagent_id: kid\nagent_key: agent:kid:"… (call-4)
+    15 main TOOL_RESULT_END task_wait success (call-4)
+    15 main MODEL_CALL_START scripted #4
+    15 main TEXT_BLOCK_START
+    15 main TEXT_BLOCK_DELTA "Done."
+    15 main TEXT_BLOCK_END
+    15 main MODEL_CALL_END stop
+    15 main AGENT_RESULT "Done."
+    15 main AGENT_END success 44/51 tok
+    "#);
     assert_eq!(talk(&events, "kid"), "<go\n>I \n<message: rather blue\n>Blue, then.\n");
     assert_eq!(session.children()[0].turns, 1);
 }
@@ -116,6 +240,67 @@ async fn a_queued_message_begins_a_turn_after_the_present_one() {
     let child =
         [Turn::new().pace(ms(10)).say("I paint it red"), Turn::new().text("Blue, then."), Turn::new()];
     let events = read(fleet(sending("queue", child)).build().unwrap().stream_events("go")).await;
+    insta::assert_snapshot!(render(&events), @r#"
+     0 main AGENT_START main "go"
+     0 main MODEL_CALL_START scripted #1
+     0 main TOOL_CALL_START agent_spawn (call-1)
+     0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0}" (call-1)
+     0 main TOOL_CALL_END agent_spawn (call-1)
+     0 main TOOL_CALL_START lookup (call-2)
+     0 main TOOL_CALL_DELTA "{\"word\":\"x\",\"takes\":15}" (call-2)
+     0 main TOOL_CALL_END lookup (call-2)
+     0 main MODEL_CALL_END tool_calls
+     0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0} (call-1)
+     0 main TOOL_RESULT_START lookup {"word":"x","takes":15} (call-2)
+     0 main TOOL_RESULT_TEXT_DELTA "x " (call-2)
+     0 main TASK_UPDATED task-1 pending → running
+     0   kid#1@task-1 AGENT_START kid "go"
+     0   kid#1@task-1 MODEL_CALL_START scripted #1
+     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: accepted\ntask_id:"… (call-1)
+     0 main TOOL_RESULT_END agent_spawn running (call-1)
+    10   kid#1@task-1 TEXT_BLOCK_START
+    10   kid#1@task-1 TEXT_BLOCK_DELTA "I "
+    15 main TOOL_RESULT_TEXT_DELTA "found" (call-2)
+    15 main TOOL_RESULT_END lookup success (call-2)
+    15 main MODEL_CALL_START scripted #2
+    15 main TOOL_CALL_START agent_send (call-3)
+    15 main TOOL_CALL_DELTA "{\"agent_key\":\"agent:kid:1\",\"message\":\"rather blue\",\"mode\":\"queue\"}" (call-3)
+    15 main TOOL_CALL_END agent_send (call-3)
+    15 main MODEL_CALL_END tool_calls
+    15 main TOOL_RESULT_START agent_send {"agent_key":"agent:kid:1","message":"rather blue","mode":"queue"} (call-3)
+    20   kid#1@task-1 TEXT_BLOCK_DELTA "paint it red" ×3
+    40   kid#1@task-1 TEXT_BLOCK_END
+    40   kid#1@task-1 MODEL_CALL_END stop
+    40   kid#1@task-1 AGENT_RESULT "I paint it red"
+    40   kid#1@task-1 AGENT_END success 5/5 tok
+    40 main TASK_UPDATED task-1 running → completed
+    40   kid#1 turn 2 AGENT_START kid "rather blue"
+    40   kid#1 turn 2 MODEL_CALL_START scripted #1
+    40   kid#1 turn 2 TEXT_BLOCK_START
+    40   kid#1 turn 2 TEXT_BLOCK_DELTA "Blue, then."
+    40   kid#1 turn 2 TEXT_BLOCK_END
+    40   kid#1 turn 2 MODEL_CALL_END stop
+    40   kid#1 turn 2 AGENT_RESULT "Blue, then."
+    40   kid#1 turn 2 AGENT_END success 10/10 tok
+    40 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: completed\nreply:\n"… (call-3)
+    40 main TOOL_RESULT_END agent_send success (call-3)
+    40 main HINT_BLOCK task_delivery "<system-reminder>\nBackground tasks delivered:\n- task_id=task-1, agent=kid, statu"…
+    40 main MODEL_CALL_START scripted #3
+    40 main TOOL_CALL_START task_wait (call-4)
+    40 main TOOL_CALL_DELTA "{}" (call-4)
+    40 main TOOL_CALL_END task_wait (call-4)
+    40 main MODEL_CALL_END tool_calls
+    40 main TOOL_RESULT_START task_wait {} (call-4)
+    40 main TOOL_RESULT_TEXT_DELTA "You have no background task that has not ended." (call-4)
+    40 main TOOL_RESULT_END task_wait success (call-4)
+    40 main MODEL_CALL_START scripted #4
+    40 main TEXT_BLOCK_START
+    40 main TEXT_BLOCK_DELTA "Done."
+    40 main TEXT_BLOCK_END
+    40 main MODEL_CALL_END stop
+    40 main AGENT_RESULT "Done."
+    40 main AGENT_END success 115/130 tok
+    "#);
     assert_eq!(talk(&events, "kid"), "<go\n>I paint it red\n<rather blue\n>Blue, then.\n");
     assert!(result_of(&events, "call-3").ends_with("status: completed\nreply:\nBlue, then."));
 }
@@ -210,6 +395,81 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     let harness = fleet(model).build().unwrap();
     let options = RunOptions::new().with_background(Background::Cancel);
     let events = read(harness.stream_events_with("go", options)).await;
+    insta::assert_snapshot!(render(&events), @r#"
+    0 main AGENT_START main "go"
+    0 main MODEL_CALL_START scripted #1
+    0 main TOOL_CALL_START agent_spawn (call-1)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0,\"label\":\"painter\"}" (call-1)
+    0 main TOOL_CALL_END agent_spawn (call-1)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0,"label":"painter"} (call-1)
+    0 main TASK_UPDATED task-1 pending → running
+    0   kid#1@task-1 AGENT_START kid "go"
+    0   kid#1@task-1 MODEL_CALL_START scripted #1
+    0   kid#1@task-1 TEXT_BLOCK_START
+    0   kid#1@task-1 TEXT_BLOCK_DELTA "I"
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: accepted\ntask_id:"… (call-1)
+    0 main TOOL_RESULT_END agent_spawn running (call-1)
+    0 main MODEL_CALL_START scripted #2
+    0 main TOOL_CALL_START agent_close (call-2)
+    0 main TOOL_CALL_DELTA "{\"label\":\"painter\"}" (call-2)
+    0 main TOOL_CALL_END agent_close (call-2)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_close {"label":"painter"} (call-2)
+    0   kid#1@task-1 TEXT_BLOCK_END
+    0   kid#1@task-1 MODEL_CALL_END cancelled
+    0   kid#1@task-1 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    0 main TASK_UPDATED task-1 running → cancelled
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nstatus: closed" (call-2)
+    0 main TOOL_RESULT_END agent_close success (call-2)
+    0 main HINT_BLOCK task_delivery "<system-reminder>\nBackground tasks delivered:\n- task_id=task-1, agent=kid, label"…
+    0 main MODEL_CALL_START scripted #3
+    0 main TOOL_CALL_START agent_send (call-3)
+    0 main TOOL_CALL_DELTA "{\"agent_key\":\"agent:kid:1\",\"message\":\"more\",\"mode\":\"queue\"}" (call-3)
+    0 main TOOL_CALL_END agent_send (call-3)
+    0 main TOOL_CALL_START agent_close (call-4)
+    0 main TOOL_CALL_DELTA "{\"label\":\"painter\"}" (call-4)
+    0 main TOOL_CALL_END agent_close (call-4)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_send {"agent_key":"agent:kid:1","message":"more","mode":"queue"} (call-3)
+    0 main TOOL_RESULT_TEXT_DELTA "agent:kid:1 was closed; start another with agent_spawn" (call-3)
+    0 main TOOL_RESULT_END agent_send error (call-3)
+    0 main TOOL_RESULT_START agent_close {"label":"painter"} (call-4)
+    0 main TOOL_RESULT_TEXT_DELTA "there is no child \"painter\"; known: agent:kid:1" (call-4)
+    0 main TOOL_RESULT_END agent_close error (call-4)
+    0 main MODEL_CALL_START scripted #4
+    0 main TOOL_CALL_START agent_spawn (call-5)
+    0 main TOOL_CALL_DELTA "{\"agent_id\":\"kid\",\"task\":\"go\",\"timeout_seconds\":0,\"label\":\"painter\"}" (call-5)
+    0 main TOOL_CALL_END agent_spawn (call-5)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_spawn {"agent_id":"kid","task":"go","timeout_seconds":0,"label":"painter"} (call-5)
+    0 main TASK_UPDATED task-2 pending → running
+    0   kid#2@task-2 AGENT_START kid "go"
+    0   kid#2@task-2 MODEL_CALL_START scripted #1
+    0   kid#2@task-2 TEXT_BLOCK_START
+    0   kid#2@task-2 TEXT_BLOCK_DELTA "I"
+    0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:2\nagent_id: kid\nsession_id: sub-2\nstatus: accepted\ntask_id:"… (call-5)
+    0 main TOOL_RESULT_END agent_spawn running (call-5)
+    0 main MODEL_CALL_START scripted #5
+    0 main TOOL_CALL_START agent_list (call-6)
+    0 main TOOL_CALL_DELTA "{}" (call-6)
+    0 main TOOL_CALL_END agent_list (call-6)
+    0 main MODEL_CALL_END tool_calls
+    0 main TOOL_RESULT_START agent_list {} (call-6)
+    0 main TOOL_RESULT_TEXT_DELTA "[{\"agent_key\":\"agent:kid:1\",\"agent_id\":\"kid\",\"label\":null,\"depth\":1,\"status\":\"cl"… (call-6)
+    0 main TOOL_RESULT_END agent_list success (call-6)
+    0 main MODEL_CALL_START scripted #6
+    0 main TEXT_BLOCK_START
+    0 main TEXT_BLOCK_DELTA "Done."
+    0 main TEXT_BLOCK_END
+    0 main MODEL_CALL_END stop
+    0   kid#2@task-2 TEXT_BLOCK_END
+    0   kid#2@task-2 MODEL_CALL_END cancelled
+    0   kid#2@task-2 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    0 main TASK_UPDATED task-2 running → cancelled
+    0 main AGENT_RESULT "Done."
+    0 main AGENT_END success 220/220 tok
+    "#);
     assert_eq!(result_of(&events, "call-2"), "agent_key: agent:kid:1\nstatus: closed");
     assert_eq!(result_of(&events, "call-3"), "agent:kid:1 was closed; start another with agent_spawn");
     assert!(result_of(&events, "call-4").starts_with("there is no child \"painter\""));
@@ -264,4 +524,62 @@ async fn a_subtree_is_stopped_and_its_siblings_go_on() {
             "main success"
         ]
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_messages_at_once_none_is_lost() {
+    let turns = (0..40).map(|n| Turn::new().text(format!("{n}")));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", std::iter::once(Turn::new().text("Hi")).chain(turns));
+    let harness = fleet(model).build().unwrap();
+    let session = harness.session("s");
+    let _: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let key = session.children()[0].agent_key.clone();
+    let mut events = session.subscribe_from(1);
+    for n in 0..40 {
+        session.send(&key, format!("message {n}"), SendMode::Queue).unwrap();
+    }
+    let mut heard = std::collections::BTreeSet::new();
+    while heard.len() < 41 {
+        let event = tokio::time::timeout(ms(20_000), events.next()).await;
+        let event = event.unwrap_or_else(|_| panic!("only {heard:?}")).unwrap();
+        if let EventKind::AgentStart { input, .. } = &event.kind
+            && !event.is_root()
+        {
+            heard.insert(input.last().unwrap().text());
+        }
+    }
+    harness.shutdown(ms(1000)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_code_begins_is_on_the_same_behalf() {
+    let whoami =
+        tool_fn("whoami", "For whom", |cx: RunContext, _: serde_json::Map<String, Value>| async move {
+            Ok::<_, ToolError>(format!("{:?} {}", cx.user(), Value::Object(cx.attributes().clone())))
+        });
+    let ask = || Turn::new().call("whoami", json!({}));
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [ask(), Turn::new().text("Hi"), ask(), Turn::new().text("Again")]);
+    let harness = fleet(model).tool(whoami).build().unwrap();
+    let session = harness.session("s");
+    let mut options = RunOptions::new().with_user("ann");
+    options.attributes.insert("project".to_owned(), "x".into());
+    let _: Vec<_> = session.run("go", options).collect().await;
+    let key = session.children()[0].agent_key.clone();
+    session.send(&key, "more", SendMode::Queue).unwrap();
+    while session.tasks().await.unwrap().iter().all(|task| task.result.is_none()) {
+        tokio::time::sleep(ms(10)).await;
+    }
+    let mut log = session.subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| log.try_next()).collect();
+    laws(&events).unwrap();
+    let said = |event: &AgentEvent| match &event.kind {
+        EventKind::ToolResultTextDelta { delta, .. } if !event.is_root() => Some(delta.clone()),
+        _ => None,
+    };
+    let said: Vec<_> = events.iter().filter_map(said).collect();
+    assert_eq!(said, [r#"Some("ann") {"project":"x"}"#; 2]);
 }

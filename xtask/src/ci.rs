@@ -15,6 +15,15 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("clippy", || {
         plain(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })?;
+    step("features", || {
+        // Those who pick single layers have no warnings either.
+        for features in ["", "files", "openai"] {
+            let facade =
+                ["clippy", "-p", "mainstem", "--locked", "--no-default-features", "--features", features];
+            plain(&[&facade[..], &["--", "-D", "warnings"]].concat())?;
+        }
+        Ok(())
+    })?;
     step("tests", || snapshots::run(root, slow))?;
     step("doctests", || plain(&["test", "--doc", "--workspace", "--locked"]))?;
     step("timelines", || suite::timelines(root))?;

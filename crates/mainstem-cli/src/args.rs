@@ -50,6 +50,9 @@ pub(crate) struct Run {
     /// The directory that agents work in, and whose subagents/*.md declare them; by default the current one [env: MAINSTEM_WORKSPACE].
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Read the agents that the workspace has for Claude Code, OpenCode and Copilot, too.
+    #[arg(long)]
+    pub(crate) foreign: bool,
     /// Give agents no tools for files. Without this they read and write files in the workspace, and nowhere else.
     #[arg(long)]
     pub(crate) no_files: bool,

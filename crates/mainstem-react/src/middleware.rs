@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use mainstem_event::EventKind;
 use mainstem_message::{StopReason, ToolCallId};
 use mainstem_model::{ModelRequest, ModelStream};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use mainstem_tool::{Passing, RunContext, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
 use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
@@ -134,21 +134,25 @@ pub struct NextTool<'a> {
 }
 
 impl NextTool<'_> {
-    /// Whether the tool of that name changes nothing; one that is not known does not.
-    pub fn is_read_only(&self, name: &str) -> bool {
-        self.agent.tools.get(name).is_some_and(|tool| tool.is_read_only())
-    }
-
     /// Goes on with the call.
     ///
     /// # Errors
     /// What the rest of the stack or the tool says; a panic of the tool is an error too.
-    pub async fn run(self, cx: &RunContext, call: PendingCall) -> Result<ToolOutput, ToolError> {
+    pub async fn run(self, cx: &RunContext, mut call: PendingCall) -> Result<ToolOutput, ToolError> {
         if let Some((first, rest)) = self.rest.split_first() {
             return first.on_tool_call(cx, call, Self { rest, ..self }).await;
         }
         if cx.is_cancelled() {
             return Err(ToolError::new("interrupted before it began"));
+        }
+        let mut tool = self.agent.tools.resolve(&call.name, &call.arguments)?;
+        match pass(cx, tool, &call).await {
+            Ok(None) => {}
+            Ok(Some(arguments)) => {
+                call.arguments = arguments;
+                tool = self.agent.tools.resolve(&call.name, &call.arguments)?;
+            }
+            Err(refusal) => return Ok(refusal),
         }
         if !cx.with_transcript(|transcript| transcript.has_started(&call.id)) {
             cx.emit(EventKind::ToolResultStart {
@@ -157,12 +161,22 @@ impl NextTool<'_> {
                 input: call.arguments.clone(),
             });
         }
-        let tool = self.agent.tools.resolve(&call.name, &call.arguments)?.clone();
         let running = async { tool.call(cx, call.arguments).await };
         AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("tool {} panicked: {}", call.name, panic_message(&*panic))))
         })
     }
+}
+
+/// Asks the run's gate, if it has one.
+async fn pass(
+    cx: &RunContext,
+    tool: &Arc<dyn Tool>,
+    call: &PendingCall,
+) -> Result<Option<Value>, ToolOutput> {
+    let Some(gate) = cx.gate() else { return Ok(None) };
+    let PendingCall { id, name, arguments } = call;
+    gate.pass(cx, Passing { id, name, arguments, is_read_only: tool.is_read_only() }).await
 }
 
 impl fmt::Debug for NextModel<'_> {

@@ -8,6 +8,7 @@ mod handle;
 mod options;
 mod run;
 mod session;
+mod wake;
 
 pub use error::RunError;
 pub use handle::RunHandle;
@@ -15,3 +16,4 @@ pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, Spaw
 pub use options::RunOptions;
 pub use run::Run;
 pub use session::{Session, SessionBuilder};
+pub use wake::OnTaskFinished;

@@ -56,6 +56,7 @@ struct Said {
 impl Drop for Said {
     fn drop(&mut self) {
         self.session.remember(self.cx.messages());
+        self.session.set_active(None);
         if self.background == Background::Cancel {
             self.session.task_set().cancel_below(self.session.id());
         }
@@ -63,11 +64,19 @@ impl Drop for Said {
 }
 
 impl Run {
-    pub(crate) fn new(session: Session, run_id: RunId, input: Arc<Message>, options: RunOptions) -> Self {
+    /// A run that begins when it is its turn, unless it was given that.
+    pub(crate) fn new(
+        session: Session,
+        run_id: RunId,
+        input: Vec<Arc<Message>>,
+        options: RunOptions,
+        turn: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         let cancel = CancellationToken::new();
         let (ended, outcome) = watch::channel(None);
         let handle = RunHandle::new(session.clone(), run_id.clone(), cancel.clone(), outcome);
-        let state = State::Waiting(Box::pin(start(session, run_id, input, options, cancel)));
+        let start = Start { session, run_id, input, options, cancel, handle: handle.clone(), turn };
+        let state = State::Waiting(Box::pin(start.start()));
         Self { state, handle, ended }
     }
 
@@ -89,6 +98,17 @@ impl Run {
         }
     }
 
+    /// Lets it go on unread, to its end or the shutdown of the session's task set, which drives it from now on. Its events are in the session's
+    /// log; the handle stops it.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn detach(self) -> RunHandle {
+        let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
+        tasks.drive(async move { drop(self.reply().await) });
+        handle
+    }
+
     /// Reads to the end and gives the reply.
     ///
     /// # Errors
@@ -102,25 +122,43 @@ impl Run {
     }
 }
 
-/// Waits for its turn, then starts.
-async fn start(
+/// What a run begins with.
+struct Start {
     session: Session,
     run_id: RunId,
-    input: Arc<Message>,
+    input: Vec<Arc<Message>>,
     options: RunOptions,
     cancel: CancellationToken,
-) -> Active {
-    // The semaphore is never closed; without a permit a run would merely not wait for another.
-    let turn = session.turn().clone().acquire_owned().await.ok();
-    session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
-    if options.plan_mode {
-        session.fleet_of().set_plan_mode(PlanMode::On);
+    handle: RunHandle,
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Start {
+    /// Waits for its turn, then starts.
+    async fn start(self) -> Active {
+        let Self { session, run_id, input, options, cancel, handle, turn } = self;
+        let turn = match turn {
+            // The semaphore is never closed; without a permit a run would merely not wait for another.
+            None => session.turn().clone().acquire_owned().await.ok(),
+            turn => turn,
+        };
+        session.set_active(Some(handle));
+        session.look_out(&options);
+        session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
+        if options.plan_mode {
+            session.fleet_of().set_plan_mode(PlanMode::On);
+        }
+        let crew = session.muster().await;
+        let cx = session.context(crew.clone(), run_id, &options, cancel);
+        let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
+        let stream = crew.root.stream_in(cx.clone(), session.history(), input);
+        Active {
+            stream,
+            time,
+            _said: Said { session, cx, background: options.spawn.background },
+            _turn: turn,
+        }
     }
-    let crew = session.muster().await;
-    let cx = session.context(crew.clone(), run_id, &options, cancel);
-    let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-    let stream = crew.root.stream_in(cx.clone(), session.history(), vec![input]);
-    Active { stream, time, _said: Said { session, cx, background: options.spawn.background }, _turn: turn }
 }
 
 impl Stream for Run {

@@ -11,20 +11,22 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
-use mainstem_subagent::{AnswerError, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError};
+use mainstem_subagent::{
+    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError,
+};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Run, RunOptions};
+use crate::{OnTaskFinished, Run, RunHandle, RunOptions, wake::Wake};
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
 #[derive(Clone)]
-pub struct Session(Arc<Inner>);
+pub struct Session(pub(crate) Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     crews: Arc<dyn Crews>,
     /// Of the latest run; in its name a child is sent to from outside.
     crew: Mutex<Option<Arc<Crew>>>,
@@ -39,6 +41,8 @@ struct Inner {
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
     watch: Mutex<Option<(Cursor, FleetState)>>,
+    active: Mutex<Option<RunHandle>>,
+    wake: Wake,
 }
 
 impl Session {
@@ -55,6 +59,7 @@ impl Session {
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
+            on_task_finished: OnTaskFinished::default(),
         }
     }
 
@@ -94,8 +99,9 @@ impl Session {
         // Before the first run there are no children.
         let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
         let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
-        let run_id = RunId::new(self.0.ids.next("run-"));
-        let cx = self.context(crew, run_id, &RunOptions::new(), CancellationToken::new());
+        let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
+        let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
+        let cx = self.context(crew, self.new_run_id(), &options, CancellationToken::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
@@ -130,6 +136,11 @@ impl Session {
         self.0.fleet.plan_mode()
     }
 
+    /// Begins or ends planning, for all of its agents, those at work too. What runs already runs on.
+    pub fn set_plan_mode(&self, mode: PlanMode) {
+        self.0.fleet.set_plan_mode(mode);
+    }
+
     /// The children of the session, in the order of their start.
     pub fn children(&self) -> Vec<ChildSummary> {
         self.0.fleet.children()
@@ -149,8 +160,12 @@ impl Session {
     ///
     /// Nothing happens before the run is polled. While another run of the session is active it waits.
     pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        let run_id = RunId::new(self.0.ids.next("run-"));
-        Run::new(self.clone(), run_id, Arc::new(input.into()), options)
+        Run::new(self.clone(), self.new_run_id(), vec![Arc::new(input.into())], options, None)
+    }
+
+    /// The run that is active, whoever began it; `None` between runs.
+    pub fn active(&self) -> Option<RunHandle> {
+        lock(&self.0.active).clone()
     }
 
     /// What the fleet is doing now.
@@ -165,6 +180,18 @@ impl Session {
             state.apply(&event);
         }
         state.clone()
+    }
+
+    pub(crate) fn new_run_id(&self) -> RunId {
+        RunId::new(self.0.ids.next("run-"))
+    }
+
+    pub(crate) fn set_active(&self, run: Option<RunHandle>) {
+        *lock(&self.0.active) = run;
+    }
+
+    pub(crate) fn wake(&self) -> &Wake {
+        &self.0.wake
     }
 
     pub(crate) fn fleet_of(&self) -> &Fleet {
@@ -211,6 +238,7 @@ impl Session {
             .extension(Arc::new(options.spawn))
             .extension(inner.fleet.open_run(&crew, options.budget))
             .extension(crew)
+            .gate(inner.fleet.clone())
             .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone())
             .build()
@@ -240,6 +268,7 @@ pub struct SessionBuilder {
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
+    on_task_finished: OnTaskFinished,
 }
 
 impl SessionBuilder {
@@ -291,6 +320,12 @@ impl SessionBuilder {
         self
     }
 
+    /// What happens when a background task ends between runs.
+    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
+        self.on_task_finished = what;
+        self
+    }
+
     /// How much the log keeps and lets through.
     pub fn log(mut self, options: LogOptions) -> Self {
         self.log = options;
@@ -315,6 +350,8 @@ impl SessionBuilder {
             history: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),
             watch: Mutex::default(),
+            active: Mutex::default(),
+            wake: Wake::new(self.on_task_finished),
         }))
     }
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use mainstem_event::EventSource;
 use mainstem_message::{ReplyId, ToolSpec};
 use mainstem_policy::Amount;
 use mainstem_react::Agent;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
-    idle::{Waiting, Waits, watched},
+    idle::{Waits, watched},
     launch::{new_source, run},
     report::Report,
     spending::Metered,
@@ -56,21 +57,32 @@ impl Tool for AgentTool {
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
         let fleet = cx.get::<Fleet>();
-        // Without a fleet nothing here needs a timer.
-        let unwatched = || Limits { idle: Duration::MAX, ..Limits::default() };
-        let limits = fleet.as_ref().map_or_else(unwatched, |fleet| fleet.limits());
+        let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
         let (depth, max_depth) = (cx.depth(), limits.max_depth);
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth }.into());
         }
-        if let Some(fleet) = fleet {
+        if let Some(fleet) = &fleet {
             fleet.reserve_spawn(cx)?.settle(Some(Amount::spawn()));
         }
         let source = new_source(cx, self.agent.id());
+        // Without a fleet nothing here needs a timer.
+        let Some(fleet) = fleet else { return Ok(self.work(cx, source, Duration::MAX, task).await) };
+        let lent = fleet.slots.lend(cx);
+        let mut place = fleet.slots.enter(cx).await;
+        place.belongs_to(&source.agent_key);
+        let output = self.work(cx, source, limits.idle, task).await;
+        drop(place);
+        lent.take_back().await;
+        Ok(output)
+    }
+}
+
+impl AgentTool {
+    async fn work(&self, cx: &RunContext, source: EventSource, idle: Duration, task: String) -> ToolOutput {
         let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
         let child = child.with_extension(Arc::<Waits>::default());
-        let _waiting = Waiting::of(cx);
-        let outcome = watched(&child, limits.idle, run(&self.agent, &child, Vec::new(), task)).await;
-        Ok(Report::new(&source, outcome).into())
+        let outcome = watched(&child, idle, run(&self.agent, &child, Vec::new(), task)).await;
+        Report::new(&source, outcome).into()
     }
 }

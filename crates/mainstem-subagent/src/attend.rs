@@ -20,6 +20,9 @@ use crate::{
 /// What a call waits at most, whatever the model wants.
 pub(crate) const LONGEST: Duration = Duration::from_secs(600);
 
+/// How often a child that is out of time looks whether there can be one more task.
+const FULL: Duration = Duration::from_secs(1);
+
 /// What a call waits for its child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -69,14 +72,19 @@ impl Fleet {
         let patience = Patience::new(asked, self.limits().wait, SpawnOptions::of(cx));
         // In a turn of its own after the present one; what has not begun in time is not sent.
         let mut deadline = Deadline::new(patience.time.unwrap_or_default());
-        let waiting = Waiting::of(cx);
-        tokio::select! {
-            biased;
-            () = self.roster.idle(key) => {}
-            () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
+        let _waiting = Waiting::of(cx);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.roster.idle(key) => {}
+                () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
+            }
+            let begun = self.attend(cx, patience, || self.relaunch(cx, key, message.clone())).await;
+            // Somebody else's message may have been faster.
+            if !matches!(begun, Err(SpawnError::Busy { .. })) {
+                return begun;
+            }
         }
-        drop(waiting);
-        self.attend(cx, patience, || self.relaunch(cx, key, message)).await
     }
 
     async fn attend(
@@ -121,6 +129,12 @@ impl Fleet {
             let outcome = child.work.as_mut().await;
             return report(&child, outcome);
         }
+        // What is not one task too many by then.
+        while self.admit_task(cx).is_err() {
+            if let Some(outcome) = in_time(cx, &mut child, &mut Deadline::new(FULL)).await {
+                return report(&child, outcome);
+            }
+        }
         // Its place is for those who are waited for.
         drop(place);
         Ok(self.hand_over(cx, child, Handover::Promoted).await?.clamped(patience.is_clamped))
@@ -156,7 +170,13 @@ impl Fleet {
                 let end = tethered(cx, &child_cx, work).await;
                 Ok(Report::kept(&source, end, &error))
             }
-            Err((error, _)) => Err(SpawnError::Task(error)),
+            Err((error, work)) => {
+                drop(work);
+                if source.turn == 1 {
+                    self.roster.forget(&source.agent_key);
+                }
+                Err(SpawnError::Task(error))
+            }
         }
     }
 }

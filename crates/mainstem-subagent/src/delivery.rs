@@ -5,7 +5,7 @@ mod text;
 use std::sync::Arc;
 
 use mainstem_event::EventKind;
-use mainstem_message::{Message, Role, TaskId};
+use mainstem_message::{Message, Role, SessionId, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_task::{TaskError, TaskRecord};
 use mainstem_tool::RunContext;
@@ -39,6 +39,12 @@ impl Fleet {
             request.messages.push(Arc::new(Message::user(hint)));
         }
         Ok(told.iter().chain(now).map(|task| task.id.clone()).collect())
+    }
+
+    /// Whether tasks of the agent with this session have ended of which its conversation says nothing.
+    pub async fn has_news(&self, session: &SessionId, said: &[Arc<Message>]) -> bool {
+        let ended = self.tasks.undelivered(session).await.unwrap_or_default();
+        ended.iter().any(|task| !is_told(said, &task.id))
     }
 
     /// The model has read of them.

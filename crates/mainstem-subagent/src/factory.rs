@@ -33,6 +33,8 @@ pub struct AgentFactory {
     pub skills: Vec<String>,
     /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
+    /// The names of the tools that work in that directory. Agents that have any are told who sees it.
+    pub file_tools: Vec<String>,
 }
 
 impl AgentFactory {
@@ -47,6 +49,7 @@ impl AgentFactory {
             plan_tools: false,
             skills: Vec::new(),
             has_workspace: false,
+            file_tools: Vec::new(),
         }
     }
 
@@ -87,7 +90,8 @@ impl AgentFactory {
             }
         };
         let fleet_tools = fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
-        let agent = self.builder(spec, model, &child_prompt(spec), fleet_tools.collect());
+        let agent =
+            self.builder(spec, model, &child_prompt(spec, self.has_files(spec)), fleet_tools.collect());
         agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
 
@@ -128,7 +132,12 @@ impl AgentFactory {
         for middleware in &self.middleware {
             agent = agent.shared_middleware(middleware.clone());
         }
-        agent.middleware(Subagents::only(fleet_tools))
+        agent.middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
+    }
+
+    /// Whether an agent works with files.
+    fn has_files(&self, spec: &AgentSpec) -> bool {
+        self.file_tools.iter().any(|tool| inherits(spec, tool))
     }
 
     fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {

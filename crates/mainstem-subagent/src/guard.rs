@@ -2,44 +2,50 @@
 
 use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
 use mainstem_message::{ToolCall, ToolState};
 use mainstem_policy::{Effect, PlanMode, Rules};
-use mainstem_react::{NextTool, PendingCall};
-use mainstem_tool::{RunContext, ToolError, ToolOutput};
+use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
+use serde_json::Value;
 
 use crate::{Crew, Fleet, lineage::Lineage, people::Decision};
 
+#[async_trait]
+impl Gate for Fleet {
+    async fn pass(&self, cx: &RunContext, call: Passing<'_>) -> Result<Option<Value>, ToolOutput> {
+        if !self.must_ask(cx, call)? {
+            return Ok(None);
+        }
+        let asked = ToolCall::new(call.id.clone(), call.name, call.arguments.to_string());
+        let edited = match self.ask(cx, asked).await {
+            Decision::Allow => None,
+            Decision::AllowWith(arguments) => Some(arguments),
+            Decision::Deny(reason) => return Err(denied(format!("{} was denied: {reason}", call.name))),
+        };
+        // What a person made of it, and as things are now: a person can't allow what a rule refuses, or what a plan has no place for.
+        let arguments = edited.as_ref().unwrap_or(call.arguments);
+        self.must_ask(cx, Passing { arguments, ..call })?;
+        Ok(edited)
+    }
+}
+
 impl Fleet {
-    /// Runs a call, if it may run.
-    pub(crate) async fn guarded(
-        &self,
-        cx: &RunContext,
-        mut call: PendingCall,
-        next: NextTool<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        if let Err(refusal) = self.plan_mode().check(&call.name, next.is_read_only(&call.name)) {
-            return Ok(denied(refusal.to_string()));
-        }
-        if Self::verdict(cx, &call).0 == Effect::Ask {
-            let asked = ToolCall::new(call.id.clone(), &*call.name, call.arguments.to_string());
-            match self.ask(cx, asked).await {
-                Decision::Allow => {}
-                Decision::AllowWith(arguments) => call.arguments = arguments,
-                Decision::Deny(reason) => return Ok(denied(format!("{} was denied: {reason}", call.name))),
-            }
-        }
-        // Of what a person made of it, too: a person can't allow what a rule refuses.
-        match Self::verdict(cx, &call) {
-            (Effect::Deny, why) => Ok(denied(format!("{} is {why}", call.name))),
-            _ => next.run(cx, call).await,
+    /// Whether a person has to allow the call; an error if nobody can.
+    fn must_ask(&self, cx: &RunContext, call: Passing<'_>) -> Result<bool, ToolOutput> {
+        self.plan_mode()
+            .check(call.name, call.is_read_only)
+            .map_err(|refusal| denied(refusal.to_string()))?;
+        match Self::verdict(cx, call) {
+            (Effect::Deny, why) => Err(denied(format!("{} is {why}", call.name))),
+            (effect, _) => Ok(effect == Effect::Ask),
         }
     }
 
     /// The strictest verdict of the run's rules, among them the root's, and those of every agent down to the caller: rights only narrow.
-    fn verdict(cx: &RunContext, call: &PendingCall) -> (Effect, String) {
+    fn verdict(cx: &RunContext, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {
-            let decision = rules.decide(&call.name, &call.arguments);
+            let decision = rules.decide(call.name, call.arguments);
             if decision.effect > worst.0 {
                 worst = (decision.effect, decision.to_string());
             }

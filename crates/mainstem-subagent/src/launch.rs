@@ -12,7 +12,7 @@ use crate::{
     Fleet, SpawnError,
     idle::{Waits, watched},
     lineage::Lineage,
-    roster::{Identity, Seat},
+    roster::{Carried, Identity, Seat},
 };
 
 /// What to start.
@@ -51,10 +51,12 @@ impl Fleet {
             self.roster.claim(label, &source.agent_key)?;
         }
         if let Some(identity) = identity {
-            self.roster.identify(identity, &source.agent_key)?;
+            self.roster
+                .identify(identity, &source.agent_key)
+                .inspect_err(|_| self.roster.forget(&source.agent_key))?;
         }
         spawn.settle(Some(Amount::spawn()));
-        self.roster.enter(lineage.clone(), source.clone(), label.clone(), cx.now());
+        self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
         Ok(self.child(cx, Seat { lineage, source, history: Vec::new(), label }, order.task))
     }
 

@@ -41,5 +41,5 @@ pub use fleet::{Fleet, Limits};
 pub use middleware::Subagents;
 pub use options::{Background, SpawnOptions};
 pub use people::{AnswerError, Decision};
-pub use roster::{ChildStatus, ChildSummary};
+pub use roster::{Carried, ChildStatus, ChildSummary};
 pub use spending::Account;

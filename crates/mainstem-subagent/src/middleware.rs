@@ -8,8 +8,8 @@ use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel, NextTool, PendingCall};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel};
+use mainstem_tool::{RunContext, Tool};
 
 use crate::{
     Background, Crew, Fleet, SpawnOptions,
@@ -26,6 +26,7 @@ use crate::{
 pub struct Subagents {
     /// All of them if absent.
     only: Option<Vec<String>>,
+    has_files: bool,
 }
 
 impl Subagents {
@@ -36,7 +37,14 @@ impl Subagents {
 
     /// Only the tools of these names. Without any, the agent can be steered all the same.
     pub fn only(names: impl IntoIterator<Item = String>) -> Self {
-        Self { only: Some(names.into_iter().collect()) }
+        Self { only: Some(names.into_iter().collect()), has_files: false }
+    }
+
+    /// Whether the agent works with files; then it is told which others see them.
+    #[must_use]
+    pub fn with_files(mut self, has_files: bool) -> Self {
+        self.has_files = has_files;
+        self
     }
 
     fn gives(&self, tool: &str) -> bool {
@@ -58,23 +66,11 @@ impl Middleware for Subagents {
         let plans = fleet.plan_mode() == PlanMode::On;
         let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
         let crew = cx.get::<Crew>();
-        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog));
+        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog, self.has_files));
         let skills = crew.as_ref().filter(|_| reads).and_then(|crew| skills_section(crew.skills_of(cx)));
         let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
-    }
-
-    async fn on_tool_call(
-        &self,
-        cx: &RunContext,
-        call: PendingCall,
-        next: NextTool<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        match cx.get::<Fleet>() {
-            Some(fleet) => fleet.guarded(cx, call, next).await,
-            None => next.run(cx, call).await,
-        }
     }
 
     async fn on_model_call(
@@ -103,10 +99,12 @@ impl Middleware for Subagents {
             let answer = answer?;
             fleet.mark_delivered(&told).await;
             let is_last = answer.message.tool_calls().next().is_none();
-            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx).await {
+            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx, &request).await {
                 return Ok(answer);
             }
-            request.messages.push(answer.message);
+            if !answer.message.content.is_empty() {
+                request.messages.push(answer.message);
+            }
         }
     }
 }
@@ -133,7 +131,7 @@ async fn undisturbed<T>(inbox: &Inbox, call: impl Future<Output = T>) -> Option<
 
 impl Fleet {
     /// What the caller wants done about background tasks when the root has its answer. Whether there is news that it should answer to.
-    async fn waits_for_more(&self, cx: &RunContext) -> bool {
+    async fn waits_for_more(&self, cx: &RunContext, request: &ModelRequest) -> bool {
         if cx.depth() > 0 || cx.is_cancelled() {
             return false;
         }
@@ -147,7 +145,7 @@ impl Fleet {
             }
             Background::Wait => {
                 self.over(cx, self.tasks.live_of(root)).await;
-                let news = self.tasks.undelivered(root).await.is_ok_and(|ended| !ended.is_empty());
+                let news = self.has_news(root, &request.messages).await;
                 if !news {
                     self.over(cx, self.tasks.live_below(root)).await;
                 }

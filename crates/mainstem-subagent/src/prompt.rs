@@ -2,14 +2,20 @@
 
 use std::fmt::Write as _;
 
-use mainstem_spec::{AgentSpec, Skill};
+use mainstem_spec::{AgentSpec, Skill, WorkspaceMode};
 
 use crate::Catalog;
 
-/// A child's instructions: its own, and what being a child means.
-pub(crate) fn child_prompt(spec: &AgentSpec) -> String {
+/// A child's instructions: its own, what being a child means, and, if it works with files, who sees them.
+pub(crate) fn child_prompt(spec: &AgentSpec, has_files: bool) -> String {
     let own = spec.prompt.trim();
-    if own.is_empty() { CHILD.to_owned() } else { format!("{own}\n\n{CHILD}") }
+    let gap = if own.is_empty() { "" } else { "\n\n" };
+    let files = match spec.workspace.mode {
+        _ if !has_files => "",
+        WorkspaceMode::Shared => SHARED,
+        _ => ISOLATED,
+    };
+    format!("{own}{gap}{CHILD}{files}")
 }
 
 const CHILD: &str = "# You are a subagent
@@ -18,16 +24,25 @@ Another agent gave you the task in the first message; no person reads along.
 - Your last reply is all that the other agent gets of your work: write the result itself into it, complete and short.
 - If something is missing or fails, say what, and what you did instead; do not ask back.";
 
+const SHARED: &str = "
+- You work in the directory of the other agent: name the files that you changed.";
+
+const ISOLATED: &str = "
+- You work in a directory of your own, which the other agent does not see: put what it needs from there into your reply.";
+
 /// What an agent is told while the session plans.
 pub(crate) const PLANNING: &str = "# Plan mode
 You are planning: you and your subagents can only run tools that change nothing; any other call is denied. Look around, then make \
 a plan. The work begins when a person has accepted it.";
 
 /// What an agent that can spawn is told: whom, and how.
-pub(crate) fn fleet_section(catalog: &Catalog) -> String {
-    let mut text = FLEET.to_owned();
+pub(crate) fn fleet_section(catalog: &Catalog, has_files: bool) -> String {
+    let mut text = format!("{FLEET}{}\n\nAgents:", if has_files { FILES } else { "" });
     for entry in catalog.offered() {
-        let _ = write!(text, "\n- `{}`: {}", entry.spec.id, entry.spec.description);
+        let spec = &entry.spec;
+        let is_shared = has_files && spec.workspace.mode == WorkspaceMode::Shared;
+        let whose = if is_shared { " Works in your directory." } else { "" };
+        let _ = write!(text, "\n- `{}`: {}{whose}", spec.id, spec.description);
     }
     text
 }
@@ -37,10 +52,12 @@ You can hand tasks to other agents. Each starts without your conversation, so pu
 - `agent_spawn` starts one and returns its reply. Several calls in one turn run at once; so do the tasks of one `agent_fanout`.
 - `agent_send` asks a child that has answered something further; it still knows its conversation. Name it by `agent_key` or `label`.
 - `agent_list` shows your children.
+- With `timeout_seconds: 0` you do not wait: you go on, and are told when it has ended.
 Hand over what is self-contained or can run in parallel; do small things yourself. If a child fails, read why, then try \
-differently or go on without it.
+differently or go on without it.";
 
-Agents:";
+const FILES: &str = "
+An agent sees your files only if it is said to work in your directory; to any other give what it needs to know in `task`.";
 
 /// What an agent that has skills is told: what it can read up on.
 pub(crate) fn skills_section<'a>(skills: impl Iterator<Item = &'a Skill>) -> Option<String> {

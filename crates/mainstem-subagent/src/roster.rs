@@ -9,12 +9,14 @@ use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{EventSource, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_spec::AgentSpec;
+use mainstem_tool::RunContext;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{SpawnError, inbox::Inbox, lineage::Lineage};
+use crate::{SpawnError, SpawnOptions, inbox::Inbox, lineage::Lineage};
 
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]
@@ -41,10 +43,30 @@ struct Child {
     inbox: Arc<Inbox>,
     /// Stops its present turn.
     cancel: Option<CancellationToken>,
+    carried: Carried,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
     /// Its place in lists.
     order: u64,
+}
+
+/// What a child was given by the run that spawned it, and keeps for turns that no run begins.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Carried {
+    /// On whose behalf it works.
+    pub user: Option<Arc<str>>,
+    /// What the caller of the run attached to it.
+    pub attributes: Map<String, Value>,
+    /// How the run treats its children.
+    pub options: SpawnOptions,
+}
+
+impl Carried {
+    pub(crate) fn of(cx: &RunContext) -> Self {
+        let (user, attributes) = (cx.user().map(Arc::from), cx.attributes().clone());
+        Self { user, attributes, options: SpawnOptions::of(cx) }
+    }
 }
 
 /// By what `agent_spawn` finds a child again whose spec says `persist_session`.
@@ -142,6 +164,7 @@ impl Roster {
         lineage: Arc<Lineage>,
         source: EventSource,
         label: Option<String>,
+        carried: Carried,
         now: Timestamp,
     ) {
         let (key, status) = (source.agent_key.clone(), ChildStatus::Running);
@@ -153,7 +176,9 @@ impl Roster {
             status,
             task: None,
             inbox: Arc::default(),
-            cancel: None,
+            // Until its turn has one of its own.
+            cancel: Some(CancellationToken::new()),
+            carried,
             history: Vec::new(),
             last_activity: now,
             order,
@@ -177,6 +202,7 @@ impl Roster {
             }
         }
         (child.status, child.last_activity) = (ChildStatus::Running, now);
+        child.cancel = Some(CancellationToken::new());
         child.source.turn += 1;
         child.source.parent_tool_call_id = call;
         let Child { lineage, source, history, label, .. } = &*child;
@@ -187,8 +213,28 @@ impl Roster {
     /// How a child's present turn is stopped.
     pub(crate) fn stops_with(&self, key: &AgentKey, cancel: CancellationToken) {
         if let Some(mut child) = self.children.get_mut(key) {
-            child.cancel = Some(cancel);
+            let before = child.cancel.replace(cancel.clone());
+            // It may have been stopped before it had one.
+            if before.is_some_and(|before| before.is_cancelled()) {
+                cancel.cancel();
+            }
         }
+    }
+
+    /// On whose behalf a child works, and how.
+    pub(crate) fn carried(&self, key: &AgentKey) -> Option<Carried> {
+        self.children.get(key).map(|child| child.carried.clone())
+    }
+
+    /// Takes a child back that never began.
+    pub(crate) fn forget(&self, key: &AgentKey) {
+        self.children.remove(key);
+        self.forget_names(key);
+    }
+
+    fn forget_names(&self, key: &AgentKey) {
+        self.labels.retain(|_, labelled| labelled != key);
+        self.identities.retain(|_, same| same != key);
     }
 
     /// Whether a child can be told something in the midst of its work.
@@ -235,8 +281,7 @@ impl Roster {
             child.status = ChildStatus::Closed;
             (child.history, child.label) = (Vec::new(), None);
         }
-        self.labels.retain(|_, labelled| labelled != key);
-        self.identities.retain(|_, same| same != key);
+        self.forget_names(key);
     }
 
     /// A child at work goes on in the background.

@@ -8,7 +8,7 @@ use mainstem_tool::RunContext;
 use tokio::time::timeout;
 
 use crate::{
-    Fleet, SpawnError,
+    Carried, Fleet, SpawnError,
     report::{Handover, Report},
 };
 
@@ -53,16 +53,32 @@ impl Fleet {
         self.roster.is_open(&key)?;
         let fleet = self.clone();
         self.tasks.drive(async move {
-            fleet.roster.idle(&key).await;
-            let begun = match fleet.relaunch(&cx, &key, message) {
-                Ok(child) => fleet.hand_over(&cx, child, Handover::Accepted).await.map(drop),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = begun {
+            if let Err(error) = fleet.relaunch_unasked(&cx, &key, message).await {
                 tracing::error!(agent = %key, %error, "a message was not sent");
             }
         });
         Ok(())
+    }
+
+    async fn relaunch_unasked(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        key: &AgentKey,
+        message: String,
+    ) -> Result<(), SpawnError> {
+        loop {
+            self.roster.idle(key).await;
+            match self.relaunch(cx, key, message.clone()) {
+                // Somebody else's message was faster.
+                Err(SpawnError::Busy { .. }) => {}
+                child => return self.hand_over(cx, child?, Handover::Accepted).await.map(drop),
+            }
+        }
+    }
+
+    /// What a child was given by the run that spawned it; `None` if there is no such child.
+    pub fn carried(&self, key: &AgentKey) -> Option<Carried> {
+        self.roster.carried(key)
     }
 
     /// Sends a message into a child's present turn.

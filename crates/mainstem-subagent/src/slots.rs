@@ -3,10 +3,7 @@
 //! A child holds a permit while it works, and lends it out while it waits for children of its own: so a parent never holds what its
 //! children wait for. What is in the background has permits of its own, for a caller who pauses must not hold it up.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
@@ -26,9 +23,16 @@ pub(crate) struct Slots {
 #[derive(Debug)]
 struct Slot {
     of: Arc<Semaphore>,
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    hold: Mutex<Hold>,
+}
+
+#[derive(Debug)]
+struct Hold {
+    permit: Option<OwnedSemaphorePermit>,
     /// How many of its calls wait for children.
-    waiting: AtomicUsize,
+    waiting: usize,
+    /// The child has left, or went on in the background.
+    is_over: bool,
 }
 
 /// A place among those who work; given back on drop.
@@ -57,17 +61,17 @@ impl Slots {
         let of = if cx.sink().task().is_some() { &self.background } else { &self.foreground };
         // Never closed; without a permit a child would merely not wait for others.
         let permit = of.clone().acquire_owned().await.ok();
-        let slot = Slot { of: of.clone(), permit: Mutex::new(permit), waiting: AtomicUsize::new(0) };
-        Place { slots: self, slot: Arc::new(slot), key: None }
+        let hold = Mutex::new(Hold { permit, waiting: 0, is_over: false });
+        Place { slots: self, slot: Arc::new(Slot { of: of.clone(), hold }), key: None }
     }
 
     /// Lends out the place of whoever is about to wait for a child.
     pub(crate) fn lend(&self, cx: &RunContext) -> Lent {
         let slot = cx.agent_key().and_then(|key| self.held.get(key).map(|slot| slot.clone()));
-        if let Some(slot) = &slot
-            && slot.waiting.fetch_add(1, Ordering::AcqRel) == 0
-        {
-            slot.put(None);
+        if let Some(slot) = &slot {
+            let mut hold = slot.hold();
+            hold.waiting += 1;
+            hold.permit = None;
         }
         Lent { slot, _waiting: Waiting::of(cx) }
     }
@@ -84,9 +88,11 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            self.slots.held.remove(key);
+            // A turn that came after may have a place of its own by now.
+            self.slots.held.remove_if(key, |_, slot| Arc::ptr_eq(slot, &self.slot));
         }
-        self.slot.put(None);
+        let mut hold = self.slot.hold();
+        (hold.permit, hold.is_over) = (None, true);
     }
 }
 
@@ -94,9 +100,14 @@ impl Lent {
     /// Takes the place back before the caller goes on, unless another of its calls still waits.
     pub(crate) async fn take_back(mut self) {
         let Some(slot) = self.slot.take() else { return };
-        if slot.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let permit = slot.of.clone().acquire_owned().await.ok();
-            slot.put(permit);
+        if !slot.waits_no_more() {
+            return;
+        }
+        let permit = slot.of.clone().acquire_owned().await.ok();
+        let mut hold = slot.hold();
+        // Another call may have begun to wait meanwhile; it takes the place back when it goes on.
+        if hold.waiting == 0 && !hold.is_over {
+            hold.permit = permit;
         }
     }
 }
@@ -104,13 +115,100 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(slot) = &self.slot {
-            slot.waiting.fetch_sub(1, Ordering::AcqRel);
+            slot.waits_no_more();
         }
     }
 }
 
 impl Slot {
-    fn put(&self, permit: Option<OwnedSemaphorePermit>) {
-        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+    /// One call waits no more. Whether the child is in need of its place again.
+    fn waits_no_more(&self) -> bool {
+        let mut hold = self.hold();
+        hold.waiting -= 1;
+        hold.waiting == 0 && !hold.is_over
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    use mainstem_testing::{child_context, context};
+
+    use super::*;
+
+    fn child(session: &str) -> RunContext {
+        child_context(&context("s").build(), "kid", session)
+    }
+
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn key(cx: &RunContext) -> AgentKey {
+        cx.agent_key().unwrap().clone()
+    }
+
+    #[test]
+    fn who_waits_lends_its_place_and_holds_one_again_afterwards() {
+        let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
+        let mut place = now(slots.enter(&one)).unwrap();
+        place.belongs_to(&key(&one));
+        assert!(now(slots.enter(&two)).is_none());
+        let lent = slots.lend(&one);
+        let other = now(slots.enter(&two)).unwrap();
+        let mut back = Box::pin(lent.take_back());
+        assert!(now(back.as_mut()).is_none());
+        drop(other);
+        assert!(now(back.as_mut()).is_some());
+        assert!(now(slots.enter(&two)).is_none());
+        drop(place);
+        assert!(now(slots.enter(&two)).is_some());
+    }
+
+    #[test]
+    fn a_call_that_begins_to_wait_while_another_goes_on_leaves_no_place_held() {
+        let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
+        let mut place = now(slots.enter(&one)).unwrap();
+        place.belongs_to(&key(&one));
+        let first = slots.lend(&one);
+        let other = now(slots.enter(&two)).unwrap();
+        let mut back = Box::pin(first.take_back());
+        assert!(now(back.as_mut()).is_none());
+        let second = slots.lend(&one);
+        drop(other);
+        assert!(now(back.as_mut()).is_some());
+        // The first goes on, but the child still waits for what the second began: that must find a place.
+        assert!(now(slots.enter(&two)).is_some());
+        assert!(now(second.take_back()).is_some());
+        assert!(now(slots.enter(&two)).is_none());
+    }
+
+    #[test]
+    fn a_child_that_left_takes_nothing_back() {
+        let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
+        let mut place = now(slots.enter(&one)).unwrap();
+        place.belongs_to(&key(&one));
+        let lent = slots.lend(&one);
+        // Its next turn has begun before the place of this one is given back.
+        let mut next = now(slots.enter(&one)).unwrap();
+        next.belongs_to(&key(&one));
+        drop(place);
+        assert!(now(lent.take_back()).is_some());
+        let lent = slots.lend(&one);
+        assert!(now(slots.enter(&two)).is_some());
+        drop(lent);
+        drop(next);
+        assert!(slots.held.is_empty());
     }
 }

@@ -16,12 +16,12 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Takes the lease, and starts the clerk that keeps it as long as there are tasks.
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
-    if !std::mem::replace(&mut *inner.has_clerk(), true) {
-        if let Err(error) = renew(inner).await {
-            *inner.has_clerk() = false;
-            return Err(error);
-        }
+    // Held until the lease is there: nobody's task is recorded before.
+    let mut has_clerk = inner.has_clerk.lock().await;
+    if !*has_clerk {
+        renew(inner).await?;
         inner.tracker.spawn(keep(inner.clone()));
+        *has_clerk = true;
     }
     Ok(())
 }
@@ -35,7 +35,7 @@ async fn keep(inner: Arc<Inner>) {
             () = sleep(LOOK) => {}
         }
         {
-            let mut has_clerk = inner.has_clerk();
+            let mut has_clerk = inner.has_clerk.lock().await;
             if inner.live.is_empty() {
                 *has_clerk = false;
                 return;

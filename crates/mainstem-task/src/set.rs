@@ -9,19 +9,26 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use dashmap::{DashMap, DashSet};
-use mainstem_event::{Clock, EventSink, SystemClock, Timestamp};
+use mainstem_event::{Clock, EventSink, SystemClock, TaskStatus, Timestamp};
 use mainstem_message::{AgentKey, Failure, SessionId, TaskId};
-use tokio::{sync::watch, task::AbortHandle, time::timeout};
+use tokio::{
+    sync::{Mutex, watch},
+    task::AbortHandle,
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{ExecutorId, MemoryTaskStore, TaskStore};
+
+/// How often what does not end is dropped at a shutdown.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// All background work of a harness. Cheap to clone; clones are the same set.
 ///
@@ -43,6 +50,8 @@ pub(crate) struct Inner {
     quiet: DashSet<SessionId>,
     /// Whether somebody renews the lease.
     pub(crate) has_clerk: Mutex<bool>,
+    /// How many tasks were ever recorded here.
+    created: AtomicU64,
 }
 
 /// A task that is executed here.
@@ -59,6 +68,12 @@ pub(crate) struct Live {
 impl Live {
     fn new(parent: SessionId, cancel: CancellationToken, sink: EventSink, fence: u64) -> Self {
         Self { parent, cancel, sink, fence, abort: None, waiting: AtomicUsize::new(0) }
+    }
+
+    /// What it is, as was said last.
+    fn status(&self) -> TaskStatus {
+        let waits = self.waiting.load(Ordering::Acquire) > 0;
+        if waits { TaskStatus::WaitingConfirm } else { TaskStatus::Running }
     }
 
     /// One part more waits, or one less; how many do now.
@@ -121,6 +136,7 @@ impl TaskSet {
             ends: watch::Sender::new(0),
             quiet: DashSet::new(),
             has_clerk: Mutex::new(false),
+            created: AtomicU64::new(0),
         }))
     }
 
@@ -155,6 +171,11 @@ impl TaskSet {
         });
     }
 
+    /// Changes whenever a task of this set has ended.
+    pub fn ends(&self) -> watch::Receiver<u64> {
+        self.0.ends.subscribe()
+    }
+
     /// How many are at work here.
     pub fn live(&self) -> usize {
         self.0.live.len()
@@ -168,8 +189,10 @@ impl TaskSet {
         inner.cancel_all(&inner.live_where(|_| true));
         inner.tracker.close();
         if timeout(grace, inner.tracker.wait()).await.is_err() {
-            inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
-            inner.tracker.wait().await;
+            // Again and again, for one that was just beginning may have no handle yet.
+            while timeout(AGAIN, inner.tracker.wait()).await.is_err() {
+                inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
+            }
         }
         for id in inner.live_where(|_| true) {
             inner.finish(&id, TaskEnd::Cancelled).await;
@@ -199,10 +222,6 @@ impl Inner {
                 cancel.cancel();
             }
         }
-    }
-
-    pub(crate) fn has_clerk(&self) -> std::sync::MutexGuard<'_, bool> {
-        self.has_clerk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,12 +15,12 @@ use std::{
 
 use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
 use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
-use mainstem_policy::Prices;
+use mainstem_policy::{Price, Prices};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{builder::RunContextBuilder, progress::Progress};
-use crate::{Meter, extensions::Extensions};
+use crate::{Gate, Meter, extensions::Extensions};
 
 /// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
 #[derive(Clone)]
@@ -37,6 +37,9 @@ struct Shared {
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
     prices: Arc<Prices>,
+    /// The price of the model that was asked first, which most agents of a run think with: looking one up takes longer than an event.
+    priced: OnceLock<(Box<str>, Option<Price>)>,
+    gate: Option<Arc<dyn Gate>>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -245,6 +248,11 @@ impl RunContext {
 
     // What the loop keeps in it.
 
+    /// What every tool call has to pass, if there is anything.
+    pub fn gate(&self) -> Option<&Arc<dyn Gate>> {
+        self.shared.gate.as_ref()
+    }
+
     /// The sink of this invocation.
     pub fn sink(&self) -> &EventSink {
         &self.invocation.sink
@@ -257,7 +265,10 @@ impl RunContext {
 
     /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown, which is never the same as free.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
-        Some(self.shared.prices.cost(model, usage)?.micros())
+        let Shared { prices, priced, .. } = &*self.shared;
+        let (first, price) = priced.get_or_init(|| (model.into(), prices.price(model)));
+        let price = if **first == *model { *price } else { prices.price(model) };
+        Some(price?.of(usage).micros())
     }
 
     /// What the parent's invocation has cost; `None` for the root.

@@ -1,13 +1,10 @@
 //! A model from the environment.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use mainstem_model::{ErrorKind, IdleTimeout, Model, ModelError, ModelRegistry, Retry};
+use mainstem_model::{Model, ModelRegistry};
 
 use crate::Error;
-
-/// The longest silence of a model before its call fails.
-const IDLE: Duration = Duration::from_secs(120);
 
 /// The providers of this build by name, each set up from its own variables: `openai` from `OPENAI_API_KEY` and `OPENAI_BASE_URL`. Their
 /// models retry passing failures and give up on silence.
@@ -19,7 +16,12 @@ pub fn registry_from_env() -> ModelRegistry {
 }
 
 #[cfg(feature = "openai")]
-fn openai(name: &str) -> Result<Arc<dyn Model>, ModelError> {
+fn openai(name: &str) -> Result<Arc<dyn Model>, mainstem_model::ModelError> {
+    use mainstem_model::{ErrorKind, IdleTimeout, ModelError, Retry};
+
+    /// The longest silence of a model before its call fails.
+    const IDLE: std::time::Duration = std::time::Duration::from_secs(120);
+
     let model = mainstem_openai::OpenAi::from_env(name);
     let model = model.map_err(|error| ModelError::new(ErrorKind::InvalidRequest, error.to_string()))?;
     Ok(Arc::new(Retry::new(IdleTimeout::new(model, IDLE))))

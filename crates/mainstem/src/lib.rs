@@ -68,7 +68,9 @@ pub mod prelude {
     pub use mainstem_openai::OpenAi;
     pub use mainstem_policy::{Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware};
-    pub use mainstem_session::{Background, Decision, Run, RunError, RunHandle, RunOptions, Session};
+    pub use mainstem_session::{
+        Background, Decision, OnTaskFinished, Run, RunError, RunHandle, RunOptions, Session,
+    };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
     pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};

@@ -1,6 +1,15 @@
 //! Questions to the person at the terminal: which wait, what is typed, what that means.
 
-use std::{collections::VecDeque, future::pending, io, thread};
+use std::{
+    collections::VecDeque,
+    future::pending,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 use mainstem::{
     message::{ConfirmId, ToolCall},
@@ -14,32 +23,50 @@ use tokio::sync::mpsc;
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     waiting: VecDeque<Question>,
-    lines: Option<mpsc::Receiver<String>>,
+    lines: Option<mpsc::Receiver<Line>>,
+    /// The number of the question that was put last.
+    put: Arc<AtomicU64>,
+    /// Nothing more will be typed.
+    is_over: bool,
 }
 
 #[derive(Debug)]
 struct Question {
     id: ConfirmId,
     text: String,
+    is_put: bool,
+}
+
+/// What was typed, and below which question.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    text: String,
+    below: u64,
 }
 
 impl Questions {
-    /// Takes in what happened; the question that is to be put now, if there is a new one.
-    pub(super) fn event(&mut self, event: &AgentEvent) -> Option<String> {
-        let asked = self.waiting.front().map(|question| question.id.clone());
+    /// Takes in what happened.
+    pub(super) fn event(&mut self, event: &AgentEvent) {
         match &event.kind {
             EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
                 let calls = tool_calls.iter().map(|call| wants(event.agent_label(), call));
                 let text = calls.collect::<Vec<_>>().join("\n");
-                self.waiting.push_back(Question { id: confirm_id.clone(), text });
+                self.waiting.push_back(Question { id: confirm_id.clone(), text, is_put: false });
             }
             EventKind::UserConfirmResult { confirm_id, .. } => {
                 self.waiting.retain(|question| question.id != *confirm_id);
             }
-            _ => return None,
+            _ => {}
         }
-        let now = self.waiting.front().filter(|question| asked.as_ref() != Some(&question.id))?;
-        Some(format!("{}\n{HOW}", now.text))
+    }
+
+    /// The question that is to be put now, if there is a new one. What was typed before it does not answer it.
+    pub(super) fn put(&mut self) -> Option<String> {
+        let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
+        question.is_put = true;
+        forget_typed();
+        self.put.fetch_add(1, Ordering::AcqRel);
+        Some(format!("{}\n{HOW}", question.text))
     }
 
     /// Whether a question is open.
@@ -47,33 +74,54 @@ impl Questions {
         !self.waiting.is_empty()
     }
 
-    /// What is typed next.
-    pub(super) async fn line(&mut self) -> Option<String> {
+    /// What is typed next; `None` is the end of stdin.
+    pub(super) async fn line(&mut self) -> Option<Line> {
         if !self.is_open() {
             return pending().await;
         }
+        if self.is_over {
+            return None;
+        }
         // The thread waits for a line that may never come; it ends with the process.
-        self.lines.get_or_insert_with(read).recv().await
+        self.lines.get_or_insert_with(|| read(self.put.clone())).recv().await
     }
 
-    /// The answer to the open question that a line means, or what to say to the person.
-    pub(super) fn answer(&self, line: Option<&str>) -> Result<(ConfirmId, Decision), &'static str> {
-        let id = self.waiting.front().map(|question| question.id.clone()).ok_or("")?;
-        Ok((id, decision(line).ok_or(HOW)?))
+    /// What a line means for the open question, which is answered by that; an error is what to say to the person.
+    pub(super) fn answer(
+        &mut self,
+        line: Option<Line>,
+    ) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
+        self.is_over |= line.is_none();
+        let is_old = |line: &Line| line.below != self.put.load(Ordering::Acquire);
+        if line.as_ref().is_some_and(is_old) {
+            return Ok(None);
+        }
+        let decision = decision(line.as_ref().map(|line| &*line.text)).ok_or(HOW)?;
+        Ok(self.waiting.pop_front().map(|question| (question.id, decision)))
     }
 }
 
-fn read() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(1);
+fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(64);
     // Without a thread nobody can answer, which is what the end of stdin means, too.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
-        for line in io::stdin().lines().map_while(Result::ok) {
-            if sender.blocking_send(line).is_err() {
+        for text in io::stdin().lines().map_while(Result::ok) {
+            if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
                 return;
             }
         }
     });
     lines
+}
+
+/// Throws away what the terminal holds that nobody has read.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        // Of no use where stdin is no terminal, nor harm.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    }
 }
 
 const HOW: &str = "  y: yes · n [reason]: no · {…}: yes, with these arguments";
@@ -100,9 +148,58 @@ fn decision(line: Option<&str>) -> Option<Decision> {
 
 #[cfg(test)]
 mod tests {
+    use mainstem_event::{EventSink, Origin, SessionLog};
     use serde_json::json;
 
     use super::*;
+
+    /// Two agents ask.
+    fn asked() -> Questions {
+        let mut questions = Questions::default();
+        let log = SessionLog::new("s".into());
+        let (sink, mut cursor) =
+            (EventSink::root(log.clone(), Origin::session("s".into(), None)), log.subscribe_from(1));
+        for id in ["one", "two"] {
+            let tool_calls = vec![ToolCall::new("call-1", "poke", "{}")];
+            let kind = EventKind::RequireUserConfirm { confirm_id: ConfirmId::new(id), tool_calls };
+            sink.emit(kind);
+            questions.event(&cursor.try_next().unwrap());
+        }
+        questions
+    }
+
+    fn typed(text: &str, below: u64) -> Option<Line> {
+        Some(Line { text: text.to_owned(), below })
+    }
+
+    fn given(id: &str, decision: Decision) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
+        Ok(Some((ConfirmId::new(id), decision)))
+    }
+
+    #[test]
+    fn each_question_has_its_own_answer() {
+        let mut questions = asked();
+        assert!(questions.put().is_some());
+        assert_eq!(questions.put(), None, "it is put once");
+        assert_eq!(questions.answer(typed("what?", 1)), Err(HOW));
+        assert_eq!(questions.answer(typed("y", 1)), given("one", Decision::Allow));
+        assert!(questions.put().is_some());
+        assert_eq!(questions.answer(typed("y", 1)), Ok(None), "typed before the second was put");
+        assert_eq!(questions.answer(typed("y", 2)), given("two", Decision::Allow));
+        assert!(!questions.is_open());
+    }
+
+    #[tokio::test]
+    async fn after_the_end_of_stdin_the_answer_is_no() {
+        let mut questions = asked();
+        let nobody = || Decision::Deny("nobody answered".to_owned());
+        questions.put();
+        assert_eq!(questions.answer(None), given("one", nobody()));
+        questions.put();
+        let line = questions.line().await;
+        assert_eq!(questions.answer(line), given("two", nobody()));
+        assert!(!questions.is_open());
+    }
 
     #[test]
     fn what_a_line_means() {

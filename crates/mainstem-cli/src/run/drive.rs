@@ -14,7 +14,13 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
 };
 
-use super::{ask::Questions, end::Stop, filter::filter, ledger::Ledger, signals::Signal};
+use super::{
+    ask::{Line, Questions},
+    end::Stop,
+    filter::filter,
+    ledger::Ledger,
+    signals::Signal,
+};
 use crate::{
     args,
     output::{Output, Stdout},
@@ -69,7 +75,7 @@ enum Next {
     Event(Option<AgentEvent>),
     Room(OwnedPermit<Bytes>),
     Frame,
-    Line(Option<String>),
+    Line(Option<Line>),
     Stop(Stop),
     GiveUp,
 }
@@ -112,7 +118,7 @@ impl Drive {
                     break;
                 }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
-                Next::Line(line) => self.answer(line.as_deref()),
+                Next::Line(line) => self.answer(line),
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
                     self.stop.get_or_insert(stop);
@@ -166,17 +172,24 @@ impl Drive {
             self.show(event);
         }
         // Also of those that are not shown.
-        if let Some(question) = self.questions.event(event) {
-            self.progress.ask(&question);
-        }
+        self.questions.event(event);
+        self.ask();
     }
 
-    /// Answers the open question, or puts it again.
-    fn answer(&mut self, line: Option<&str>) {
+    /// Answers the open question and goes on to the next, or says how to answer.
+    fn answer(&mut self, line: Option<Line>) {
         match self.questions.answer(line) {
             // If nobody waits for it any more, its result is on its way.
-            Ok((id, decision)) => _ = self.handle.confirm(&id, decision),
+            Ok(Some((id, decision))) => _ = self.handle.confirm(&id, decision),
+            Ok(None) => {}
             Err(how) => self.progress.ask(how),
+        }
+        self.ask();
+    }
+
+    fn ask(&mut self) {
+        if let Some(question) = self.questions.put() {
+            self.progress.ask(&question);
         }
     }
 

@@ -43,6 +43,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         notes.extend(unused(settings));
     } else {
         notes.extend(shell_of_the_project(settings));
+        notes.extend(server_of_the_project(settings));
     }
     let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());
@@ -71,7 +72,10 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
     let workspace = settings.workspace.as_ref().unwrap_or(&here);
     harness = match &**name {
         demo::NAME => demo::furnish(harness, args.demo_pace),
-        _ => furnish(harness.workspace(&workspace.value), settings)?,
+        _ => {
+            let harness = harness.workspace(&workspace.value);
+            furnish(if args.foreign { harness.foreign_agents() } else { harness }, settings)?
+        }
     };
     if let Some(prices) = &settings.prices {
         harness = harness.prices(prices.clone());
@@ -97,6 +101,12 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
 fn shell_of_the_project(settings: &Settings) -> Option<String> {
     settings.shell.as_ref().filter(|said| said.value && said.origin == PROJECT)?;
     Some(format!("warning: agents can run commands, because {PROJECT} says so"))
+}
+
+/// Nor may they expect where the file sends their key.
+fn server_of_the_project(settings: &Settings) -> Option<String> {
+    let url = settings.openai.base_url.as_ref().filter(|said| said.origin == PROJECT)?;
+    Some(format!("warning: {PROJECT} sends prompts, and the key if there is one, to {}", url.value))
 }
 
 /// What agents can touch.

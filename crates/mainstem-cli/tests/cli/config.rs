@@ -100,3 +100,29 @@ fn the_demo_needs_no_workspace() {
          warning: the demo brings its own tools; --shell is not used\n"
     );
 }
+
+/// Who clones a project may not have read where its file sends what they say.
+#[test]
+fn where_a_projects_file_sends_the_key_is_said() {
+    let server = Server::start(|_| vec![Step::Text("Hi.")]);
+    let file = format!("[providers.openai]\nbase_url = '{}'", server.url());
+    let done = mainstem("run Hi").file("mainstem.toml", &file).run();
+    let note =
+        format!("warning: ./mainstem.toml sends prompts, and the key if there is one, to {}", server.url());
+    assert!(done.stderr.contains(&note), "{done:?}");
+    let done = mainstem("run Hi").env("OPENAI_BASE_URL", &server.url()).run();
+    assert!(!done.stderr.contains("warning"), "{done:?}");
+}
+
+#[test]
+fn agents_of_other_products_run_if_that_is_wanted() {
+    let server = Server::start(|_| vec![Step::Text("Hi.")]);
+    let agent = "---\nname: critic\ndescription: Criticises\n---\nBe strict.\n";
+    for (args, code) in [("run --foreign -a critic Hi", 0), ("run -a critic Hi", 2)] {
+        let cli =
+            mainstem(args).env("OPENAI_BASE_URL", &server.url()).file(".claude/agents/critic.md", agent);
+        let done = cli.run();
+        assert_eq!(done.code, Some(code), "{done:?}");
+    }
+    assert!(server.requests()[0].to_string().contains("Be strict."));
+}

@@ -201,6 +201,33 @@ fn a_person_at_the_terminal_is_asked() {
 }
 
 #[test]
+fn each_question_waits_for_its_own_answer_and_the_end_of_stdin_is_no() {
+    let server = Server::start(|request| {
+        let text = request["messages"].to_string();
+        let spawn = |task: &str| ("agent_spawn", json!({ "agent_id": "general-purpose", "task": task }));
+        match () {
+            () if text.contains("You are a subagent") => vec![Step::Text("Gold.")],
+            () if text.contains("nobody answered") => vec![Step::Text("One and a half.")],
+            () => vec![Step::Call(vec![spawn("Dig"), spawn("Fill"), spawn("Rest")])],
+        }
+    });
+    let terminal = Terminal::new();
+    let cli = mainstem("run Dig").env("OPENAI_BASE_URL", &server.url()).file("mainstem.toml", ASKING);
+    let mut running = on(&terminal, cli.stdin(terminal.line()));
+    terminal.until("\"Dig\"");
+    terminal.until("n [reason]: no");
+    // Typed twice in haste: the second is not the answer to the next question.
+    terminal.type_in("y\ny\n");
+    terminal.until("\"Fill\"");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!terminal.screen().contains("\"Rest\""), "{}", terminal.screen());
+    terminal.type_in("\u{4}");
+    let (code, screen) = terminal.end(&mut running);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("\"Rest\"") && screen.trim_end().ends_with("One and a half."), "{screen}");
+}
+
+#[test]
 fn without_a_terminal_the_answer_is_no_and_that_is_said() {
     let server = spawning();
     let cli = mainstem("run --progress plain Dig")

@@ -45,7 +45,7 @@ fn enter(roster: &Roster, path: &str, stream_id: u64, label: Option<&str>) {
     if let Some(label) = label {
         roster.claim(label, &source(path, stream_id).agent_key).unwrap();
     }
-    roster.enter(lineage, source(path, stream_id), label.map(str::to_owned), at(1));
+    roster.enter(lineage, source(path, stream_id), label.map(str::to_owned), Carried::default(), at(1));
 }
 
 /// `a` with its child `b` and its grandchild `c`, and `d` beside it.

@@ -43,9 +43,10 @@ impl TaskSet {
         if self.0.quiet.contains(parent) {
             return Ok(Vec::new());
         }
+        let created = self.0.created();
         let all = self.list(&TaskFilter::of_parent(parent.clone())).await?;
         if all.is_empty() {
-            self.0.quiet.insert(parent.clone());
+            self.0.falls_quiet(parent, created);
         }
         let mut over: Vec<_> = all.into_iter().filter(TaskRecord::is_undelivered).collect();
         over.sort_by_key(|record| record.updated_at);

@@ -1,14 +1,29 @@
 //! A task's life: recorded, run, recorded again.
 
-use std::{future::Future, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+use std::{
+    future::Future,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use mainstem_event::{EventKind, TaskStatus};
-use mainstem_message::{Failure, TaskId};
-use tokio::sync::oneshot;
+use mainstem_message::{Failure, SessionId, TaskId};
+use tokio::{sync::oneshot, time::sleep};
 
 use super::{Inner, Live, NewTask, TaskEnd, TaskSet};
 use crate::{Expected, TaskChange, TaskError, TaskRecord, clerk};
+
+/// How long is waited before an end is recorded once more.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
 
 /// The work of a task: a child that began already, or is about to.
 pub type Work = Pin<Box<dyn Future<Output = TaskEnd> + Send>>;
@@ -26,6 +41,8 @@ impl TaskSet {
     /// Outside a tokio runtime.
     pub async fn begin(&self, task: NewTask, work: Work) -> Kept {
         let inner = &self.0;
+        // Before the look: a shutdown that begins after it waits for this task too.
+        let beginning = inner.tracker.token();
         if inner.stop.is_cancelled() {
             return Err((TaskError::Closed, work));
         }
@@ -38,6 +55,7 @@ impl TaskSet {
         if let Some(mut live) = inner.live.get_mut(&id) {
             live.abort = Some(abort);
         }
+        drop(beginning);
         // Only a task that was dropped with its runtime does not answer; then nobody waits either.
         answer.await.unwrap_or_else(|_| Err((TaskError::Closed, Box::pin(async { TaskEnd::Cancelled }))))
     }
@@ -76,10 +94,9 @@ impl Inner {
             let _ = kept.send(Err((error, work)));
             return;
         }
-        if let Some(sink) = self.live.get(&id).map(|live| live.sink.clone()) {
-            sink.move_to_background(id.clone());
-            sink.log().emit(updated(&id, TaskStatus::Pending, TaskStatus::Running, None));
-        }
+        let Some(sink) = self.live.get(&id).map(|live| live.sink.clone()) else { return };
+        sink.move_to_background(id.clone());
+        sink.log().emit(updated(&id, TaskStatus::Pending, TaskStatus::Running, None));
         let _ = kept.send(Ok(record));
         let end = AssertUnwindSafe(work).catch_unwind().await;
         let end = end.unwrap_or_else(|_| TaskEnd::Failed(Failure::new("panic", "the task panicked")));
@@ -91,8 +108,21 @@ impl Inner {
             clerk::start(self).await?;
         }
         self.store.create(record.clone()).await?;
+        self.created.fetch_add(1, Ordering::AcqRel);
         self.quiet.remove(&record.parent_session_id);
         Ok(())
+    }
+
+    pub(super) fn created(&self) -> u64 {
+        self.created.load(Ordering::Acquire)
+    }
+
+    /// Notes that a parent has no tasks, unless one was recorded since the count was taken.
+    pub(super) fn falls_quiet(&self, parent: &SessionId, created: u64) {
+        self.quiet.insert(parent.clone());
+        if self.created() != created {
+            self.quiet.remove(parent);
+        }
     }
 
     /// Records an end and says so: in this order, so that whoever hears of it can read it.
@@ -108,22 +138,33 @@ impl Inner {
                 TaskChange::Cancel { by: by.to_owned() }
             }
         };
-        let from = self.status(id).await;
-        let (to, error) = match self.store.update(id, Expected::fence(fence), change, self.now()).await {
+        let (to, error) = match self.record_end(id, fence, change).await {
             Ok(record) => (record.status, record.error),
             Err(error) => {
                 tracing::error!(task = %id, %error, "the end of a task could not be recorded");
                 (TaskStatus::Failed, Some(Failure::new("task_store", error.to_string())))
             }
         };
+        let from = self.live.get(id).map_or(TaskStatus::Running, |live| live.status());
         sink.log().emit(updated(id, from, to, error));
         self.live.remove(id);
         self.ends.send_modify(|ends| *ends += 1);
     }
 
-    async fn status(&self, id: &TaskId) -> TaskStatus {
-        let record = self.store.get(id).await.ok().flatten();
-        record.map_or(TaskStatus::Running, |record| record.status)
+    /// Records an end, and tries for some seconds if the store fails. If somebody has ended the task before, that end stands.
+    async fn record_end(&self, id: &TaskId, fence: u64, end: TaskChange) -> Result<TaskRecord, TaskError> {
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let kept = self.store.update(id, Expected::fence(fence), end.clone(), self.now()).await;
+            match (kept, pauses.next()) {
+                (Err(TaskError::Io { .. } | TaskError::Corrupt { .. }), Some(pause)) => sleep(pause).await,
+                (Err(error @ (TaskError::Illegal(_) | TaskError::Fenced { .. })), _) => {
+                    let record = self.store.get(id).await?;
+                    return record.filter(TaskRecord::is_over).ok_or(error);
+                }
+                (kept, _) => return kept,
+            }
+        }
     }
 }
 

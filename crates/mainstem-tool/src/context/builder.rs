@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Meter, extensions::Extensions};
+use crate::{Gate, Meter, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -31,6 +31,8 @@ impl RunContextBuilder {
             ids: Arc::new(RandomIds),
             lifetime: CancellationToken::new(),
             prices: Arc::default(),
+            priced: OnceLock::new(),
+            gate: None,
             user: None,
             attributes: Map::new(),
         };
@@ -58,6 +60,12 @@ impl RunContextBuilder {
     /// What models cost; the built-in list by default.
     pub fn prices(mut self, prices: Arc<Prices>) -> Self {
         self.shared.prices = prices;
+        self
+    }
+
+    /// What every tool call of the run has to pass, whichever agent makes it; by default all run.
+    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.shared.gate = Some(gate);
         self
     }
 

@@ -18,7 +18,7 @@ use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Middleware;
-use mainstem_session::{Crews, Session, SessionBuilder};
+use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
@@ -52,6 +52,7 @@ pub struct HarnessBuilder {
     plan_tools: bool,
     budget: Budget,
     prices: Arc<Prices>,
+    on_task_finished: OnTaskFinished,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     log: LogOptions,
@@ -85,6 +86,7 @@ impl Harness {
             plan_tools: false,
             budget: Budget::default(),
             prices: Arc::default(),
+            on_task_finished: OnTaskFinished::default(),
             ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             log: LogOptions::default(),
@@ -205,6 +207,12 @@ impl HarnessBuilder {
         self
     }
 
+    /// What happens when a background task of the root ends between two runs of its session: by default the next turn begins with it.
+    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
+        self.on_task_finished = what;
+        self
+    }
+
     /// How long a call waits for its child unless it says otherwise; 30 s by default.
     pub fn wait(mut self, time: Duration) -> Self {
         self.limits.wait = time;
@@ -285,6 +293,7 @@ impl HarnessBuilder {
             .tasks(tasks)
             .budget(self.budget)
             .prices(self.prices.clone())
+            .on_task_finished(self.on_task_finished)
             .ids(self.ids.clone())
             .clock(self.clock.clone())
             .log(self.log.clone())

@@ -40,7 +40,11 @@ impl Reader {
         if let Some(known) = self.0.get(path).filter(|known| known.0 == stamp) {
             return Ok(known.1.clone());
         }
-        let tasks = Arc::new(load(path)?);
+        let tasks = match parse(path)? {
+            Ok(tasks) => Arc::new(tasks),
+            // Whoever holds the lock may be mending it.
+            Err(_) => lock(path).and_then(|_lock| load(path)).map(Arc::new)?,
+        };
         self.0.insert(path.to_owned(), (stamp, tasks.clone()));
         Ok(tasks)
     }
@@ -56,13 +60,30 @@ impl Stamp {
     }
 }
 
-/// Reads a file. One that is not what it should be is kept aside.
+/// Reads a file. One that is not what it should be is kept aside. For whoever holds its lock.
 pub(super) fn load(path: &Path) -> Result<Tasks, TaskError> {
-    let Some(text) = read_if_there(path)? else { return Ok(Tasks::new()) };
-    serde_json::from_str(&text).map_err(|problem| match keep_aside(path) {
+    parse(path)?.map_err(|problem| match keep_aside(path) {
         Ok(kept) => TaskError::Corrupt { path: path.to_owned(), kept, problem: problem.to_string() },
         Err(error) => TaskError::io("keep aside", path)(error),
     })
+}
+
+/// Reads a file as it is; no tasks if there is no file.
+fn parse(path: &Path) -> Result<serde_json::Result<Tasks>, TaskError> {
+    let text = read_if_there(path)?;
+    Ok(text.map_or_else(|| Ok(Tasks::new()), |text| serde_json::from_str(&text)))
+}
+
+/// Keeps other processes from changing the file, until it is dropped.
+pub(super) fn lock(path: &Path) -> Result<File, TaskError> {
+    let lock = path.with_extension("lock");
+    let open = || {
+        fs::create_dir_all(path.parent().unwrap_or_else(|| Path::new(".")))?;
+        let file = File::options().create(true).truncate(false).write(true).open(&lock)?;
+        file.lock()?;
+        Ok(file)
+    };
+    open().map_err(TaskError::io("lock", &lock))
 }
 
 pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, TaskError> {

@@ -1,7 +1,6 @@
 //! Changes of files, those that come together written together.
 
 use std::{
-    fs::{self, File},
     mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -50,26 +49,40 @@ impl Writer {
             !mem::replace(&mut queue.is_busy, true)
         };
         if must_start {
-            let queue = self.0.clone();
-            spawn_blocking(move || drain(&queue));
+            let shift = Shift { queue: self.0.clone(), is_over: false };
+            spawn_blocking(move || shift.drain());
         }
         done.await.unwrap_or_else(|_| Err(gone(std::io::ErrorKind::Interrupted.into())))
     }
 }
 
-fn drain(queue: &Mutex<Queue>) {
-    loop {
-        let mut batch = mem::take(&mut lock(queue).waiting);
-        batch.sort_by(|a, b| a.path.cmp(&b.path));
-        while let Some(first) = batch.first() {
-            let path = first.path.clone();
-            let rest = batch.split_off(batch.iter().take_while(|request| request.path == path).count());
-            commit(&path, mem::replace(&mut batch, rest));
+/// Somebody's time of writing. If it is over before its work is, as when the runtime goes, those who wait are told and the next one writes.
+struct Shift {
+    queue: Arc<Mutex<Queue>>,
+    is_over: bool,
+}
+
+impl Shift {
+    fn drain(mut self) {
+        while !self.is_over {
+            let mut batch = mem::take(&mut lock(&self.queue).waiting);
+            batch.sort_by(|a, b| a.path.cmp(&b.path));
+            while let Some(first) = batch.first() {
+                let path = first.path.clone();
+                let rest = batch.split_off(batch.iter().take_while(|request| request.path == path).count());
+                commit(&path, mem::replace(&mut batch, rest));
+            }
+            let mut queue = lock(&self.queue);
+            self.is_over = queue.waiting.is_empty();
+            queue.is_busy = !self.is_over;
         }
-        let mut queue = lock(queue);
-        if queue.waiting.is_empty() {
-            queue.is_busy = false;
-            return;
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        if !self.is_over {
+            *lock(&self.queue) = Queue::default();
         }
     }
 }
@@ -88,7 +101,7 @@ fn commit(path: &Path, requests: Vec<Request>) {
 type Reply = (oneshot::Sender<Result<TaskRecord, TaskError>>, Result<TaskRecord, TaskError>);
 
 fn write_all(path: &Path, requests: Vec<Request>, replies: &mut Vec<Reply>) -> Result<(), TaskError> {
-    let locked = lock_file(path).and_then(|lock| Ok((lock, load(path)?)));
+    let locked = tasks::lock(path).and_then(|lock| Ok((lock, load(path)?)));
     let (_lock, mut tasks) = match locked {
         Ok(locked) => locked,
         Err(error) => {
@@ -115,18 +128,6 @@ fn load(path: &Path) -> Result<Tasks, TaskError> {
         }
         loaded => loaded,
     }
-}
-
-/// Keeps other processes from changing the file, until it is dropped.
-fn lock_file(path: &Path) -> Result<File, TaskError> {
-    let lock = path.with_extension("lock");
-    let open = || {
-        fs::create_dir_all(path.parent().unwrap_or_else(|| Path::new(".")))?;
-        let file = File::options().create(true).truncate(false).write(true).open(&lock)?;
-        file.lock()?;
-        Ok(file)
-    };
-    open().map_err(TaskError::io("lock", &lock))
 }
 
 impl Op {

@@ -137,12 +137,11 @@ impl HarnessBuilder {
         specs: &SpecSet,
         skills: &SkillSet,
     ) -> Result<(AgentFactory, Vec<String>), BuildError> {
-        let (mut tools, mut taken) = (ToolSet::new(), Vec::new());
+        let mut tools = ToolSet::new();
         for tool in &self.tools {
             tools.insert(tool.clone())?;
         }
-        #[cfg(feature = "files")]
-        taken.extend(self.files.furnish(&mut tools, scope.workspace.as_deref(), specs.get(&self.name))?);
+        let (file_tools, mut taken) = self.furnish(&mut tools, scope, specs)?;
         if !skills.is_empty() && tools.get("load_skill").is_some() {
             taken.push("load_skill".to_owned());
         }
@@ -150,11 +149,33 @@ impl HarnessBuilder {
         factory.registry = self.registry.clone();
         factory.tools = tools;
         factory.has_workspace = cfg!(feature = "files") && scope.workspace.is_some();
+        factory.file_tools = file_tools;
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
         factory.skills = skills.iter().map(|skill| skill.name.clone()).collect();
         Ok((factory, taken))
+    }
+
+    /// Adds the tools of the workspace; returns the names of what was added, and those that were taken.
+    #[cfg(feature = "files")]
+    fn furnish(
+        &self,
+        tools: &mut ToolSet,
+        scope: &Scope,
+        specs: &SpecSet,
+    ) -> Result<(Vec<String>, Vec<String>), BuildError> {
+        self.files.furnish(tools, scope.workspace.as_deref(), specs.get(&self.name))
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn furnish(
+        &self,
+        _: &mut ToolSet,
+        _: &Scope,
+        _: &SpecSet,
+    ) -> Result<(Vec<String>, Vec<String>), BuildError> {
+        Ok(Default::default())
     }
 
     /// Whether it is the program's mistake. What it lists of skills may come and go with their folders.

@@ -55,19 +55,20 @@ impl HarnessBuilder {
 }
 
 impl Files {
-    /// Adds what is wanted to the program's tools; returns the names that are taken. `root` is what the root was declared as.
+    /// Adds what is wanted to the program's tools; returns the names of what was added, and those that were taken. `root` is what the root was
+    /// declared as.
     pub(super) fn furnish(
         &self,
         tools: &mut ToolSet,
         workspace: Option<&Path>,
         root: Option<&AgentSpec>,
-    ) -> Result<Vec<String>, BuildError> {
+    ) -> Result<(Vec<String>, Vec<String>), BuildError> {
         let Some(path) = workspace else {
-            return if self.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Vec::new()) };
+            return if self.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Default::default()) };
         };
-        let mut taken = Vec::new();
+        let (mut added, mut taken) = (Vec::new(), Vec::new());
         if !self.tools && !self.has_shell() {
-            return Ok(taken);
+            return Ok((added, taken));
         }
         let workspaces = places::workspaces(Workspace::open(path)?, root)?;
         for tool in self.wanted(&workspaces) {
@@ -76,9 +77,10 @@ impl Files {
                 taken.push(name);
             } else {
                 tools.insert(tool)?;
+                added.push(name);
             }
         }
-        Ok(taken)
+        Ok((added, taken))
     }
 
     fn wanted(&self, workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {

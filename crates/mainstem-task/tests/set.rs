@@ -1,0 +1,194 @@
+//! How tasks end when their store fails, or when somebody else has ended them.
+
+use std::{
+    future::pending,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use mainstem_event::{
+    EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus, Timestamp,
+};
+use mainstem_message::{AgentKey, Failure, ReplyId, SessionId, TaskId};
+use mainstem_task::{
+    ExecutorId, Expected, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter, TaskRecord,
+    TaskSet, TaskStore,
+};
+use tokio_util::sync::CancellationToken;
+
+/// A store in memory whose next changes fail.
+#[derive(Default)]
+struct Flaky {
+    store: MemoryTaskStore,
+    failures: AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl TaskStore for Flaky {
+    async fn create(&self, record: TaskRecord) -> Result<(), TaskError> {
+        self.store.create(record).await
+    }
+
+    async fn update(
+        &self,
+        id: &TaskId,
+        expected: Expected,
+        change: TaskChange,
+        now: Timestamp,
+    ) -> Result<TaskRecord, TaskError> {
+        if self
+            .failures
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+            .is_ok()
+        {
+            let source = Arc::new(io::Error::from(io::ErrorKind::StorageFull));
+            return Err(TaskError::Io { doing: "write", path: "tasks".into(), source });
+        }
+        self.store.update(id, expected, change, now).await
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        self.store.get(id).await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        self.store.list(filter).await
+    }
+
+    async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
+        self.store.renew(executor, until).await
+    }
+
+    async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
+        self.store.lease(executor).await
+    }
+
+    async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
+        self.store.release(executor).await
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
+struct Rig {
+    store: Arc<Flaky>,
+    set: TaskSet,
+    log: Arc<SessionLog>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let store = Arc::new(Flaky::default());
+        let log = SessionLog::with(SessionId::new("s"), Arc::new(SystemClock), LogOptions::default());
+        let set = TaskSet::new(store.clone(), Arc::new(SystemClock), ExecutorId::new("me"));
+        Self { store, set, log }
+    }
+
+    fn task(&self) -> NewTask {
+        let origin = Origin { session_id: SessionId::new("s"), run_id: None, reply_id: None, source: None };
+        let source = EventSource {
+            agent_key: AgentKey::new("agent:kid:1"),
+            agent_id: "kid".into(),
+            agent_name: None,
+            session_id: SessionId::new("sub-1"),
+            parent_session_id: SessionId::new("s"),
+            depth: 1,
+            path: "s/kid".into(),
+            task_id: None,
+            turn: 1,
+            parent_tool_call_id: None,
+            stream_id: 0,
+        };
+        NewTask {
+            id: TaskId::new("task-1"),
+            parent_agent_id: "main".into(),
+            parent_session_id: SessionId::new("s"),
+            agent_key: source.agent_key.clone(),
+            agent_id: "kid".into(),
+            label: None,
+            task: "dig".to_owned(),
+            sink: EventSink::root(self.log.clone(), origin).child(source, ReplyId::new("reply-1")),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// What the stream says of the task, from its beginning on.
+    fn said(&self) -> Vec<(TaskStatus, TaskStatus)> {
+        let mut cursor = self.log.subscribe_from(1);
+        let events = std::iter::from_fn(|| cursor.try_next());
+        let change = |kind: &EventKind| match kind {
+            EventKind::TaskUpdated { from, to, .. } => Some((*from, *to)),
+            _ => None,
+        };
+        events.filter_map(|event| change(&event.kind)).collect()
+    }
+}
+
+const BEGUN: (TaskStatus, TaskStatus) = (TaskStatus::Pending, TaskStatus::Running);
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_recorded_once_the_store_can() {
+    for (failures, kept) in
+        [(0, TaskStatus::Completed), (4, TaskStatus::Completed), (99, TaskStatus::Running)]
+    {
+        let rig = Rig::new();
+        let work = Box::pin(async { TaskEnd::Completed("gold".to_owned()) });
+        let store = rig.store.clone();
+        store.failures.store(failures, Ordering::Relaxed);
+        rig.set.begin(rig.task(), work).await.map_err(|(error, _)| error).unwrap();
+        while rig.set.live() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let record = store.get(&TaskId::new("task-1")).await.unwrap().unwrap();
+        assert_eq!(record.status, kept, "after {failures} failures");
+        // It is said in any case: what can't be recorded has failed.
+        let said = if kept == TaskStatus::Completed { kept } else { TaskStatus::Failed };
+        assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, said)], "after {failures} failures");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_another_process_recorded_stands() {
+    let rig = Rig::new();
+    let task = rig.task();
+    let (id, cancel) = (task.id.clone(), task.cancel.clone());
+    let work = Box::pin(async move {
+        cancel.cancelled().await;
+        TaskEnd::Completed("gold".to_owned())
+    });
+    rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
+    let lost = TaskChange::Fail { error: Failure::new("executor_lost", "not heard of") };
+    rig.store.update(&id, Expected::any(), lost, Timestamp::from_micros(1)).await.unwrap();
+    rig.set.cancel_below(&SessionId::new("s"));
+    let record =
+        rig.set.wait(std::slice::from_ref(&id), Duration::from_secs(1)).await.unwrap().unwrap().remove(0);
+    while rig.set.live() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((record.status, record.result), (TaskStatus::Failed, None));
+    assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_begins_during_a_shutdown_outlives_it() {
+    for _ in 0..200 {
+        let rig = Rig::new();
+        let (set, task) = (rig.set.clone(), rig.task());
+        let begins = std::thread::spawn({
+            let runtime = tokio::runtime::Handle::current();
+            move || runtime.block_on(set.begin(task, Box::pin(pending()))).is_ok()
+        });
+        rig.set.shutdown(Duration::ZERO).await;
+        assert_eq!(rig.set.live(), 0);
+        if begins.join().unwrap() {
+            let record = rig.set.get(&TaskId::new("task-1")).await.unwrap();
+            assert_eq!(record.status, TaskStatus::Cancelled);
+        }
+    }
+}
