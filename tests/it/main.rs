@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 
+mod artifacts;
 mod background;
 mod budget;
 mod cancel;
 mod compat;
+mod diagnostics;
 mod fleet;
+mod generate;
 mod http;
 mod limits;
 mod many;

@@ -318,6 +318,47 @@ async fn a_person_can_edit_and_refuse_but_not_allow_what_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_of_which_nothing_may_run_says_so_once() {
+    let both = || Turn::new().call("poke", json!({ "at": "rule" })).call("poke", json!({ "at": "person" }));
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [Turn::new().spawn("kid", "go").call("poke", json!({ "at": "rule" })), Turn::new().text("Done.")],
+        )
+        .agent("kid", [both(), both().call("peek", json!({})), Turn::new().text("I may not.")]);
+    let harness = tools(model)
+        .subagent(AgentSpec::new("kid", "K"))
+        .permissions(rules(&[(Effect::Ask, "poke(at: person)"), (Effect::Deny, "poke(at: rule)")]))
+        .build()
+        .unwrap();
+    let events = answering(harness.stream_events("go"), |handle, event| {
+        if let Some((id, _)) = asked(event) {
+            handle.confirm(&id, Decision::Deny("no".to_owned())).unwrap();
+        }
+    })
+    .await;
+    let is_about = |event: &&AgentEvent| {
+        matches!(event.kind.name(), "MODEL_CALL_START" | "TOOL_RESULT_END" | "ALL_TOOLS_DENIED")
+    };
+    let shown: Vec<_> = events.iter().filter(is_about).cloned().collect();
+    insta::assert_snapshot!(render(&shown), @"
+    0 main MODEL_CALL_START scripted #1
+    0   kid#1 MODEL_CALL_START scripted #1
+    0   kid#1 TOOL_RESULT_END poke denied (call-3)
+    0 main TOOL_RESULT_END poke denied (call-2)
+    0   kid#1 TOOL_RESULT_END poke denied (call-4)
+    0   kid#1 ALL_TOOLS_DENIED poke, poke
+    0   kid#1 MODEL_CALL_START scripted #2
+    0   kid#1 TOOL_RESULT_END poke denied (call-5)
+    0   kid#1 TOOL_RESULT_END peek success (call-7)
+    0   kid#1 TOOL_RESULT_END poke denied (call-6)
+    0   kid#1 MODEL_CALL_START scripted #3
+    0 main TOOL_RESULT_END agent_spawn success (call-1)
+    0 main MODEL_CALL_START scripted #2
+    ");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_anybody_to_ask_the_answer_is_no() {
     let model =
         ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({})), Turn::new().text("I see.")]);
@@ -600,6 +641,7 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
     0 main USER_CONFIRM_RESULT plan_exit no
     0 main TOOL_RESULT_TEXT_DELTA "The plan was not accepted: too rough. You are still planning." (call-6)
     0 main TOOL_RESULT_END plan_exit denied (call-6)
+    0 main ALL_TOOLS_DENIED plan_exit
     0 main MODEL_CALL_START scripted #3
     0 main TOOL_CALL_START plan_exit (call-7)
     0 main TOOL_CALL_DELTA "{\"plan\":\"Poke it gently.\"}" (call-7)

@@ -71,6 +71,9 @@ pub(crate) struct Run {
     /// Write every event of the run to FILE while it runs, a line of JSON each; filters don't apply.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
+    /// Say in the end, on stderr, what each agent sent, what of it was read, and how long its first token took; with `--output json` as a key.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) diagnostics: bool,
 
     /// Show only events of this agent, of all its instances; `main` is the one that runs.
     #[arg(long, value_name = "ID", help_heading = "Filters of the events and the progress shown")]
@@ -205,6 +208,7 @@ Files:
   tools: list says what it can do, such as read_file alone. In ./mainstem.toml:
     files = false
     shell = true                # as --shell does
+    agent_generate = true       # the agent can draft others, as files of subagents/
 
 Models:
   Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server that speaks OpenAI's language, such as

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) files: Option<Setting<bool>>,
     /// Whether they get a shell.
     pub(crate) shell: Option<Setting<bool>>,
+    /// Whether the agent that runs can write new ones.
+    pub(crate) agent_generate: Option<Setting<bool>>,
     /// What the run may spend.
     pub(crate) budget: Limits,
     /// What models cost, besides what is known.
@@ -104,6 +106,7 @@ impl Settings {
             permissions: Rules::new(),
             files: run.no_files.then(|| Setting::new(false, "--no-files")),
             shell: run.shell.then(|| Setting::new(true, "--shell")),
+            agent_generate: None,
             budget: budget(run.budget_tokens, run.budget_cost),
             prices: None,
             openai: OpenAi::default(),
@@ -131,6 +134,7 @@ impl Settings {
             permissions: others.permissions.narrowed_by(&self.permissions),
             files: self.files.or(others.files),
             shell: self.shell.or(others.shell),
+            agent_generate: self.agent_generate.or(others.agent_generate),
             budget: first(self.budget, others.budget),
             prices: self.prices.or(others.prices),
             openai: OpenAi {

@@ -4,7 +4,7 @@ mod stdout;
 
 use bytes::Bytes;
 use mainstem::{message::Message, sse};
-use mainstem_event::{AgentEvent, FleetState, Outcome};
+use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome};
 use serde::Serialize;
 
 pub(crate) use self::stdout::Stdout;
@@ -26,6 +26,8 @@ pub(crate) struct Ending<'a> {
     /// In millionths of a dollar, if all prices are known.
     pub(crate) cost: Option<u64>,
     pub(crate) fleet: &'a FleetState,
+    /// If they were asked for.
+    pub(crate) diagnostics: Option<Diagnostics>,
 }
 
 impl Output {
@@ -91,6 +93,8 @@ struct Summary<'a> {
     /// Of all agents that ended before the run.
     cost_micros: Option<u64>,
     agents: &'a [mainstem_event::fleet::AgentState],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<&'a Diagnostics>,
 }
 
 impl<'a> Summary<'a> {
@@ -105,6 +109,7 @@ impl<'a> Summary<'a> {
             usage: fleet.usage,
             cost_micros: ending.cost,
             agents: &fleet.agents,
+            diagnostics: ending.diagnostics.as_ref(),
         }
     }
 

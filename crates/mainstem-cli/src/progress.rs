@@ -14,7 +14,7 @@ use mainstem_event::{AgentEvent, Timestamp};
 
 pub(crate) use self::live::Live;
 use self::{glyphs::Glyphs, plain::Plain};
-use crate::{args::Mode, terminal::Terminal};
+use crate::{args::Mode, sanitize, terminal::Terminal};
 
 /// Shows what goes on. Where stderr can't be written to, nothing is shown and nothing fails.
 pub(crate) trait Progress {
@@ -47,6 +47,14 @@ pub(crate) fn on_stderr(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn
             Box::new(Live::new(stderr, glyphs, terminal.color, prompt, live::size_of_stderr))
         }
     }
+}
+
+/// Says something on stderr when progress is over.
+pub(crate) fn say(text: &str, terminal: Terminal) {
+    let text = sanitize::clean(text);
+    let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
+    // Who closed stderr wanted no more.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Only notes.

@@ -19,7 +19,7 @@ use self::{
     setup::Setup,
 };
 use crate::{
-    args,
+    args::{self, Format},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
@@ -49,7 +49,12 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     let exit = runtime.block_on(async {
         let mut drive = Drive::new(args, sinks, harness.stream_events_with(prompt, options));
         drive.until_end().await;
-        drive.finish(args).await
+        let handle = drive.handle.clone();
+        let exit = drive.finish(args).await;
+        if args.diagnostics && args.output != Format::Json {
+            progress::say(&handle.diagnostics().to_string(), terminal);
+        }
+        exit
     });
     // What still blocks, such as a host's name being looked up, is not waited for.
     runtime.shutdown_background();
@@ -71,7 +76,8 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
         .with_background(background)
         .with_people(people)
         .with_plan_mode(args.plan)
-        .with_budget(settings.budget))
+        .with_budget(settings.budget)
+        .with_diagnostics(args.diagnostics))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

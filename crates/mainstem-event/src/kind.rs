@@ -218,7 +218,7 @@ kinds! {
         /// Their results.
         tool_results: Vec<ToolResult> = "toolResults",
     }
-    /// A person refused every call of a turn.
+    /// Rules or people refused every call of a turn; comes once, after the last of its results.
     AllToolsDenied = "ALL_TOOLS_DENIED" {
         /// The calls.
         denied_tool_calls: Vec<ToolCall> = "deniedToolCalls",

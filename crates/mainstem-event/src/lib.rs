@@ -2,7 +2,7 @@
 //!
 //! One type is emitted, [`AgentEvent`]: an envelope around an [`EventKind`]. Producers hold an [`EventSink`]; the [`SessionLog`] numbers and
 //! stamps; readers hold a [`Cursor`]. Everything else is a pure function of the events: the conversation ([`fold`]), the state of the
-//! fleet ([`FleetState`]), the coarser v1 [`Event`], and the views of [`EventStreamExt`], which work on any stream of events, live or from
+//! fleet ([`FleetState`]), how well they arrived ([`Diagnostics`]), the coarser v1 [`Event`], and the views of [`EventStreamExt`], which work on any stream of events, live or from
 //! a file.
 //!
 //! The crate knows no runtime, no agent and no model.
@@ -20,6 +20,7 @@
 mod agent_event;
 mod clock;
 mod cursor;
+pub mod diagnostics;
 mod display;
 pub mod event;
 #[cfg(test)]
@@ -35,6 +36,8 @@ pub mod view;
 pub use agent_event::{AgentEvent, EventData, markdown_table};
 pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
 pub use cursor::Cursor;
+#[doc(inline)]
+pub use diagnostics::Diagnostics;
 #[doc(inline)]
 pub use event::{Event, EventType, StreamOptions};
 #[doc(inline)]

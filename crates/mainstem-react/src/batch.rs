@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::EventKind;
-use mainstem_message::{ContentBlock, ToolCall, ToolState};
+use mainstem_message::{ContentBlock, Role, ToolCall, ToolState};
 use mainstem_tool::{RunContext, ToolError, ToolOutput};
 use serde_json::Value;
 use tracing::Instrument;
@@ -35,6 +35,14 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
     }
 }
 
+/// Whether the turn is complete and every result in it a refusal, whoever refused.
+pub(crate) fn is_denied(cx: &RunContext) -> bool {
+    cx.with_transcript(|transcript| {
+        let last = transcript.messages().last().filter(|message| message.role == Role::Tool);
+        last.is_some_and(|message| message.tool_results().all(|result| result.state == ToolState::Denied))
+    })
+}
+
 async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
     // One call needs no set to find out who was woken: a chain of single children is as cheap as it is deep.
     if let [call] = group {
@@ -58,13 +66,11 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
     let cx = cx.for_call(call.id.clone());
     let started = cx.now();
     let result = execute(agent, &cx, call).await;
-    let (content, state) = match result {
-        Ok(output) => output.into_parts(),
-        Err(error) => {
-            let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
-            (vec![ContentBlock::text(error.to_string())], state)
-        }
-    };
+    let output = result.unwrap_or_else(|error| {
+        let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
+        ToolOutput::from(error.to_string()).with_state(state)
+    });
+    let (content, state) = output.bounded(&cx).await.into_parts();
     span::executed(state);
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {

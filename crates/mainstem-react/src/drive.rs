@@ -90,6 +90,9 @@ impl<'a> Work<'a> {
                 Step::Act(calls) => {
                     self.progress.empty = 0;
                     batch::run(self.agent.parts(), self.cx, &calls).await;
+                    if batch::is_denied(self.cx) {
+                        self.cx.emit(EventKind::AllToolsDenied { denied_tool_calls: calls });
+                    }
                     self.go_on()?
                 }
                 Step::Remind => {

@@ -67,6 +67,35 @@ pub trait Middleware: Send + Sync + 'static {
     }
 }
 
+#[async_trait]
+impl<M: Middleware + ?Sized> Middleware for Arc<M> {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        (**self).tools()
+    }
+
+    fn system_prompt(&self, cx: &RunContext) -> Option<String> {
+        (**self).system_prompt(cx)
+    }
+
+    async fn on_model_call(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        (**self).on_model_call(cx, request, next).await
+    }
+
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: PendingCall,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        (**self).on_tool_call(cx, call, next).await
+    }
+}
+
 /// A tool call that is about to run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

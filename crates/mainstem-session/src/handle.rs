@@ -4,13 +4,16 @@ use std::{
     fmt,
     future::{Future, pending, ready},
     pin::pin,
+    sync::Arc,
 };
 
 use futures_util::{
     StreamExt,
     future::{Either, select},
 };
-use mainstem_event::{AgentEvent, Cursor, EventStreamExt, FleetState, SendMode, view::ReplyError};
+use mainstem_event::{
+    AgentEvent, Cursor, Diagnostics, EventStreamExt, FleetState, SendMode, view::ReplyError,
+};
 use mainstem_message::{AgentKey, ConfirmId, Message, RunId, ToolCallId};
 use mainstem_react::RunOutcome;
 use mainstem_subagent::{AnswerError, Decision, SpawnError};
@@ -19,7 +22,7 @@ use mainstem_tool::ToolOutput;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Session;
+use crate::{Session, reading::Reading};
 
 /// A handle on a run. Cheap to clone; it does not keep the run alive and never holds it up.
 #[derive(Clone)]
@@ -29,6 +32,7 @@ pub struct RunHandle {
     cancel: CancellationToken,
     outcome: watch::Receiver<Option<RunOutcome>>,
     first: u64,
+    reading: Arc<Reading>,
 }
 
 impl RunHandle {
@@ -37,9 +41,10 @@ impl RunHandle {
         id: RunId,
         cancel: CancellationToken,
         outcome: watch::Receiver<Option<RunOutcome>>,
+        reading: Arc<Reading>,
     ) -> Self {
         let first = session.log().last_seq() + 1;
-        Self { session, id, cancel, outcome, first }
+        Self { session, id, cancel, outcome, first, reading }
     }
 
     /// The run's id.
@@ -65,6 +70,16 @@ impl RunHandle {
     /// What the fleet is doing now.
     pub fn fleet(&self) -> FleetState {
         self.session.fleet()
+    }
+
+    /// How well the run arrives, so far: of each invocation, how many events it has produced and how many of them the run handed out, lost in
+    /// gaps, or still holds; how long its first token took, and why it did not stream.
+    ///
+    /// Nothing is counted for this while the run goes on, unless [`RunOptions::diagnostics`](crate::RunOptions) says so: it is read off the
+    /// log, whose ring has the latest events alone. What had to be left out is
+    /// [`unknown`](Diagnostics::unknown). Costs as much time as there are events to read.
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.reading.diagnostics(self.session.log(), &self.id)
     }
 
     /// Tells a child something: see [`Session::send`].

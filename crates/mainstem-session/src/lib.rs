@@ -6,6 +6,7 @@
 mod error;
 mod handle;
 mod options;
+mod reading;
 mod run;
 mod session;
 mod wake;

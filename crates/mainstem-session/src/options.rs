@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub plan_mode: bool,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
     pub budget: Limits,
+    /// Whether the run keeps count of what it hands out, for [`Run::diagnostics`](crate::Run::diagnostics); off by default.
+    pub diagnostics: bool,
 }
 
 impl RunOptions {
@@ -81,6 +83,14 @@ impl RunOptions {
     #[must_use]
     pub fn with_budget(mut self, budget: Limits) -> Self {
         self.budget = budget;
+        self
+    }
+
+    /// Keeps count of each event that the run hands out, so that [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however
+    /// long the run. It costs a lookup an event, and some hundred bytes an invocation.
+    #[must_use]
+    pub fn with_diagnostics(mut self, diagnostics: bool) -> Self {
+        self.diagnostics = diagnostics;
         self
     }
 

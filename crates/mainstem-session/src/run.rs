@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::AgentEvent;
+use mainstem_event::{AgentEvent, Diagnostics};
 use mainstem_message::{Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
@@ -18,7 +18,7 @@ use mainstem_tool::RunContext;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{RunError, RunHandle, RunOptions, Session, error::reply};
+use crate::{RunError, RunHandle, RunOptions, Session, error::reply, reading::Reading};
 
 /// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`.
 ///
@@ -28,6 +28,7 @@ pub struct Run {
     state: State,
     handle: RunHandle,
     ended: watch::Sender<Option<RunOutcome>>,
+    reading: Arc<Reading>,
 }
 
 enum State {
@@ -74,10 +75,12 @@ impl Run {
     ) -> Self {
         let cancel = CancellationToken::new();
         let (ended, outcome) = watch::channel(None);
-        let handle = RunHandle::new(session.clone(), run_id.clone(), cancel.clone(), outcome);
+        let reading = Arc::new(Reading::new(options.diagnostics));
+        let handle =
+            RunHandle::new(session.clone(), run_id.clone(), cancel.clone(), outcome, reading.clone());
         let start = Start { session, run_id, input, options, cancel, handle: handle.clone(), turn };
         let state = State::Waiting(Box::pin(start.start()));
-        Self { state, handle, ended }
+        Self { state, handle, ended, reading }
     }
 
     /// The run's id.
@@ -88,6 +91,11 @@ impl Run {
     /// A handle to look on and to stop the run. It does not keep the run alive.
     pub fn handle(&self) -> RunHandle {
         self.handle.clone()
+    }
+
+    /// How well the run arrives, so far: see [`RunHandle::diagnostics`].
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.handle.diagnostics()
     }
 
     /// How the run ended; `None` while it goes on.
@@ -174,6 +182,7 @@ impl Stream for Run {
                         active.time = None;
                     }
                     let event = ready!(Pin::new(&mut active.stream).poll_next(cx));
+                    event.iter().for_each(|event| me.reading.handed(event));
                     if event.as_ref().is_none_or(AgentEvent::ends_run) {
                         let outcome = active.stream.outcome().cloned();
                         me.ended.send_replace(outcome.clone());

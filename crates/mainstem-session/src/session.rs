@@ -236,6 +236,7 @@ impl Session {
             .attributes(attributes)
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
+            .artifacts(crew.artifacts.clone())
             .extension(inner.fleet.open_run(&crew, options.budget))
             .extension(crew)
             .gate(inner.fleet.clone())

@@ -22,6 +22,7 @@
 //! | [`AgentSpec`] | the declaration, whether read or built in code |
 //! | [`parse`] | one file's text to a spec and its warnings, or to everything that is wrong with it |
 //! | [`load_dir`], [`load_file`] | a directory to a [`SpecSet`] and every [`SpecError`] on the way; one file |
+//! | [`create_file`] | a new file, never over another |
 //! | [`load_prompts`] | the prompts that directories bring, into a [`SpecSet`] |
 //! | [`Sources`] | several directories, the more important ones first |
 //! | [`Watch`] | whether their files have changed, without reading them |
@@ -63,6 +64,7 @@
 //! A description with a colon, with escapes or over several lines that aren't indented; text that begins with `*`, `@`, `%`, a
 //! backtick or `[x]`; quotes in quotes; tabs: read where the meaning is plain, with a warning that shows the line as it should be.
 
+mod create;
 mod dialect;
 mod error;
 mod front_matter;
@@ -80,6 +82,7 @@ mod suggest;
 mod watch;
 mod yaml;
 
+pub use create::{CreateError, create_file};
 pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts};

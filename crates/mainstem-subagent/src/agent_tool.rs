@@ -1,12 +1,12 @@
 //! Any agent as a tool of another.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_event::EventSource;
-use mainstem_message::{ReplyId, ToolSpec};
+use mainstem_message::{Message, ReplyId, ToolSpec};
 use mainstem_policy::Amount;
-use mainstem_react::Agent;
+use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -56,33 +56,51 @@ impl Tool for AgentTool {
 
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
-        let fleet = cx.get::<Fleet>();
-        let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
-        let (depth, max_depth) = (cx.depth(), limits.max_depth);
-        if depth >= max_depth {
-            return Err(SpawnError::TooDeep { depth, max_depth }.into());
-        }
-        if let Some(fleet) = &fleet {
-            fleet.reserve_spawn(cx)?.settle(Some(Amount::spawn()));
-        }
+        let limits = admit(cx)?;
         let source = new_source(cx, self.agent.id());
-        // Without a fleet nothing here needs a timer.
-        let Some(fleet) = fleet else { return Ok(self.work(cx, source, Duration::MAX, task).await) };
-        let lent = fleet.slots.lend(cx);
-        let mut place = fleet.slots.enter(cx).await;
-        place.belongs_to(&source.agent_key);
-        let output = self.work(cx, source, limits.idle, task).await;
-        drop(place);
-        lent.take_back().await;
-        Ok(output)
+        let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await;
+        Ok(Report::new(&source, outcome).into())
     }
 }
 
-impl AgentTool {
-    async fn work(&self, cx: &RunContext, source: EventSource, idle: Duration, task: String) -> ToolOutput {
-        let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
-        let child = child.with_extension(Arc::<Waits>::default());
-        let outcome = watched(&child, idle, run(&self.agent, &child, Vec::new(), task)).await;
-        Report::new(&source, outcome).into()
+/// Whether the caller may have one more child, which counts as a spawn; and its limits.
+pub(crate) fn admit(cx: &RunContext) -> Result<Limits, SpawnError> {
+    let fleet = cx.get::<Fleet>();
+    let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
+    let (depth, max_depth) = (cx.depth(), limits.max_depth);
+    if depth >= max_depth {
+        return Err(SpawnError::TooDeep { depth, max_depth });
     }
+    if let Some(fleet) = fleet {
+        fleet.reserve_spawn(cx)?.settle(Some(Amount::spawn()));
+    }
+    Ok(limits)
+}
+
+/// A turn of a child that is in no roster and ends with the caller's tool call; and what was said in it.
+pub(crate) async fn turn(
+    agent: &Agent,
+    cx: &RunContext,
+    limits: Limits,
+    source: &EventSource,
+    history: Vec<Arc<Message>>,
+    task: String,
+) -> (RunOutcome, Vec<Arc<Message>>) {
+    let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+    let child = child.with_extension(Arc::<Waits>::default());
+    let work = run(agent, &child, history, task);
+    // Without a fleet nothing here needs a place or a timer.
+    let outcome = match cx.get::<Fleet>() {
+        None => work.await,
+        Some(fleet) => {
+            let lent = fleet.slots.lend(cx);
+            let mut place = fleet.slots.enter(cx).await;
+            place.belongs_to(&source.agent_key);
+            let outcome = watched(&child, limits.idle, work).await;
+            drop(place);
+            lent.take_back().await;
+            outcome
+        }
+    };
+    (outcome, child.messages())
 }

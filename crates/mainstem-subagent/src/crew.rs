@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::{Skill, SkillSet};
-use mainstem_tool::RunContext;
+use mainstem_tool::{Artifacts, RunContext};
 
 use crate::{Catalog, SpawnError, lineage::Lineage};
 
@@ -23,12 +23,20 @@ pub struct Crew {
     pub rules: Rules,
     /// What they can read up on; an agent's spec narrows that, too.
     pub skills: SkillSet,
+    /// Where results are kept that are too long for a conversation; without it they are cut.
+    pub artifacts: Option<Arc<dyn Artifacts>>,
 }
 
 impl Crew {
     /// A root that can spawn nobody, may run everything and has no skills.
     pub fn new(root: Agent) -> Self {
-        Self { root, catalog: Catalog::default(), rules: Rules::new(), skills: SkillSet::new() }
+        Self {
+            root,
+            catalog: Catalog::default(),
+            rules: Rules::new(),
+            skills: SkillSet::new(),
+            artifacts: None,
+        }
     }
 
     /// The same with others to spawn.
@@ -49,6 +57,13 @@ impl Crew {
     #[must_use]
     pub fn with_skills(mut self, skills: SkillSet) -> Self {
         self.skills = skills;
+        self
+    }
+
+    /// The same with a place for long results.
+    #[must_use]
+    pub fn with_artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+        self.artifacts = artifacts;
         self
     }
 

@@ -1,14 +1,18 @@
 //! From a spec to an agent: what it inherits, and what its spec says otherwise.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_react::{Agent, AgentBuilder, Middleware};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
-use mainstem_tool::ToolSet;
+use mainstem_tool::{Tool, ToolSet};
 
-use crate::{Catalog, CatalogError, Limits, Subagents, prompt::child_prompt, tools};
+use crate::{
+    Catalog, CatalogError, Limits, Subagents,
+    prompt::child_prompt,
+    tools::{self, Drafts, GENERATE},
+};
 
 /// The id of the agent that always exists.
 pub(crate) const GENERAL_PURPOSE: &str = "general-purpose";
@@ -31,6 +35,8 @@ pub struct AgentFactory {
     pub plan_tools: bool,
     /// The names of the skills that there are. Without any, nobody gets `load_skill`.
     pub skills: Vec<String>,
+    /// The workspace in which the root can write new agents, by `agent_generate`; so can children that list it.
+    pub generate_in: Option<PathBuf>,
     /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
     /// The names of the tools that work in that directory. Agents that have any are told who sees it.
@@ -48,6 +54,7 @@ impl AgentFactory {
             middleware: Vec::new(),
             plan_tools: false,
             skills: Vec::new(),
+            generate_in: None,
             has_workspace: false,
             file_tools: Vec::new(),
         }
@@ -89,7 +96,7 @@ impl AgentFactory {
                 self.registry.resolve(name).map_err(|source| CatalogError::Model { id, source })?
             }
         };
-        let fleet_tools = fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
+        let fleet_tools = self.fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
         let agent =
             self.builder(spec, model, &child_prompt(spec, self.has_files(spec)), fleet_tools.collect());
         agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
@@ -98,7 +105,7 @@ impl AgentFactory {
     /// Begins the root that a spec declares: with its instructions as they are, this factory's model, and the tools for children unless
     /// the spec takes them away or the limits leave no room for any.
     pub fn root(&self, spec: &AgentSpec, limits: Limits) -> AgentBuilder {
-        let fleet_tools = fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
+        let fleet_tools = self.fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
         let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
         let tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
         self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect())
@@ -122,12 +129,16 @@ impl AgentFactory {
     ) -> AgentBuilder {
         let mut over = ModelOptions::default();
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
+        let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
             .tools(self.tools.filtered(|name| inherits(spec, name)))
             .max_iterations(spec.steps)
             .options(self.options.overlaid(&over));
         if !prompt.is_empty() {
             agent = agent.system_prompt(prompt);
+        }
+        if let Some(generate) = generate.flatten() {
+            agent = agent.shared_tool(generate);
         }
         for middleware in &self.middleware {
             agent = agent.shared_middleware(middleware.clone());
@@ -140,8 +151,21 @@ impl AgentFactory {
         self.file_tools.iter().any(|tool| inherits(spec, tool))
     }
 
+    /// `agent_generate` for an agent that thinks with this model.
+    fn generate(&self, model: Arc<dyn Model>) -> Option<Arc<dyn Tool>> {
+        let workspace = self.generate_in.clone()?;
+        let tools = self.tools.names().map(str::to_owned).chain(self.fleet_tools()).collect();
+        Some(Drafts::new(model, self.options.clone(), &self.middleware, workspace, tools).tool())
+    }
+
+    /// The names of the tools for children.
+    fn fleet_tools(&self) -> impl Iterator<Item = String> {
+        let generate = self.generate_in.iter().map(|_| GENERATE.to_owned());
+        tools::all().into_iter().map(|tool| tool.spec().name).chain(generate)
+    }
+
     fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
-        let known: Vec<_> = self.tools.names().map(str::to_owned).chain(fleet_tools()).collect();
+        let known: Vec<_> = self.tools.names().map(str::to_owned).chain(self.fleet_tools()).collect();
         let listed = spec.tools.iter().flatten();
         listed
             .filter(|tool| !known.contains(tool) && *tool != tools::LOAD_SKILL)
@@ -195,11 +219,6 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
             .map_err(|source| CatalogError::Permissions { id: spec.id.clone(), source })?;
     }
     Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))
-}
-
-/// The names of the tools for children.
-fn fleet_tools() -> impl Iterator<Item = String> {
-    tools::all().into_iter().map(|tool| tool.spec().name)
 }
 
 /// Whether a spec lets its agent have a tool that it would inherit.

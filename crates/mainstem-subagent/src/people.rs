@@ -103,7 +103,7 @@ impl Fleet {
         cx.emit(EventKind::RequireExternalExecution { tool_calls: vec![call.clone()] });
         let output = self.waiting(cx, done).await;
         self.people.external().retain(|(_, answer)| !answer.is_closed());
-        let output = output?;
+        let output = output?.bounded(cx).await;
         let (content, state) = output.clone().into_parts();
         let result = ToolResult { tool_call_id: call.id, name: call.name, content, state };
         cx.emit(EventKind::ExternalExecutionResult { tool_results: vec![result] });

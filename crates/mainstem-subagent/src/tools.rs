@@ -2,6 +2,7 @@
 
 mod agent_close;
 mod agent_fanout;
+mod agent_generate;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
@@ -16,6 +17,8 @@ mod task_wait;
 use std::sync::Arc;
 
 use mainstem_tool::Tool;
+
+pub(crate) use self::agent_generate::{Drafts, GENERATE};
 
 /// The names of the tools for planning, which are given only where they are wanted.
 pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];

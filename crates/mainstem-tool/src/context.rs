@@ -1,5 +1,6 @@
 //! What a tool, a middleware and the loop know about the invocation they work in.
 
+mod blocking;
 mod builder;
 mod progress;
 
@@ -19,8 +20,8 @@ use mainstem_policy::{Price, Prices};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{builder::RunContextBuilder, progress::Progress};
-use crate::{Gate, Meter, extensions::Extensions};
+pub use self::{blocking::Stop, builder::RunContextBuilder, progress::Progress};
+use crate::{Artifacts, Gate, MAX_RESULT_BYTES, Meter, extensions::Extensions};
 
 /// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
 #[derive(Clone)]
@@ -40,6 +41,7 @@ struct Shared {
     /// The price of the model that was asked first, which most agents of a run think with: looking one up takes longer than an event.
     priced: OnceLock<(Box<str>, Option<Price>)>,
     gate: Option<Arc<dyn Gate>>,
+    artifacts: Option<Arc<dyn Artifacts>>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -160,6 +162,11 @@ impl RunContext {
         &self.shared.attributes
     }
 
+    /// Where results are kept that are too long for the conversation, if there is a place.
+    pub fn artifacts(&self) -> Option<&Arc<dyn Artifacts>> {
+        self.shared.artifacts.as_ref()
+    }
+
     /// A value that the embedding application or the harness attached, by its type.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.extensions.get()
@@ -168,13 +175,16 @@ impl RunContext {
     // What it can do.
 
     /// Sends a part of the running call's result, live; the model sees it as part of the result too. To be awaited, for it waits when
-    /// the caller is behind. Outside a tool call it does nothing.
+    /// the caller is behind. Outside a tool call it does nothing. Of one call [`MAX_RESULT_BYTES`] are sent, then a note, then nothing.
     ///
     /// # Cancel safety
     /// The text is sent before the first wait.
     pub fn progress(&self, text: impl Into<String>) -> Progress<'_> {
         if let Some(tool_call_id) = self.call.clone() {
-            self.emit(EventKind::ToolResultTextDelta { tool_call_id, delta: text.into() });
+            let sent = self.with_transcript(|transcript| transcript.result_bytes(&tool_call_id));
+            if let Some(delta) = fitting(sent, text.into()) {
+                self.emit(EventKind::ToolResultTextDelta { tool_call_id, delta });
+            }
         }
         Progress::new(self.invocation.sink.settle())
     }
@@ -293,6 +303,18 @@ impl RunContext {
         f(&mut self.invocation.transcript.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+/// What of a text still fits into a result of which so much was sent, with a note where it is cut.
+fn fitting(sent: usize, mut text: String) -> Option<String> {
+    let room = MAX_RESULT_BYTES.checked_sub(sent)?;
+    if text.len() > room {
+        text.truncate(text.floor_char_boundary(room));
+        text.push_str(FULL);
+    }
+    Some(text)
+}
+
+const FULL: &str = "\n[this is too long; what comes after it was left out]\n";
 
 impl fmt::Debug for RunContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,6 +22,7 @@
 //! ```
 
 mod arguments;
+mod artifact;
 mod context;
 mod error;
 mod extensions;
@@ -32,8 +33,9 @@ mod set;
 mod tool;
 mod typed;
 
+pub use artifact::{Artifacts, MAX_RESULT_BYTES};
 pub use async_trait::async_trait;
-pub use context::{Progress, RunContext, RunContextBuilder};
+pub use context::{Progress, RunContext, RunContextBuilder, Stop};
 pub use error::ToolError;
 pub use gate::{Gate, Passing};
 pub use mainstem_message::{ToolSpec, ToolState};

@@ -81,9 +81,6 @@ pub enum WorkspaceError {
     /// The run was cancelled.
     #[error("stopped before it was done: the run was cancelled")]
     Cancelled,
-    /// A defect of ours.
-    #[error("the tool panicked: a defect in it; the files may be unchanged")]
-    Panicked,
 }
 
 /// A path as a model wrote it. Its text is in quotes, without control characters, and cut when very long.

@@ -66,6 +66,14 @@ impl Layout {
         self.agent(agent_id).join(user).join(component(parent_session)).join(component(child_session))
     }
 
+    /// `artifacts/<session_id>/<call_id>.txt`: a result that was too long for the conversation of the agent with this session. `again` is 0
+    /// unless there is such a file; models give an id more than once.
+    pub fn artifact(&self, session_id: &str, call_id: &str, again: u32) -> PathBuf {
+        let more = if again == 0 { String::new() } else { format!(".{again}") };
+        let file = format!("{}{more}.txt", component(call_id));
+        self.root.join("artifacts").join(component(session_id)).join(file)
+    }
+
     fn agent(&self, agent_id: &str) -> PathBuf {
         self.root.join("agents").join(component(agent_id))
     }

@@ -5,7 +5,7 @@
 //! | [`Workspace`] | a directory that tools can't leave |
 //! | [`Workspace::tools`] | `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files`, `grep_files` |
 //! | [`Workspace::shell`] | `shell`, for those who want it |
-//! | [`Workspaces`] | the same tools for many agents, each in a directory of its own |
+//! | [`Workspaces`] | the same tools for many agents, each in a directory of its own; and a place for results that are too long |
 //! | [`Layout`] | where things are in a workspace |
 //!
 //! ```
@@ -21,6 +21,7 @@
 //!
 //! The tools do their work off the async threads. When a run is cancelled or a call is dropped, that work ends at the next file or block.
 
+mod artifacts;
 mod blocking;
 mod edit;
 mod error;

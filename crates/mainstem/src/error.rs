@@ -76,6 +76,9 @@ pub enum BuildError {
     #[cfg(feature = "files")]
     #[error(transparent)]
     Open(#[from] mainstem_workspace::WorkspaceError),
+    /// There is no directory for `agent_generate` to write to.
+    #[error("agent_generate needs a workspace to write to; name one with `workspace(directory)`")]
+    GenerateNowhere,
     /// There is no directory for the shell to run in.
     #[cfg(feature = "files")]
     #[error("the shell needs a workspace to run in; name one with `workspace(directory)`")]

@@ -1,13 +1,9 @@
 //! `mainstem agents new`
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
-use mainstem::spec::{AgentSpec, load_file, parse};
+use anyhow::{anyhow, bail};
+use mainstem::spec::{AgentSpec, CreateError, create_file, load_file, parse};
 
 use super::{print, say};
 use crate::{
@@ -20,8 +16,10 @@ pub(super) fn new(args: &New, workspace: &Path, terminal: Terminal) -> Result<Ex
     let dir = workspace.join("subagents");
     let path = dir.join(format!("{}.md", args.id));
     let text = text(args, &path).or_exit(Exit::Usage)?;
-    fs::create_dir_all(&dir).with_context(|| dir.display().to_string()).or_exit(Exit::Failed)?;
-    write(&dir, &path, &text)?;
+    create_file(&dir, &args.id, &text).map_err(|error| match error {
+        CreateError::Io { .. } => Fault { exit: Exit::Failed, error: error.into() },
+        error => Fault { exit: Exit::Usage, error: error.into() },
+    })?;
     match load_file(&path) {
         Ok(parsed) => say(&parsed.warnings, terminal),
         Err(found) => {
@@ -47,37 +45,6 @@ fn text(args: &New, path: &Path) -> anyhow::Result<String> {
         Ok(parsed) => bail!("{}", parsed.warnings[0]),
         Err(errors) => bail!("{}", errors[0]),
     }
-}
-
-/// All of the file or nothing, and never over another one.
-fn write(dir: &Path, path: &Path, text: &str) -> Result<(), Fault> {
-    let mut file = draft(dir).with_context(|| dir.display().to_string()).or_exit(Exit::Failed)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
-    written.with_context(|| path.display().to_string()).or_exit(Exit::Failed)?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            let there = format!(
-                "{} is there already, and stays as it is: edit it, or take another id",
-                path.display()
-            );
-            Err(anyhow!(there)).or_exit(Exit::Usage)
-        }
-        Err(error) => Err(error.error).with_context(|| path.display().to_string()).or_exit(Exit::Failed),
-    }
-}
-
-/// A file that is no agent's yet; with a dot in front, nobody reads it.
-fn draft(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".new-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What the umask leaves of it.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(dir)
 }
 
 const TEMPLATE: &str = "\

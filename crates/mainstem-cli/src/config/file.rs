@@ -22,6 +22,7 @@ struct File {
     permissions: Option<RuleSet>,
     files: Option<bool>,
     shell: Option<bool>,
+    agent_generate: Option<bool>,
     #[serde(default)]
     budget: Limits,
     prices: Option<Prices>,
@@ -75,6 +76,7 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
         files: file.files.map(switch),
         shell: file.shell.map(switch),
+        agent_generate: file.agent_generate.map(switch),
         budget: file.budget,
         prices: file.prices,
         openai: OpenAi {

@@ -43,6 +43,7 @@ fn the_end_has_the_reply() {
         error: None,
         cost: Some(7),
         fleet: &fleet,
+        diagnostics: None,
     };
     let ends = |ending: &Ending<'_>, on_terminal| {
         [Format::Text, Format::Ndjson, Format::Sse]

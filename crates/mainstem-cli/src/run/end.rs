@@ -67,7 +67,7 @@ impl Drive {
         if matches!(self.stop, Some(Stop::Stdout(_))) {
             return exit;
         }
-        let (last, is_stopped) = (self.last_piece(outcome.as_ref()), self.stop.is_some());
+        let (last, is_stopped) = (self.last_piece(args, outcome.as_ref()), self.stop.is_some());
         match self.write_rest(last, args).await {
             Err(stop) if !is_stopped => stop.exit(args),
             _ => exit,
@@ -91,7 +91,7 @@ impl Drive {
         Err(Fault { exit, error })
     }
 
-    fn last_piece(&self, outcome: Option<&RunOutcome>) -> Option<Bytes> {
+    fn last_piece(&self, args: &args::Run, outcome: Option<&RunOutcome>) -> Option<Bytes> {
         let ledger = self.ledger.borrow();
         let ended = outcome.map_or(Outcome::Cancelled, |outcome| outcome.outcome);
         self.output.end(&Ending {
@@ -101,6 +101,7 @@ impl Drive {
             error: outcome.and_then(|outcome| outcome.error.as_ref()).map(Failure::from),
             cost: outcome.and_then(|outcome| outcome.usage.inclusive_cost),
             fleet: &ledger.fleet,
+            diagnostics: args.diagnostics.then(|| self.handle.diagnostics()),
         })
     }
 

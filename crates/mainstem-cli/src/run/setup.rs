@@ -115,6 +115,7 @@ fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<Harne
         Some(said) => harness.file_tools(said.value),
         None => harness,
     };
+    let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
     match &settings.shell {
         Some(said) if said.value => with_shell(harness).context(said.origin.clone()),
         _ => Ok(harness),

@@ -61,7 +61,7 @@ fn offered(server: &Server) -> String {
         .iter()
         .map(|tool| tool["function"]["name"].as_str().unwrap());
     names
-        .filter(|name| !name.starts_with("agent_") && !name.starts_with("task_"))
+        .filter(|name| *name == "agent_generate" || !name.starts_with("agent_") && !name.starts_with("task_"))
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -119,6 +119,8 @@ fn who_says_so_gets_no_files_or_a_shell() {
         check("", "shell = true", &format!("{FILES} shell"), from_file);
     }
     check("", "shell = false", FILES, "");
+    check("", "agent_generate = true", &format!("{FILES} agent_generate"), "");
+    check("", "agent_generate = false", FILES, "");
 }
 
 #[cfg(unix)]

@@ -35,6 +35,30 @@ fn json_is_one_object() {
 }
 
 #[test]
+fn diagnostics_say_how_each_agent_arrived() {
+    let done = demo("--diagnostics --progress quiet").run();
+    let shown: Vec<_> = done.stderr.lines().map(|line| line.split("  ").collect::<Vec<_>>()).collect();
+    assert_eq!((shown[0][0], shown[1][0]), ("agent", "main"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("\n  reviewer#2 ") && done.stderr.contains("\n    runner "),
+        "{}",
+        done.stderr
+    );
+
+    let done = demo("--diagnostics --progress quiet --output json").run();
+    let json: Value = serde_json::from_str(&done.stdout).unwrap();
+    let invocations = json["diagnostics"]["invocations"].as_array().unwrap();
+    assert_eq!((invocations.len(), &*done.stderr), (6, ""));
+    for invocation in invocations {
+        assert_eq!(
+            (&invocation["forwarded"], &invocation["outcome"]),
+            (&invocation["received"], &"success".into())
+        );
+    }
+    assert!(invocations[1]["firstTokenMs"].is_u64(), "{}", invocations[1]);
+}
+
+#[test]
 fn sse_is_what_a_server_sends() {
     let done = demo("--output sse").run();
     let frames: Vec<_> = done.stdout.split_terminator("\n\n").collect();

@@ -40,6 +40,13 @@ impl Results {
         self.places.get(id).is_some_and(|place| self.all[*place].phase != Phase::Called)
     }
 
+    pub(super) fn bytes(&self, id: &ToolCallId) -> usize {
+        let pending = self.places.get(id).map(|place| &self.all[*place]);
+        let open = pending.filter(|pending| pending.phase != Phase::Ended);
+        let content = open.into_iter().flat_map(|pending| &pending.result.content);
+        content.map(|block| if let ContentBlock::Text { text, .. } = block { text.len() } else { 0 }).sum()
+    }
+
     /// The result, as long as it is not complete.
     fn find(&mut self, id: &ToolCallId) -> Option<&mut Pending> {
         self.all.get_mut(*self.places.get(id)?).filter(|pending| pending.phase != Phase::Ended)

@@ -156,6 +156,11 @@ impl Transcript {
         self.results.has_started(call)
     }
 
+    /// How many bytes of text an open call's result has so far; 0 if it has none, or is complete.
+    pub fn result_bytes(&self, call: &ToolCallId) -> usize {
+        self.results.bytes(call)
+    }
+
     /// The block that is being written.
     pub fn open_block(&self) -> Option<(BlockKind, &BlockId)> {
         self.open.as_ref().map(|open| (open.kind, &open.id))

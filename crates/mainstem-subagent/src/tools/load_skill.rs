@@ -30,28 +30,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(load.read_only())
 }
 
-/// How much of a skill is read at once, in bytes.
-const MAX_BODY: usize = 64 << 10;
-
 fn text(skill: &Skill) -> String {
     let Skill { name, files, body, .. } = skill;
     let files = if files.is_empty() { String::new() } else { format!("files: {}\n", files.join(", ")) };
-    if body.len() <= MAX_BODY {
-        return format!("skill: {name}\n{files}\n{body}");
-    }
-    let body = &body[..body.floor_char_boundary(MAX_BODY)];
-    format!("skill: {name}\n{files}\n{body}\n… it goes on in skills/{name}/SKILL.md")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_too_long_is_cut() {
-        assert_eq!(text(&Skill::new("a", "", "b")), "skill: a\n\nb");
-        let long = text(&Skill::new("a", "", format!("x{}", "é".repeat(MAX_BODY))));
-        let kept = "é".repeat(MAX_BODY / 2 - 1);
-        assert_eq!(long, format!("skill: a\n\nx{kept}\n… it goes on in skills/a/SKILL.md"));
-    }
+    format!("skill: {name}\n{files}\n{body}")
 }

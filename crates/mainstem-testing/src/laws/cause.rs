@@ -15,6 +15,7 @@ use super::{Invocation, Violation};
 pub(super) type Callers = Vec<Option<usize>>;
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
+    all.iter().try_for_each(denials)?;
     let calls = Calls::index(all);
     let mut latest: HashMap<&SessionId, usize> = HashMap::new();
     let mut order = Order::default();
@@ -31,6 +32,33 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
         latest.insert(child.session(), index);
     }
     Ok(callers)
+}
+
+/// An `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has ended `denied`.
+fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
+    let (mut called, mut denied) = (Vec::new(), Vec::new());
+    for (event, kind) in one.kinds() {
+        match kind {
+            EventKind::ModelCallStart { .. } => (called, denied) = (Vec::new(), Vec::new()),
+            EventKind::ToolCallEnd { tool_call_id, .. } => called.push(tool_call_id),
+            EventKind::ToolResultEnd { tool_call_id, state: ToolState::Denied, .. } => {
+                denied.push(tool_call_id)
+            }
+            EventKind::AllToolsDenied { denied_tool_calls: told } => {
+                denied.sort();
+                let is_told = told.iter().map(|call| &call.id).eq(called.iter().copied());
+                called.sort();
+                if called.is_empty() || called != denied || !is_told {
+                    let message = format!("not every call of {} was denied, or another is named", one.key());
+                    return Err(Violation::new(3, event.seq, message));
+                }
+                // Once.
+                called.clear();
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// One tool call.

@@ -258,6 +258,31 @@ fn law_3_cause() {
     });
 }
 
+#[test]
+fn law_3_refusals() {
+    let turn = |rest: &str| {
+        let lines = format!(
+            "main start/main ask/main call 2/main call 1/main answer 3/main work 1/main done 1 denied/main work 2/{rest}/\
+             main ask/main text no/main answer 1/main ends"
+        );
+        script(&lines.replace('/', "\n"))
+    };
+    accept(&turn("main done 2 denied/main refused 2 1"));
+    accept(&turn("main done 2"));
+    let broken = [
+        "main done 2/main refused 2 1",
+        "main done 2/main refused 1",
+        "main done 2 denied/main refused 2",
+        "main done 2 denied/main refused 1 2",
+        "main done 2 denied/main refused 2 1/main refused 2 1",
+        "main refused 2 1/main done 2 denied",
+        "main done 2 denied/main ask/main text hm/main answer 1/main refused 2 1",
+    ];
+    for broken in broken {
+        check_events(3, &turn(broken).events());
+    }
+}
+
 fn caused_by(timeline: &mut Timeline, who: &str, call: Option<&str>) {
     timeline.relabel(who, |source| source.parent_tool_call_id = call.map(Into::into));
     timeline.change(&format!("{who} AGENT_START"), |line| {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Gate, Meter, extensions::Extensions};
+use crate::{Artifacts, Gate, Meter, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -33,6 +33,7 @@ impl RunContextBuilder {
             prices: Arc::default(),
             priced: OnceLock::new(),
             gate: None,
+            artifacts: None,
             user: None,
             attributes: Map::new(),
         };
@@ -66,6 +67,12 @@ impl RunContextBuilder {
     /// What every tool call of the run has to pass, whichever agent makes it; by default all run.
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.shared.gate = Some(gate);
+        self
+    }
+
+    /// Where results are kept that are too long for a conversation; without it they are cut.
+    pub fn artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+        self.shared.artifacts = artifacts;
         self
     }
 

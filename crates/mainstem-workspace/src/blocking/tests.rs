@@ -36,24 +36,3 @@ fn a_cancel_ends_the_work() {
     ends.try_recv().unwrap();
     canceller.join().unwrap();
 }
-
-#[test]
-fn a_drop_ends_the_work() {
-    let cx = context("s").build();
-    let ((started, starts), (ended, ends)) = (mpsc::channel(), mpsc::channel());
-    block_on(async {
-        let mut work = Box::pin(blocking(&cx, move |stop| endless(stop, &started, &ended)));
-        assert!(futures_util::poll!(&mut work).is_pending());
-        starts.recv().unwrap();
-        drop(work);
-        ends.recv_timeout(Duration::from_secs(20)).unwrap();
-    });
-    assert!(!cx.is_cancelled(), "only this work is ended");
-}
-
-#[test]
-fn a_panic_is_an_error() {
-    let cx = context("s").build();
-    let result = block_on(blocking::<()>(&cx, |_| panic!("a defect")));
-    assert!(matches!(result, Err(WorkspaceError::Panicked)));
-}

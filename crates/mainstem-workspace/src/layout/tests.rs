@@ -56,6 +56,8 @@ fn the_paths_are_as_documented() {
     check(layout.subagents(), "/ws/subagents");
     check(layout.skills(), "/ws/skills");
     check(layout.tasks("main", "s-1"), "/ws/agents/main/tasks/s-1.json");
+    check(layout.artifact("s-1", "call-1", 0), "/ws/artifacts/s-1/call-1.txt");
+    check(layout.artifact("s/1", "../a.1", 1), "/ws/artifacts/s%2f1/%2e%2e%2fa%2e1.1.txt");
     check(layout.instance("main", None, "s-1", "sub-2"), "/ws/agents/main/_/s-1/sub-2");
     check(layout.instance("main", Some("ann"), "s-1", "sub-2"), "/ws/agents/main/ann/s-1/sub-2");
     check(layout.instance("main", Some("_"), "s", "t"), "/ws/agents/main/%5f/s/t");

@@ -50,6 +50,7 @@ pub struct HarnessBuilder {
     task_store: Option<Arc<dyn TaskStore>>,
     permissions: Rules,
     plan_tools: bool,
+    generate: bool,
     budget: Budget,
     prices: Arc<Prices>,
     on_task_finished: OnTaskFinished,
@@ -84,6 +85,7 @@ impl Harness {
             task_store: None,
             permissions: Rules::new(),
             plan_tools: false,
+            generate: false,
             budget: Budget::default(),
             prices: Arc::default(),
             on_task_finished: OnTaskFinished::default(),
@@ -242,6 +244,15 @@ impl HarnessBuilder {
     /// Whether the root gets `plan_enter` and `plan_exit`: see [`RunOptions::plan_mode`](mainstem_session::RunOptions::plan_mode).
     pub fn plan_tools(mut self, plan_tools: bool) -> Self {
         self.plan_tools = plan_tools;
+        self
+    }
+
+    /// Whether the root gets `agent_generate`, which drafts a new agent with the root's model and writes its file into the workspace, never over
+    /// another; not by default. A child gets it if its `tools` list it. The draft is a child of its own: it is in the stream, and is paid for.
+    ///
+    /// Without a workspace [`build`](Self::build) fails.
+    pub fn agent_generate(mut self, wanted: bool) -> Self {
+        self.generate = wanted;
         self
     }
 

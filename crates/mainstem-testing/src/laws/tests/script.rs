@@ -6,7 +6,7 @@ use mainstem_event::{
     AgentEvent, EventKind, EventSource, Origin, Outcome, Rollup, TaskStatus, Timestamp,
     fold::{BlockKind, Transcript},
 };
-use mainstem_message::{BlockId, Message, Opaque, Role, StopReason, ToolState, Usage};
+use mainstem_message::{BlockId, Message, Opaque, Role, StopReason, ToolCall, ToolState, Usage};
 use serde_json::Value;
 
 /// Reads lines of `<who> <verb> [<words>]`.
@@ -18,6 +18,7 @@ use serde_json::Value;
 /// | `text <word>`, `think <word>` | the delta; a block begins and ends where it must |
 /// | `call <id>` | `TOOL_CALL_START`, `TOOL_CALL_DELTA`, `TOOL_CALL_END` |
 /// | `work <id>`, `done <id> [<state>]` | `TOOL_RESULT_START`, `TOOL_RESULT_TEXT_DELTA`; `TOOL_RESULT_END` |
+/// | `refused <id> …` | `ALL_TOOLS_DENIED` |
 /// | `ends [<outcome>]` | `AGENT_RESULT` if it is a success, `AGENT_END` |
 /// | `moves <task>` | none; from here on the agent is in the background |
 /// | `session task <id> <from> <to>` | `TASK_UPDATED` |
@@ -207,8 +208,16 @@ impl Agent {
                 ToolResultTextDelta { tool_call_id: id.into(), delta: "ok".into() },
             ],
             ["done", id, ref how @ ..] => {
-                let state = if how == ["running"] { ToolState::Running } else { ToolState::Success };
+                let state = match how {
+                    ["running"] => ToolState::Running,
+                    ["denied"] => ToolState::Denied,
+                    _ => ToolState::Success,
+                };
                 vec![ToolResultEnd { tool_call_id: id.into(), tool_call_name: name(), state, duration_ms: 0 }]
+            }
+            ["refused", ref ids @ ..] => {
+                let denied_tool_calls = ids.iter().map(|id| ToolCall::new(*id, "tool", "{}")).collect();
+                vec![AllToolsDenied { denied_tool_calls }]
             }
             ["ends", ref how @ ..] => self.end(how),
             _ => panic!("what is {words:?}?"),

@@ -3,14 +3,19 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use mainstem_react::Agent;
 use mainstem_spec::{AgentSpec, Origin, SkillSet, Sources, SpecError, SpecSet, Watch, load_prompts};
 use mainstem_subagent::{AgentFactory, Catalog, CatalogEntry, CatalogError, Crew, rules};
-use mainstem_tool::ToolSet;
+use mainstem_tool::{Artifacts, ToolSet};
+#[cfg(feature = "files")]
+use mainstem_workspace::Workspace;
 
 use super::HarnessBuilder;
+#[cfg(feature = "files")]
+use super::places;
 use crate::BuildError;
 
 /// Where a harness works and what it reads.
@@ -104,6 +109,7 @@ impl HarnessBuilder {
         let agent = self.root(&factory, &root)?;
         let rules = self.permissions.narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
+        let crew = crew.with_artifacts(self.artifacts(scope, specs)?);
         Ok((crew, said))
     }
 
@@ -153,8 +159,24 @@ impl HarnessBuilder {
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
         factory.plan_tools = self.plan_tools;
+        if self.generate {
+            factory.generate_in = Some(scope.workspace.clone().ok_or(BuildError::GenerateNowhere)?);
+        }
         factory.skills = skills.iter().map(|skill| skill.name.clone()).collect();
         Ok((factory, taken))
+    }
+
+    /// Beside the files that each agent works with.
+    #[cfg(feature = "files")]
+    fn artifacts(&self, scope: &Scope, specs: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        let Some(workspace) = &scope.workspace else { return Ok(None) };
+        let workspaces = places::workspaces(Workspace::open(workspace)?, specs.get(&self.name))?;
+        Ok(Some(Arc::new(workspaces)))
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn artifacts(&self, _: &Scope, _: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        Ok(None)
     }
 
     /// Adds the tools of the workspace; returns the names of what was added, and those that were taken.

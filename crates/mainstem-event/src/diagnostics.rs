@@ -1,0 +1,162 @@
+//! How well a stream arrived: what each invocation produced, what of it one reader was handed, and how long the first token took.
+
+mod invocation;
+mod table;
+
+use std::collections::HashMap;
+
+use mainstem_message::AgentKey;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::invocation::InvocationDiagnostics;
+use crate::{AgentEvent, EventKind};
+
+/// What one reader was handed of what happened, invocation by invocation; a pure fold, like [`FleetState`](crate::FleetState).
+///
+/// Of every event, `received` counts what was produced, and exactly one of `forwarded`, `lost` and `unread` what became of it. All times are
+/// milliseconds of the session's clock. `Display` is a table.
+///
+/// ```
+/// use mainstem_event::Diagnostics;
+///
+/// let diagnostics = Diagnostics::default();
+/// assert_eq!((diagnostics.received(), diagnostics.invocations.len()), (0, 0));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Diagnostics {
+    /// The last event that went in.
+    pub seq: u64,
+    /// Events that the reader was handed, its gaps aside.
+    pub forwarded: u64,
+    /// Events that it can't get any more: its gaps.
+    pub lost: u64,
+    /// Events that nobody has read: the reader is behind, or was dropped.
+    pub unread: u64,
+    /// Events that the log no longer had when it was asked, so that nobody knows whose they were.
+    pub unknown: u64,
+    /// How many gaps the reader got.
+    pub gaps: u64,
+    /// Every invocation, in the order of its first event.
+    pub invocations: Vec<InvocationDiagnostics>,
+    #[serde(skip)]
+    latest: Latest,
+}
+
+/// The latest invocation of each instance: only a shortcut, so it makes no difference to equality.
+#[derive(Clone, Debug, Default)]
+struct Latest(HashMap<Option<AgentKey>, usize>);
+
+impl PartialEq for Latest {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What became of an event.
+#[derive(Clone, Copy)]
+enum Fate {
+    Forwarded,
+    Lost,
+    Unread,
+}
+
+impl Diagnostics {
+    /// Takes in what the reader was handed next, an event or a gap. What went in already is passed over.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        if event.seq <= self.seq {
+            return;
+        }
+        self.seq = event.seq;
+        match &event.kind {
+            EventKind::Gap { missed, per_agent, .. } => {
+                self.gaps += 1;
+                self.add(Fate::Lost, *missed);
+                for (name, count) in per_agent {
+                    let key = (name != "root").then(|| AgentKey::from(name.as_str()));
+                    self.latest_of(key).lose(*count);
+                }
+            }
+            _ => self.take(event, Fate::Forwarded),
+        }
+    }
+
+    /// Takes in an event that the reader has not been handed, as read from the log. A gap counts as `unknown`.
+    pub fn apply_unread(&mut self, event: &AgentEvent) {
+        if event.seq <= self.seq {
+            return;
+        }
+        self.seq = event.seq;
+        match &event.kind {
+            EventKind::Gap { missed, .. } => self.unknown += missed,
+            _ => self.take(event, Fate::Unread),
+        }
+    }
+
+    /// Events that were produced, as far as is known.
+    pub fn received(&self) -> u64 {
+        self.forwarded + self.lost + self.unread
+    }
+
+    /// The invocations of children.
+    pub fn children(&self) -> impl Iterator<Item = &InvocationDiagnostics> {
+        self.invocations.iter().filter(|invocation| invocation.agent_key.is_some())
+    }
+
+    fn take(&mut self, event: &AgentEvent, fate: Fate) {
+        self.add(fate, 1);
+        if event.reply_id().is_some() {
+            let invocation = self.of(event);
+            invocation.count(fate, 1);
+            invocation.apply(event);
+        }
+    }
+
+    fn add(&mut self, fate: Fate, events: u64) {
+        match fate {
+            Fate::Forwarded => self.forwarded += events,
+            Fate::Lost => self.lost += events,
+            Fate::Unread => self.unread += events,
+        }
+    }
+
+    /// The invocation of an event: the latest of its instance, or a new one if that is of an earlier turn.
+    fn of(&mut self, event: &AgentEvent) -> &mut InvocationDiagnostics {
+        let turn = event.source().map_or(1, |source| source.turn);
+        let place = self.place_of(event.agent_key().cloned());
+        // Of an invocation that is known from a gap alone, the turn is not known.
+        if ![0, turn].contains(&self.invocations[place].turn) {
+            let place = self.push(event.agent_key().cloned());
+            return &mut self.invocations[place];
+        }
+        &mut self.invocations[place]
+    }
+
+    fn latest_of(&mut self, key: Option<AgentKey>) -> &mut InvocationDiagnostics {
+        let place = self.place_of(key);
+        &mut self.invocations[place]
+    }
+
+    fn place_of(&mut self, key: Option<AgentKey>) -> usize {
+        if self.latest.0.is_empty() {
+            // The value is new, or was read from JSON.
+            let keys = self.invocations.iter().map(|invocation| invocation.agent_key.clone());
+            self.latest.0 = keys.zip(0..).collect();
+        }
+        match self.latest.0.get(&key) {
+            Some(place) => *place,
+            None => self.push(key),
+        }
+    }
+
+    fn push(&mut self, key: Option<AgentKey>) -> usize {
+        self.invocations.push(InvocationDiagnostics::new(key.clone()));
+        self.latest.0.insert(key, self.invocations.len() - 1);
+        self.invocations.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! One invocation, as its reader got it.
+
+use std::sync::Arc;
+
+use mainstem_message::{AgentKey, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Fate;
+use crate::{AgentEvent, EventKind, Outcome, Timestamp};
+
+/// What one invocation produced, and what became of it. Times are milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InvocationDiagnostics {
+    /// The instance; absent for the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_key: Option<AgentKey>,
+    /// The agent's id; `main` for the root. The key, if nothing but lost events are known of it.
+    pub agent_id: Arc<str>,
+    /// 0 for the root.
+    pub depth: u16,
+    /// Which invocation of the instance, from 1; 0 if nothing but lost events are known of it.
+    pub turn: u32,
+    /// The background task that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// Events that it has produced, as they stand in the log.
+    pub received: u64,
+    /// Those that the reader was handed.
+    pub forwarded: u64,
+    /// Those that the reader can't get any more. A gap names instances, so that these count for the latest invocation of one.
+    pub lost: u64,
+    /// Those that nobody has read.
+    pub unread: u64,
+    /// In how many gaps some of its events are.
+    pub gaps: u64,
+    /// From its start to the first text or thinking; absent if there was none, or it is among what was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// The same for each of its model calls, from when the model was asked; null where it only called tools.
+    pub call_first_token_ms: Vec<Option<u64>>,
+    /// From its start to its end, or to its latest event; absent if the start is lost and it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_ms: Option<u64>,
+    /// How it ended; absent while it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Why it did not stream; absent if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    #[serde(skip)]
+    clock: Clock,
+}
+
+/// What times are counted from: gone once the value has been JSON.
+#[derive(Clone, Debug, Default)]
+struct Clock {
+    started: Option<Timestamp>,
+    asked: Option<Timestamp>,
+}
+
+impl PartialEq for Clock {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl InvocationDiagnostics {
+    pub(super) fn new(agent_key: Option<AgentKey>) -> Self {
+        Self {
+            agent_id: agent_key.as_ref().map_or("main", AgentKey::as_str).into(),
+            agent_key,
+            depth: 0,
+            turn: 0,
+            task_id: None,
+            received: 0,
+            forwarded: 0,
+            lost: 0,
+            unread: 0,
+            gaps: 0,
+            first_token_ms: None,
+            call_first_token_ms: Vec::new(),
+            work_ms: None,
+            outcome: None,
+            fallback: None,
+            clock: Clock::default(),
+        }
+    }
+
+    pub(super) fn lose(&mut self, events: u64) {
+        self.gaps += 1;
+        self.count(Fate::Lost, events);
+    }
+
+    pub(super) fn count(&mut self, fate: Fate, events: u64) {
+        self.received += events;
+        match fate {
+            Fate::Forwarded => self.forwarded += events,
+            Fate::Lost => self.lost += events,
+            Fate::Unread => self.unread += events,
+        }
+    }
+
+    pub(super) fn apply(&mut self, event: &AgentEvent) {
+        use EventKind::*;
+        self.identify(event);
+        let since = |earlier: Option<Timestamp>| earlier.map(|earlier| event.at.millis_since(earlier));
+        self.work_ms = since(self.clock.started);
+        match &event.kind {
+            AgentStart { .. } => (self.clock.started, self.work_ms) = (Some(event.at), Some(0)),
+            ModelCallStart { .. } => {
+                self.clock.asked = Some(event.at);
+                self.call_first_token_ms.push(None);
+            }
+            TextBlockDelta { .. } | ThinkingBlockDelta { .. } => {
+                // A call is timed once: what follows in it is not its first.
+                if let (Some(asked), Some(call)) =
+                    (self.clock.asked.take(), self.call_first_token_ms.last_mut())
+                {
+                    *call = Some(event.at.millis_since(asked));
+                    // Whatever was lost before may have been the first.
+                    if self.lost == 0 && self.first_token_ms.is_none() {
+                        self.first_token_ms = since(self.clock.started);
+                    }
+                }
+            }
+            ModelCallEnd { .. } => self.clock.asked = None,
+            StreamFallback { reason } => self.fallback = Some(reason.clone()),
+            AgentEnd { outcome, duration_ms, .. } => {
+                (self.outcome, self.work_ms) = (Some(*outcome), Some(*duration_ms));
+            }
+            _ => {}
+        }
+    }
+
+    /// Who it is; a background task it may become while it works.
+    fn identify(&mut self, event: &AgentEvent) {
+        let Some(source) = event.source() else {
+            self.turn = 1;
+            return;
+        };
+        if self.turn == 0 {
+            (self.agent_id, self.depth, self.turn) = (source.agent_id.clone(), source.depth, source.turn);
+        }
+        if self.task_id != source.task_id {
+            self.task_id.clone_from(&source.task_id);
+        }
+    }
+}

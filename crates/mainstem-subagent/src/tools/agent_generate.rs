@@ -1,0 +1,198 @@
+//! `agent_generate`: a new agent file, drafted by the model.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use mainstem_message::{Failure, Message};
+use mainstem_model::{Model, ModelOptions};
+use mainstem_react::{Agent, Middleware};
+use mainstem_spec::{AgentSpec, Parsed, SpecError, create_file, parse};
+use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, tool_fn};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{
+    agent_tool::{admit, turn},
+    launch::new_source,
+    spending::Metered,
+};
+
+/// The tool's name, and the id of the child that drafts.
+pub(crate) const GENERATE: &str = "agent_generate";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Generate {
+    /// The new agent's id: a-z, 0-9, _ and -, beginning with a letter or digit.
+    name: String,
+    /// What it shall be for, how it shall work, and what it needs for that.
+    description: String,
+    /// Only show the file, and write nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What drafts, and where to.
+pub(crate) struct Drafts {
+    /// Without tools; its one answer is the file.
+    drafter: Agent,
+    workspace: PathBuf,
+    /// The tools that an agent can have.
+    tools: Vec<String>,
+}
+
+impl Drafts {
+    /// Drafts with this model, inside this middleware as any other child.
+    pub(crate) fn new(
+        model: Arc<dyn Model>,
+        options: ModelOptions,
+        middleware: &[Arc<dyn Middleware>],
+        workspace: PathBuf,
+        tools: Vec<String>,
+    ) -> Self {
+        let drafter = Agent::builder(GENERATE, model).options(options).max_iterations(1);
+        let drafter = drafter.system_prompt(instructions(&tools)).build();
+        #[expect(clippy::expect_used, reason = "only tools can clash")]
+        let drafter = drafter.expect("it has no tools");
+        let drafter = middleware.iter().fold(drafter, |drafter, one| drafter.with_innermost(one.clone()));
+        Self { drafter: drafter.with_innermost(Metered), workspace, tools }
+    }
+
+    /// The tool of one agent.
+    pub(crate) fn tool(self) -> Arc<dyn Tool> {
+        let description = "Draft a new agent and write its file, subagents/<name>.md; a file that is there is never changed. For a kind \
+                           of task that comes again and fits none of the agents that there are.";
+        let drafts = Arc::new(self);
+        Arc::new(tool_fn(GENERATE, description, move |cx, generate: Generate| {
+            let drafts = drafts.clone();
+            async move { drafts.generate(&cx, generate).await }
+        }))
+    }
+
+    async fn generate(&self, cx: &RunContext, generate: Generate) -> Result<ToolOutput, ToolError> {
+        let Generate { name, description, dry_run } = generate;
+        if let Err(errors) = AgentSpec::new(&name, description.trim()).validate() {
+            return Err(ToolError::new(lines(&errors)));
+        }
+        let (dir, path) = (self.workspace.join("subagents"), format!("subagents/{name}.md"));
+        let target = dir.join(format!("{name}.md"));
+        if !dry_run && cx.blocking(move |_| target.symlink_metadata().is_ok()).await {
+            let there = format!("{path} is there already, and stays as it is: edit it, or take another name");
+            return Err(ToolError::new(there));
+        }
+        let (text, warnings) = match self.draft(cx, &name, &description).await? {
+            Ok(drafted) => drafted,
+            Err(output) => return Ok(output),
+        };
+        let status = if dry_run { "dry_run, nothing was written" } else { "written" };
+        if !dry_run {
+            let (workspace, text) = (self.workspace.clone(), text.clone());
+            cx.blocking(move |_| write(&workspace, &dir, &name, &text)).await?;
+        }
+        let note = if dry_run { "" } else { WRITTEN };
+        Ok(format!("path: {path}\nstatus: {status}\n{note}{warnings}file:\n{text}").into())
+    }
+
+    /// The file's text and what is suspicious about it; or, if the second draft is no agent either, what is wrong.
+    async fn draft(
+        &self,
+        cx: &RunContext,
+        name: &str,
+        description: &str,
+    ) -> Result<Result<(String, String), ToolOutput>, ToolError> {
+        let limits = admit(cx)?;
+        let mut source = new_source(cx, self.drafter.id());
+        let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
+        loop {
+            let (outcome, messages) = turn(&self.drafter, cx, limits, &source, said.clone(), task).await;
+            let Some(answer) = outcome.answer else {
+                let why =
+                    outcome.error.map_or_else(String::new, |error| format!(": {}", Failure::from(&error)));
+                return Err(ToolError::new(format!("the draft failed{why}")));
+            };
+            let text = unfenced(&answer.text());
+            let errors = match self.check(name, &text) {
+                Ok(parsed) => return Ok(Ok((text, warnings(&parsed)))),
+                Err(errors) => lines(&errors),
+            };
+            if source.turn > 1 {
+                let failed =
+                    format!("the draft is no agent, so nothing was written:\n{errors}\nfile:\n{text}");
+                return Ok(Err(ToolOutput::failed(failed)));
+            }
+            source.turn += 1;
+            said.extend(messages);
+            task = format!("This is no agent file:\n{errors}\nAnswer with the whole file again, corrected.");
+        }
+    }
+
+    /// As the loader reads it; and whether its tools exist, for one that does not would silently be missing.
+    fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
+        let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
+        let listed = parsed.spec.tools.iter().flatten();
+        let unknown: Vec<_> = listed.filter(|tool| !self.tools.contains(tool)).collect();
+        if unknown.is_empty() {
+            return Ok(parsed);
+        }
+        let known = self.tools.join(", ");
+        let error =
+            |tool| SpecError::error(format!("there is no tool {tool:?}; known: {known}")).about("tools");
+        Err(unknown.into_iter().map(error).collect())
+    }
+}
+
+/// Only into the workspace: its `subagents` may be a link, and must not lead out.
+fn write(workspace: &Path, dir: &Path, name: &str, text: &str) -> Result<(), ToolError> {
+    std::fs::create_dir_all(dir)?;
+    if !dir.canonicalize()?.starts_with(workspace.canonicalize()?) {
+        return Err(ToolError::new("subagents leads out of the workspace, so nothing was written"));
+    }
+    create_file(dir, name, text)?;
+    Ok(())
+}
+
+/// Models like to put a file into a fence, whatever they are told.
+fn unfenced(text: &str) -> String {
+    let text = text.trim();
+    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let inner = inner.and_then(|text| text.split_once('\n')).map(|(_, inner)| inner.trim());
+    format!("{}\n", inner.unwrap_or(text))
+}
+
+fn warnings(parsed: &Parsed) -> String {
+    if parsed.warnings.is_empty() { String::new() } else { format!("{}\n", lines(&parsed.warnings)) }
+}
+
+fn lines(found: &[SpecError]) -> String {
+    found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn task(name: &str, description: &str) -> String {
+    format!("Write the file of the agent `{name}`. What it shall be:\n\n{}", description.trim())
+}
+
+fn instructions(tools: &[String]) -> String {
+    format!("{INSTRUCTIONS}\n\nTools that exist: {}", tools.join(", "))
+}
+
+const WRITTEN: &str =
+    "note: this wrote the file and no more; the agent can be spawned once agent files are read again\n";
+
+const INSTRUCTIONS: &str = "\
+You write files that declare agents. Answer with the file and nothing else: no fence around it, no word before or after it.
+
+---
+description: \"What another agent reads to decide whether to hand it a task, in one sentence\"
+tools: [read_file, grep_files]
+steps: 10
+---
+The agent's instructions, in the second person.
+
+The description is required. `tools` lists what the agent can do and nothing it has no use for; without it, it can do all that its caller \
+can. `steps` is the most model calls it may make. Leave every other key out. The instructions say how it works, what it must not do, and \
+what its answer looks like: the last answer is all that its caller gets of it.";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! Long results as files, where the agent that got one can read it.
+
+use mainstem_tool::{Artifacts, RunContext, ToolError, async_trait};
+
+use crate::{Layout, Workspace, WorkspaceError, Workspaces, workspace::Target};
+
+/// Each in the workspace of the agent whose result it is: see [`Layout::artifact`].
+#[async_trait]
+impl Artifacts for Workspaces {
+    async fn keep(&self, cx: &RunContext, text: &str) -> Result<String, ToolError> {
+        let (session, text) = (cx.session_id().to_string(), text.to_owned());
+        let call = cx.call_id().map(ToString::to_string).unwrap_or_default();
+        let kept = self.work(cx, move |workspace, _| write_new(workspace, &session, &call, &text));
+        Ok(kept.await?)
+    }
+}
+
+/// Never over another; returns the path.
+fn write_new(workspace: &Workspace, session: &str, call: &str, text: &str) -> Result<String, WorkspaceError> {
+    let mut again = 0;
+    loop {
+        let path = Layout::new("").artifact(session, call, again).to_string_lossy().into_owned();
+        let inside = workspace.path(&path)?;
+        let target = Target::claim(workspace, &inside)?;
+        if target.is_new() {
+            target.replace(text.as_bytes())?;
+            return Ok(path);
+        }
+        again += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;
