@@ -220,3 +220,16 @@ async fn nothing_is_read_again_where_nothing_has_changed() {
     harness.call("two").await.unwrap();
     assert!(!Arc::ptr_eq(&before, &harness.crew()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_a_directory_brings_is_read_again() {
+    let ws = workspace(&[
+        ("subagents/editor.md", "---\ndescription: Edits\nworkspace.path: team\n---\n"),
+        ("team/AGENTS.md", "You edit."),
+    ]);
+    let turns = [Turn::new().text("ok")];
+    let harness = harness(ScriptedModel::new().agent("main", turns)).workspace(ws.path()).build().unwrap();
+    write(ws.path(), "team/AGENTS.md", "You edit with care.");
+    harness.call("go").await.unwrap();
+    assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit with care.");
+}

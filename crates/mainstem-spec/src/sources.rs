@@ -108,8 +108,15 @@ impl Sources {
         (specs, errors)
     }
 
-    /// Reads every directory of skills as [`load_skills`](crate::load_skills) does, with the same precedence. A skill of `last` whose file
-    /// has errors now stays as it was, and that is said.
+    /// Reads every directory of skills as [`load_skills`](crate::load_skills) does, with the same precedence.
+    ///
+    /// Blocks on the file system.
+    #[must_use]
+    pub fn load_skills(&self) -> (SkillSet, Vec<SpecError>) {
+        self.reload_skills(&SkillSet::new())
+    }
+
+    /// The same, but a skill of `last` whose file has errors now stays as it was, and that is said.
     ///
     /// Blocks on the file system.
     #[must_use]

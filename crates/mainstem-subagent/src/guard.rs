@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use mainstem_message::{ToolCall, ToolState};
-use mainstem_policy::{Effect, PlanMode};
+use mainstem_policy::{Effect, PlanMode, Rules};
 use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
 use serde_json::Value;
 
@@ -44,14 +44,14 @@ impl Fleet {
     /// The strictest verdict of the run's rules, among them the root's, and those of every agent down to the caller: rights only narrow.
     fn verdict(cx: &RunContext, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
-        let (crew, above): (_, Vec<_>) = (cx.get::<Crew>(), Lineage::of(cx).collect());
-        let session = crew.iter().map(|crew| &crew.rules);
-        for rules in session.chain(above.iter().map(|agent| &agent.entry.rules)) {
+        let mut consider = |rules: &Rules| {
             let decision = rules.decide(call.name, call.arguments);
             if decision.effect > worst.0 {
                 worst = (decision.effect, decision.to_string());
             }
-        }
+        };
+        cx.get::<Crew>().iter().for_each(|crew| consider(&crew.rules));
+        Lineage::of(cx).for_each(|agent| consider(&agent.entry.rules));
         worst
     }
 

@@ -9,7 +9,7 @@ use mainstem_react::{Agent, RunOutcome};
 use mainstem_tool::RunContext;
 
 use crate::{
-    CatalogEntry, Fleet, SpawnError,
+    Fleet, SpawnError,
     idle::{Waits, watched},
     lineage::Lineage,
     roster::{Carried, Identity, Seat},
@@ -73,14 +73,13 @@ impl Fleet {
 
     fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
         let Seat { lineage, source, history, label } = seat;
-        let CatalogEntry { agent, spec, .. } = lineage.entry.clone();
-        let account = self.account(cx, &source, &spec);
+        let account = self.account(cx, &source, &lineage.entry.spec);
         let cx =
             cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
-        let cx = cx.with_extension(lineage).with_extension(Arc::<Waits>::default());
+        let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
-        let run = run(&agent, &cx, history, task.clone());
+        let run = run(&lineage.entry.agent, &cx, history, task.clone());
         let work = Box::pin(async move {
             // Given back last: on a drop the child ends first.
             let place = place;

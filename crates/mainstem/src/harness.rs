@@ -96,18 +96,24 @@ impl Harness {
         if let Some(tenant) = parts.tenants.get(name) {
             return Ok(tenant.clone());
         }
-        let refused = |why| Err(BuildError::Tenant { name: name.to_owned(), why });
-        match () {
-            () if !is_name(name) => refused("use a-z, 0-9, _ and -, starting with a letter or digit"),
-            () if parts.tenant.is_some() => refused("a tenant has no tenants"),
-            () if parts.builder.has_task_store() => {
-                refused("tenants would share the task store of the program")
-            }
-            () => {
-                let tenant = Self::open(parts.builder.clone(), Some(name.to_owned()))?;
-                Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
-            }
+        if let Some(why) = self.no_tenant(name) {
+            return Err(BuildError::Tenant { name: name.to_owned(), why });
         }
+        let tenant = Self::open(parts.builder.clone(), Some(name.to_owned()))?;
+        // Somebody else may have been faster.
+        Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
+    }
+
+    /// Why there can't be a tenant of this name.
+    fn no_tenant(&self, name: &str) -> Option<&'static str> {
+        let Parts { builder, tenant, .. } = &*self.0;
+        if !is_name(name) {
+            return Some("use a-z, 0-9, _ and -, starting with a letter or digit");
+        }
+        if tenant.is_some() {
+            return Some("a tenant has no tenants");
+        }
+        builder.has_task_store().then_some("tenants would share the task store of the program")
     }
 
     fn open(builder: Arc<HarnessBuilder>, tenant: Option<String>) -> Result<Self, BuildError> {

@@ -19,7 +19,9 @@ use crate::{
 pub(super) fn validate(args: &Validate, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
     let mut found = Vec::new();
     if args.paths.is_empty() {
-        found = sources(workspace, &args.listing).load().1;
+        let sources = sources(workspace, &args.listing);
+        found = sources.load().1;
+        found.extend(sources.load_skills().1);
     }
     for path in &args.paths {
         found.extend(of_path(path)?);

@@ -22,7 +22,7 @@ pub(crate) enum AgentsCommand {
     Show(Show),
     /// Write subagents/ID.md from a template; a file that is there is never touched.
     New(New),
-    /// Say everything that is wrong with agent files; exits with 1 if there is an error.
+    /// Say everything that is wrong with agent files and skills; exits with 1 if there is an error.
     Validate(Validate),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Files, or directories of files; by default those of the workspace.
+    /// Agent files, or directories of them; by default those of the workspace, and its skills.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Exit with 1 for warnings, too.

@@ -208,6 +208,9 @@ fn validate_points_out_everything() {
     --
     1 error, 1 warning
     "#);
+    let skills = broken("").file("skills/pdf/SKILL.md", "---\nname: pdf\n---\nUse pdftk.\n").run();
+    let missing = "./skills/pdf/SKILL.md:1:1: error: the description is missing: say when to use the skill";
+    assert!(said(&skills).contains(missing), "{}", said(&skills));
     assert_snapshot!(said(&broken("other").run()), @r#"
     0
     other/b.md:2:14: warning: this line is no YAML for what is meant; read as: description: "b: c"

@@ -1,6 +1,7 @@
 //! What a `SKILL.md` may say, and what is said to the rest.
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -104,4 +105,17 @@ fn a_skill_built_in_code_is_checked_too() {
         "error: skill \"a/b\": \"a/b\" is no skill name: use a-z, 0-9, _ and -, starting with a letter or digit; \
          error: skill \"a/b\": the description is empty: say when to use the skill, the model chooses by it"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn no_text_is_too_strange(name in "[a-z.]{0,3}|\\PC*", yaml in "(name|description|[a-z]*)?:? ?\\PC{0,9}\n?\\PC*", body in "\\PC*") {
+        for text in [format!("---\n{yaml}\n---\n{body}"), format!("{yaml}{body}")] {
+            if let Ok((skill, _)) = parse_skill(&name, &text, Path::new("SKILL.md")) {
+                prop_assert!(skill.validate().is_ok(), "{skill:?}");
+            }
+        }
+    }
 }

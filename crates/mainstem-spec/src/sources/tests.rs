@@ -140,7 +140,7 @@ fn skills_are_loaded_again_like_agents() {
         let said = errors.iter().map(|error| format!("{error}\n").replace(&root, ""));
         (skills.join(", "), said.collect::<String>())
     };
-    let (last, said) = sources.reload_skills(&SkillSet::new());
+    let (last, said) = sources.load_skills();
     assert_eq!(listed((last.clone(), said)).0, "csv: ours, pdf: ours, xml: lesser");
     fs::write(dir.path().join("skills/pdf/SKILL.md"), "no front matter").unwrap();
     fs::remove_dir_all(dir.path().join("skills/csv")).unwrap();
@@ -151,7 +151,7 @@ fn skills_are_loaded_again_like_agents() {
     skills/pdf/SKILL.md: warning: skill "pdf" stays in effect as it was before its file had errors
     base/skills/pdf/SKILL.md: warning: skill "pdf" is declared twice: the one in skills/pdf/SKILL.md replaces the one in base/skills/pdf/SKILL.md
     "#);
-    let (skills, said) = listed(sources.reload_skills(&SkillSet::new()));
+    let (skills, said) = listed(sources.load_skills());
     assert_eq!(skills, "xml: lesser");
     assert_snapshot!(said, @r#"
     skills/pdf/SKILL.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line

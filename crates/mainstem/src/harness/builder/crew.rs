@@ -8,7 +8,7 @@ use std::{
 
 use mainstem_react::Agent;
 use mainstem_spec::{AgentSpec, Origin, SkillSet, Sources, SpecError, SpecSet, Watch, load_prompts};
-use mainstem_subagent::{AgentFactory, CatalogError, Crew, rules};
+use mainstem_subagent::{AgentFactory, Catalog, CatalogEntry, CatalogError, Crew, rules};
 use mainstem_tool::{Artifacts, ToolSet};
 #[cfg(feature = "files")]
 use mainstem_workspace::Workspace;
@@ -38,10 +38,6 @@ impl HarnessBuilder {
         let tenant = tenant.map(str::to_owned);
         let Some(base) = &self.workspace else {
             return Ok(Scope { workspace: None, sources: Sources::new(), tenant });
-        };
-        let existing = |path: &Path| match path.is_dir() {
-            true => Ok(path.to_owned()),
-            false => Err(BuildError::Workspace { path: path.to_owned() }),
         };
         let (base, mut sources) = (existing(base)?, Sources::new());
         let mut workspace = base.clone();
@@ -104,24 +100,7 @@ impl HarnessBuilder {
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
         let (factory, taken) = self.factory(scope, specs, &skills)?;
         let (mut catalog, problems) = factory.catalog(specs);
-        let mut said = Vec::new();
-        for problem in problems {
-            if self.is_fatal(scope, &problem) {
-                return Err(BuildError::Agent(problem));
-            }
-            said.push(in_words(&problem));
-            let before = last.and_then(|last| last.catalog.get(problem.agent_id()));
-            let path = specs.get(problem.agent_id()).map(|spec| &spec.origin);
-            let before = before.filter(|entry| {
-                !problem.is_warning()
-                    && matches!(path, Some(Origin::File(_)))
-                    && path == Some(&entry.spec.origin)
-            });
-            if let Some(entry) = before {
-                said.push(format!("warning: agent {:?} stays in effect as it was before", entry.spec.id));
-                catalog.keep(entry.clone());
-            }
-        }
+        let mut said = self.said_of(scope, problems, specs, last, &mut catalog)?;
         said.extend(
             taken.iter().map(|tool| {
                 format!("warning: the program has a tool {tool:?}, so the workspace's is not used")
@@ -132,6 +111,30 @@ impl HarnessBuilder {
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
         let crew = crew.with_artifacts(self.artifacts(scope, specs)?);
         Ok((crew, said))
+    }
+
+    /// What is wrong with agents, in words; one whose file can't be built stays as it was in `last`.
+    fn said_of(
+        &self,
+        scope: &Scope,
+        problems: Vec<CatalogError>,
+        specs: &SpecSet,
+        last: Option<&Crew>,
+        catalog: &mut Catalog,
+    ) -> Result<Vec<String>, BuildError> {
+        let mut said = Vec::new();
+        for problem in problems {
+            if self.is_fatal(scope, &problem) {
+                return Err(BuildError::Agent(problem));
+            }
+            said.push(in_words(&problem));
+            let spec = specs.get(problem.agent_id()).filter(|_| !problem.is_warning());
+            if let Some(entry) = former(spec, last) {
+                said.push(format!("warning: agent {:?} stays in effect as it was before", entry.spec.id));
+                catalog.keep(entry.clone());
+            }
+        }
+        Ok(said)
     }
 
     fn factory(
@@ -218,6 +221,16 @@ impl HarnessBuilder {
         }
         Ok(agent.build()?)
     }
+}
+
+/// What the file of a spec declared before.
+fn former<'a>(spec: Option<&AgentSpec>, last: Option<&'a Crew>) -> Option<&'a CatalogEntry> {
+    let spec = spec.filter(|spec| matches!(spec.origin, Origin::File(_)))?;
+    last?.catalog.get(&spec.id).filter(|entry| entry.spec.origin == spec.origin)
+}
+
+fn existing(path: &Path) -> Result<PathBuf, BuildError> {
+    if path.is_dir() { Ok(path.to_owned()) } else { Err(BuildError::Workspace { path: path.to_owned() }) }
 }
 
 fn in_words(problem: &CatalogError) -> String {
