@@ -43,7 +43,7 @@ impl Clock for SystemClock {
 
 impl Ids for RandomIds {
     fn next(&self, prefix: &str) -> String {
-        format!("{prefix}{}", uuid::Uuid::now_v7())
+        [prefix, uuid::Uuid::now_v7().hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer())].concat()
     }
 }
 

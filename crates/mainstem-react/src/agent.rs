@@ -76,9 +76,9 @@ impl Agent {
 
     /// The same agent with a middleware inside all others; tools that it contributes are left out.
     #[must_use]
-    pub fn with_innermost(&self, middleware: impl Middleware) -> Self {
+    pub fn with_innermost(&self, middleware: Arc<dyn Middleware>) -> Self {
         let mut parts = (*self.0).clone();
-        parts.middleware.push(Arc::new(middleware));
+        parts.middleware.push(middleware);
         Self(Arc::new(parts))
     }
 

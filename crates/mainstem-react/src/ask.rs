@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{ModelDelta, ModelError, ModelStream};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, Seldom};
 use tracing::Instrument;
 
 use crate::{
@@ -75,7 +75,7 @@ async fn hear(
     let mut turn = Turn::new(iteration.to_string());
     let result = tokio::select! {
         biased;
-        () = cx.cancelled() => Err(AgentError::Cancelled),
+        () = Seldom::new(cx.cancelled()) => Err(AgentError::Cancelled),
         result = read(stream, &mut turn, cx) => result.map_err(AgentError::Model),
     };
     turn.finish(&mut Within(cx));

@@ -7,6 +7,7 @@ use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, Role, ToolCall, ToolState};
 use mainstem_tool::{RunContext, ToolError, ToolOutput};
 use serde_json::Value;
+use tokio::task::yield_now;
 use tracing::Instrument;
 
 use crate::{
@@ -15,23 +16,18 @@ use crate::{
     span,
 };
 
+/// So many calls begin before those that have are heard: the first of a thousand children talks while the last ones start.
+const AT_ONCE: usize = 64;
+
 /// Runs the calls, those of exclusive tools each on its own, and in order.
 ///
-/// On a cancel no further tool begins. Those at work see it and have the agent's grace; what has not ended then is dropped, and closed
-/// by the invocation's ending.
+/// On a cancel no further tool begins. Those at work see it and have the agent's grace.
 pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
-    let work = async {
-        for group in groups(agent, calls) {
-            if cx.is_cancelled() {
-                return;
-            }
-            run_group(agent, cx, group).await;
+    for group in groups(agent, calls) {
+        if cx.is_cancelled() {
+            return;
         }
-    };
-    tokio::select! {
-        biased;
-        () = work => {}
-        () = agent.out_of_grace(cx) => {}
+        run_group(agent, cx, group).await;
     }
 }
 
@@ -48,7 +44,19 @@ async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
     if let [call] = group {
         return run_one(agent, cx, call).await;
     }
-    let mut running: FuturesUnordered<_> = group.iter().map(|call| run_one(agent, cx, call)).collect();
+    let mut running = FuturesUnordered::new();
+    for calls in group.chunks(AT_ONCE) {
+        running.extend(calls.iter().map(|call| run_one(agent, cx, call)));
+        tokio::select! {
+            biased;
+            () = all_of(&mut running) => {}
+            () = yield_now() => {}
+        }
+    }
+    all_of(&mut running).await;
+}
+
+async fn all_of(running: &mut FuturesUnordered<impl Future<Output = ()>>) {
     while running.next().await.is_some() {}
 }
 

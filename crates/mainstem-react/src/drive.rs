@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use mainstem_event::{EventKind, Outcome, Rollup};
 use mainstem_message::Message;
 use mainstem_model::{ModelRequest, ToolChoice};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, unless};
 
 use crate::{
     Agent, AgentError, Answer, batch,
@@ -46,7 +46,12 @@ pub(crate) async fn drive(
 ) -> RunOutcome {
     // Declared before the work, so that on a drop the work goes first and its children end before their parent.
     let ending = Ending::start(&agent, &cx, input);
-    let work = async { Work::new(&agent, &cx, history).run().await };
+    let work = async {
+        let mut work = Work::new(&agent, &cx, history);
+        let steps = work.run();
+        // What tools and middleware have not ended by then is dropped, and closed by the ending.
+        unless(agent.parts().out_of_grace(&cx), steps).await.unwrap_or(Err(AgentError::Cancelled))
+    };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
     let outcome = ending.finish(result.map_err(|error| why(error, &cx)));
@@ -79,7 +84,7 @@ impl<'a> Work<'a> {
         Self { agent, cx, history, system, calls: AtomicU32::new(0), progress: Progress::default() }
     }
 
-    async fn run(mut self) -> Result<Outcome, AgentError> {
+    async fn run(&mut self) -> Result<Outcome, AgentError> {
         let mut step = Step::Ask;
         loop {
             step = match step {
@@ -123,11 +128,8 @@ impl<'a> Work<'a> {
     async fn ask(&mut self) -> Result<Answer, AgentError> {
         let agent = self.agent.parts();
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
-        let answer = tokio::select! {
-            biased;
-            answer = next.run(self.cx, self.request()) => next.say(self.cx, answer?).await?,
-            () = agent.out_of_grace(self.cx) => return Err(AgentError::Cancelled),
-        };
+        let answer = next.run(self.cx, self.request()).await?;
+        let answer = next.say(self.cx, answer).await?;
         self.progress.calls = self.calls.load(Ordering::Relaxed);
         Ok(answer)
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::EventKind;
 use mainstem_message::{StopReason, ToolCallId};
 use mainstem_model::{ModelRequest, ModelStream};
@@ -22,6 +22,9 @@ use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
 /// Stands between the loop and what it does. The first registered is the outermost.
 ///
 /// Events do not pass through it; it emits its own through [`RunContext::emit`].
+///
+/// Written with [`async_trait`] its two methods are `async fn(&self, &RunContext, ModelRequest, NextModel<'_>)` and the same for tools; their
+/// signatures are spelled out here so that one which is left alone is no future between the loop and the model.
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
     /// Tools that it contributes. Asked once, when the agent is built.
@@ -42,13 +45,19 @@ pub trait Middleware: Send + Sync + 'static {
     ///
     /// # Errors
     /// An error ends the invocation.
-    async fn on_model_call(
-        &self,
-        cx: &RunContext,
+    fn on_model_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
         request: ModelRequest,
-        next: NextModel<'_>,
-    ) -> Result<Answer, AgentError> {
-        next.run(cx, request).await
+        next: NextModel<'life2>,
+    ) -> BoxFuture<'async_trait, Result<Answer, AgentError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        next.run(cx, request)
     }
 
     /// Around a tool call whose arguments are JSON: may change them, wait, run the tool again, or answer itself.
@@ -57,13 +66,19 @@ pub trait Middleware: Send + Sync + 'static {
     ///
     /// # Errors
     /// An error goes to the model.
-    async fn on_tool_call(
-        &self,
-        cx: &RunContext,
+    fn on_tool_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
         call: PendingCall,
-        next: NextTool<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        next.run(cx, call).await
+        next: NextTool<'life2>,
+    ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        next.run(cx, call)
     }
 }
 
@@ -77,22 +92,34 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
         (**self).system_prompt(cx)
     }
 
-    async fn on_model_call(
-        &self,
-        cx: &RunContext,
+    fn on_model_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
         request: ModelRequest,
-        next: NextModel<'_>,
-    ) -> Result<Answer, AgentError> {
-        (**self).on_model_call(cx, request, next).await
+        next: NextModel<'life2>,
+    ) -> BoxFuture<'async_trait, Result<Answer, AgentError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        (**self).on_model_call(cx, request, next)
     }
 
-    async fn on_tool_call(
-        &self,
-        cx: &RunContext,
+    fn on_tool_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
         call: PendingCall,
-        next: NextTool<'_>,
-    ) -> Result<ToolOutput, ToolError> {
-        (**self).on_tool_call(cx, call, next).await
+        next: NextTool<'life2>,
+    ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
+        (**self).on_tool_call(cx, call, next)
     }
 }
 
@@ -116,7 +143,7 @@ pub struct NextModel<'a> {
     pub(crate) calls: &'a AtomicU32,
 }
 
-impl NextModel<'_> {
+impl<'a> NextModel<'a> {
     /// The name of the model that is asked in the end.
     pub fn model_name(&self) -> &str {
         self.agent.model.name()
@@ -126,12 +153,19 @@ impl NextModel<'_> {
     ///
     /// # Errors
     /// What the rest of the stack or the model says.
-    pub async fn run(self, cx: &RunContext, request: ModelRequest) -> Result<Answer, AgentError> {
+    pub fn run<'b>(
+        self,
+        cx: &'b RunContext,
+        request: ModelRequest,
+    ) -> BoxFuture<'b, Result<Answer, AgentError>>
+    where
+        'a: 'b,
+    {
         if let Some((first, rest)) = self.rest.split_first() {
-            return first.on_model_call(cx, request, Self { rest, ..self }).await;
+            return first.on_model_call(cx, request, Self { rest, ..self });
         }
         let model = &self.agent.model;
-        self.ask(cx, Some(model.name()), model.stream(request)).await
+        Box::pin(self.ask(cx, Some(model.name()), model.stream(request)))
     }
 
     async fn ask(
@@ -151,7 +185,7 @@ impl NextModel<'_> {
         if answer.is_said(cx) {
             return Ok(answer);
         }
-        self.ask(cx, None, answer.replay()).await
+        Box::pin(self.ask(cx, None, answer.replay())).await
     }
 }
 
@@ -162,15 +196,26 @@ pub struct NextTool<'a> {
     pub(crate) rest: &'a [Arc<dyn Middleware>],
 }
 
-impl NextTool<'_> {
+impl<'a> NextTool<'a> {
     /// Goes on with the call.
     ///
     /// # Errors
     /// What the rest of the stack or the tool says; a panic of the tool is an error too.
-    pub async fn run(self, cx: &RunContext, mut call: PendingCall) -> Result<ToolOutput, ToolError> {
-        if let Some((first, rest)) = self.rest.split_first() {
-            return first.on_tool_call(cx, call, Self { rest, ..self }).await;
+    pub fn run<'b>(
+        self,
+        cx: &'b RunContext,
+        call: PendingCall,
+    ) -> BoxFuture<'b, Result<ToolOutput, ToolError>>
+    where
+        'a: 'b,
+    {
+        match self.rest.split_first() {
+            Some((first, rest)) => first.on_tool_call(cx, call, Self { rest, ..self }),
+            None => Box::pin(self.execute(cx, call)),
         }
+    }
+
+    async fn execute(self, cx: &RunContext, mut call: PendingCall) -> Result<ToolOutput, ToolError> {
         if cx.is_cancelled() {
             return Err(ToolError::new("interrupted before it began"));
         }

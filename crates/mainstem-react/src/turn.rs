@@ -121,7 +121,8 @@ impl Turn {
 
     fn new_block(&mut self, kind: BlockKind) -> BlockId {
         self.blocks += 1;
-        let id = BlockId::new(format!("{}.{}", self.prefix, self.blocks));
+        let id = [&self.prefix, ".", itoa::Buffer::new().format(self.blocks)].concat();
+        let id = BlockId::new(id);
         self.open = Some((kind, id.clone()));
         id
     }

@@ -30,7 +30,7 @@ pub trait IntoTool {
 
 impl IntoTool for Agent {
     fn into_tool(self, description: impl Into<String>) -> AgentTool {
-        AgentTool { agent: self.with_innermost(Metered), description: description.into() }
+        AgentTool { agent: self.with_innermost(Arc::new(Metered)), description: description.into() }
     }
 }
 
@@ -58,7 +58,7 @@ impl Tool for AgentTool {
         let Task { task } = serde_json::from_value(arguments)?;
         let limits = admit(cx)?;
         let source = new_source(cx, self.agent.id());
-        let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await;
+        let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await?;
         Ok(Report::new(&source, outcome).into())
     }
 }
@@ -85,16 +85,16 @@ pub(crate) async fn turn(
     source: &EventSource,
     history: Vec<Arc<Message>>,
     task: String,
-) -> (RunOutcome, Vec<Arc<Message>>) {
+) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
     let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
     let child = child.with_extension(Arc::<Waits>::default());
-    let work = run(agent, &child, history, task);
+    let work = Box::pin(run(agent, &child, history, task));
     // Without a fleet nothing here needs a place or a timer.
     let outcome = match cx.get::<Fleet>() {
         None => work.await,
         Some(fleet) => {
             let lent = fleet.slots.lend(cx);
-            let mut place = fleet.slots.enter(cx).await;
+            let mut place = fleet.slots.enter(cx).await?;
             place.belongs_to(&source.agent_key);
             let outcome = watched(&child, limits.idle, work).await;
             drop(place);
@@ -102,5 +102,5 @@ pub(crate) async fn turn(
             outcome
         }
     };
-    (outcome, child.messages())
+    Ok((outcome, child.messages()))
 }

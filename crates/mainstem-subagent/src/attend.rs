@@ -2,12 +2,11 @@
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::Outcome;
 use mainstem_message::{AgentKey, Failure, TaskId};
 use mainstem_react::RunOutcome;
 use mainstem_task::{NewTask, TaskEnd};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, unless};
 
 use crate::{
     Fleet, SpawnError, SpawnOptions,
@@ -53,12 +52,12 @@ impl Fleet {
     pub(crate) async fn spawn(
         self: &Arc<Self>,
         cx: &RunContext,
-        order: Order,
+        order: Box<Order>,
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
         let usual = self.admit(cx, &order.agent_id)?.spec.timeout.unwrap_or_else(|| self.limits().wait);
         let patience = Patience::new(asked, usual, SpawnOptions::of(cx));
-        self.attend(cx, patience, || self.launch(cx, order)).await
+        self.attend(cx, patience, || self.launch(cx, *order)).await
     }
 
     /// Asks an idle child something further and attends to it.
@@ -95,7 +94,7 @@ impl Fleet {
     ) -> Result<Report, SpawnError> {
         let Some(time) = patience.time else {
             self.admit_task(cx)?;
-            return self.hand_over(cx, launch()?, Handover::Accepted).await;
+            return Box::pin(self.hand_over(cx, launch()?, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);
         let lent = self.slots.lend(cx);
@@ -114,7 +113,7 @@ impl Fleet {
         // The clock starts at the call, but what has not begun can't be handed over.
         let mut place = tokio::select! {
             biased;
-            place = self.slots.enter(cx) => place,
+            place = self.slots.enter(cx) => place?,
             never = tick(deadline) => match never {},
         };
         let mut child = launch()?;
@@ -137,7 +136,7 @@ impl Fleet {
         }
         // Its place is for those who are waited for.
         drop(place);
-        Ok(self.hand_over(cx, child, Handover::Promoted).await?.clamped(patience.is_clamped))
+        Ok(Box::pin(self.hand_over(cx, child, Handover::Promoted)).await?.clamped(patience.is_clamped))
     }
 
     /// Makes a child a background task. If that fails, one that works already goes on where it is.
@@ -201,13 +200,7 @@ async fn in_time(cx: &RunContext, child: &mut Child, deadline: &mut Deadline) ->
             () = deadline.over() => {}
         }
     };
-    // In a set, which polls it only when it is woken: each of the child's events passes here.
-    let mut interrupted: FuturesUnordered<_> = std::iter::once(interrupted).collect();
-    tokio::select! {
-        biased;
-        outcome = child.work.as_mut() => Some(outcome),
-        _ = interrupted.next() => None,
-    }
+    unless(interrupted, child.work.as_mut()).await
 }
 
 async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Output = T>) -> T {

@@ -86,6 +86,9 @@ pub enum SpawnError {
         /// Who.
         key: String,
     },
+    /// The caller was stopped before there was a place.
+    #[error("interrupted before it began")]
+    Interrupted,
     /// It was closed.
     #[error("{key} was closed; start another with agent_spawn")]
     Closed {

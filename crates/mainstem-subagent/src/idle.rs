@@ -8,9 +8,8 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::Outcome;
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, unless};
 
 use crate::deadline::Deadline;
 
@@ -44,12 +43,8 @@ impl Drop for Waiting {
 pub(crate) async fn watched<T>(cx: &RunContext, most: Duration, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     if most < Duration::MAX {
-        // In a set, which polls it only when it is woken: each of the agent's events passes here.
-        let mut silence: FuturesUnordered<_> = std::iter::once(silence(cx, most)).collect();
-        tokio::select! {
-            biased;
-            output = work.as_mut() => return output,
-            _ = silence.next() => {}
+        if let Some(output) = unless(silence(cx, most), work.as_mut()).await {
+            return output;
         }
         cx.stop_because(Outcome::Timeout, format!("nothing was heard of it for {most:?}, so it was stopped"));
     }

@@ -79,7 +79,8 @@ impl Fleet {
         let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
-        let run = run(&lineage.entry.agent, &cx, history, task.clone());
+        // In a box of its own: a future that others contain is moved by each of them, and kept twice.
+        let run = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone()));
         let work = Box::pin(async move {
             // Given back last: on a drop the child ends first.
             let place = place;

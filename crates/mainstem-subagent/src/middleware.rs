@@ -3,13 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
 use mainstem_react::{AgentError, Answer, Middleware, NextModel};
-use mainstem_tool::{RunContext, Tool};
+use mainstem_tool::{RunContext, Tool, unless};
 
 use crate::{
     Background, Crew, Fleet, SpawnOptions,
@@ -88,7 +87,8 @@ impl Middleware for Subagents {
                 Vec::new()
             });
             let said = cx.with_transcript(|transcript| transcript.messages().len());
-            let Some(answer) = undisturbed(&inbox, fleet.paid(cx, request.clone(), next)).await else {
+            let call = fleet.paid(cx, request.clone(), next);
+            let Some(answer) = unless(inbox.interrupted(), call).await else {
                 // What it had said until then is kept, and what it is told now comes after that.
                 cx.close(&StopReason::Cancelled);
                 cx.with_transcript(|transcript| {
@@ -115,17 +115,6 @@ fn hand_in(cx: &RunContext, inbox: &Inbox, request: &mut ModelRequest) {
         let block_id = cx.new_id("message-").into();
         cx.emit(EventKind::HintBlock { block_id, hint_source: "message".into(), hint: message.text() });
         request.messages.push(Arc::new(Message::user(message.text())));
-    }
-}
-
-/// The future's output, unless a message comes that can't wait.
-async fn undisturbed<T>(inbox: &Inbox, call: impl Future<Output = T>) -> Option<T> {
-    // In a set, which polls it only when it is woken: each event of a model call passes here.
-    let mut interrupted: FuturesUnordered<_> = std::iter::once(inbox.interrupted()).collect();
-    tokio::select! {
-        biased;
-        output = call => Some(output),
-        _ = interrupted.next() => None,
     }
 }
 
@@ -159,7 +148,7 @@ impl Fleet {
         tokio::select! {
             biased;
             () = cx.cancelled() => {}
-            _ = self.tasks.wait(&tasks, Duration::MAX) => {}
+            _ = Box::pin(self.tasks.wait(&tasks, Duration::MAX)) => {}
         }
     }
 }

@@ -21,7 +21,8 @@ use crate::{SpawnError, SpawnOptions, inbox::Inbox, lineage::Lineage};
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    children: DashMap<AgentKey, Child>,
+    /// In boxes, for a table is half empty.
+    children: DashMap<AgentKey, Box<Child>>,
     labels: DashMap<String, AgentKey>,
     identities: DashMap<Identity, AgentKey>,
     /// How many children there were.
@@ -183,7 +184,7 @@ impl Roster {
             last_activity: now,
             order,
         };
-        self.children.insert(key, child);
+        self.children.insert(key, Box::new(child));
     }
 
     /// Starts a further turn of an idle child.
@@ -205,7 +206,7 @@ impl Roster {
         child.cancel = Some(CancellationToken::new());
         child.source.turn += 1;
         child.source.parent_tool_call_id = call;
-        let Child { lineage, source, history, label, .. } = &*child;
+        let Child { lineage, source, history, label, .. } = &**child;
         let (lineage, source) = (lineage.clone(), source.clone());
         Ok(Seat { lineage, source, history: history.clone(), label: label.clone() })
     }

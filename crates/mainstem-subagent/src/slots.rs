@@ -10,7 +10,7 @@ use mainstem_message::AgentKey;
 use mainstem_tool::RunContext;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::idle::Waiting;
+use crate::{SpawnError, idle::Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -56,13 +56,17 @@ impl Slots {
         Self { foreground: semaphore(), background: semaphore(), held: DashMap::new() }
     }
 
-    /// Waits for a place, first come, first served.
-    pub(crate) async fn enter(&self, cx: &RunContext) -> Place<'_> {
+    /// Waits for a place, first come, first served; not beyond a cancel of the caller.
+    pub(crate) async fn enter(&self, cx: &RunContext) -> Result<Place<'_>, SpawnError> {
         let of = if cx.sink().task().is_some() { &self.background } else { &self.foreground };
-        // Never closed; without a permit a child would merely not wait for others.
-        let permit = of.clone().acquire_owned().await.ok();
+        let permit = tokio::select! {
+            biased;
+            () = cx.cancelled() => return Err(SpawnError::Interrupted),
+            // Never closed; without a permit a child would merely not wait for others.
+            permit = of.clone().acquire_owned() => permit.ok(),
+        };
         let hold = Mutex::new(Hold { permit, waiting: 0, is_over: false });
-        Place { slots: self, slot: Arc::new(Slot { of: of.clone(), hold }), key: None }
+        Ok(Place { slots: self, slot: Arc::new(Slot { of: of.clone(), hold }), key: None })
     }
 
     /// Lends out the place of whoever is about to wait for a child.
@@ -162,11 +166,11 @@ mod tests {
     #[test]
     fn who_waits_lends_its_place_and_holds_one_again_afterwards() {
         let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
-        let mut place = now(slots.enter(&one)).unwrap();
+        let mut place = now(slots.enter(&one)).unwrap().unwrap();
         place.belongs_to(&key(&one));
         assert!(now(slots.enter(&two)).is_none());
         let lent = slots.lend(&one);
-        let other = now(slots.enter(&two)).unwrap();
+        let other = now(slots.enter(&two)).unwrap().unwrap();
         let mut back = Box::pin(lent.take_back());
         assert!(now(back.as_mut()).is_none());
         drop(other);
@@ -179,10 +183,10 @@ mod tests {
     #[test]
     fn a_call_that_begins_to_wait_while_another_goes_on_leaves_no_place_held() {
         let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
-        let mut place = now(slots.enter(&one)).unwrap();
+        let mut place = now(slots.enter(&one)).unwrap().unwrap();
         place.belongs_to(&key(&one));
         let first = slots.lend(&one);
-        let other = now(slots.enter(&two)).unwrap();
+        let other = now(slots.enter(&two)).unwrap().unwrap();
         let mut back = Box::pin(first.take_back());
         assert!(now(back.as_mut()).is_none());
         let second = slots.lend(&one);
@@ -197,11 +201,11 @@ mod tests {
     #[test]
     fn a_child_that_left_takes_nothing_back() {
         let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
-        let mut place = now(slots.enter(&one)).unwrap();
+        let mut place = now(slots.enter(&one)).unwrap().unwrap();
         place.belongs_to(&key(&one));
         let lent = slots.lend(&one);
         // Its next turn has begun before the place of this one is given back.
-        let mut next = now(slots.enter(&one)).unwrap();
+        let mut next = now(slots.enter(&one)).unwrap().unwrap();
         next.belongs_to(&key(&one));
         drop(place);
         assert!(now(lent.take_back()).is_some());

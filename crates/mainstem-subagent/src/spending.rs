@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use mainstem_event::{EventSource, Outcome};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
@@ -93,27 +93,35 @@ impl Fleet {
     }
 
     /// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
-    pub(crate) async fn paid(
+    pub(crate) fn paid<'a>(
         &self,
-        cx: &RunContext,
+        cx: &'a RunContext,
         request: ModelRequest,
-        next: NextModel<'_>,
-    ) -> Result<Answer, AgentError> {
+        next: NextModel<'a>,
+    ) -> BoxFuture<'a, Result<Answer, AgentError>> {
         let account = self.spending.of(cx);
         if !account.is_limited() || cx.get::<Paid>().is_some() {
-            return next.run(cx, request).await;
+            return next.run(cx, request);
         }
-        let amount =
-            |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
-        let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
-        let answer = next.run(&cx.clone().with_extension(Arc::new(Paid)), request).await;
-        match &answer {
-            Ok(answer) => reserved.settle(answer.usage.map(amount)),
-            Err(error) if is_free(error) => drop(reserved),
-            Err(_) => reserved.settle(None),
-        }
-        answer
+        Box::pin(paid_from(account, cx, request, next))
     }
+}
+
+async fn paid_from(
+    account: Arc<Account>,
+    cx: &RunContext,
+    request: ModelRequest,
+    next: NextModel<'_>,
+) -> Result<Answer, AgentError> {
+    let amount = |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
+    let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
+    let answer = next.run(&cx.clone().with_extension(Arc::new(Paid)), request).await;
+    match &answer {
+        Ok(answer) => reserved.settle(answer.usage.map(amount)),
+        Err(error) if is_free(error) => drop(reserved),
+        Err(_) => reserved.settle(None),
+    }
+    answer
 }
 
 /// What an agent's spec says that it may spend.
@@ -122,17 +130,22 @@ fn declared(spec: &AgentSpec) -> Limits {
     tokens.map_or_else(Limits::default, |tokens| Limits::default().with_tokens(tokens))
 }
 
-#[async_trait]
 impl Middleware for Metered {
-    async fn on_model_call(
-        &self,
-        cx: &RunContext,
+    fn on_model_call<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
         request: ModelRequest,
-        next: NextModel<'_>,
-    ) -> Result<Answer, AgentError> {
+        next: NextModel<'life2>,
+    ) -> BoxFuture<'async_trait, Result<Answer, AgentError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        Self: 'async_trait,
+    {
         match cx.get::<Fleet>() {
-            Some(fleet) => fleet.paid(cx, request, next).await,
-            None => next.run(cx, request).await,
+            Some(fleet) => fleet.paid(cx, request, next),
+            None => next.run(cx, request),
         }
     }
 }

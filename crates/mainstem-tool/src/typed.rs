@@ -1,8 +1,13 @@
 //! A function as a tool.
 
-use std::{fmt, future::Future, marker::PhantomData};
+use std::{
+    fmt,
+    future::{Future, ready},
+    marker::PhantomData,
+};
 
 use async_trait::async_trait;
+use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_message::ToolSpec;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
@@ -22,7 +27,7 @@ pub fn tool_fn<A, F, Fut, O, E>(
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
     F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<O, E>> + Send,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
     O: Into<ToolOutput>,
     E: Into<ToolError>,
 {
@@ -71,7 +76,7 @@ impl<A, F, Fut, O, E> Tool for TypedTool<A, F>
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
     F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<O, E>> + Send,
+    Fut: Future<Output = Result<O, E>> + Send + 'static,
     O: Into<ToolOutput>,
     E: Into<ToolError>,
 {
@@ -87,8 +92,30 @@ where
         self.exclusive
     }
 
-    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let arguments = serde_path_to_error::deserialize(arguments).map_err(|error| {
+    // Spelled out, so that there is nothing but the function's own future in the box.
+    fn call<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        cx: &'life1 RunContext,
+        arguments: Value,
+    ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        match self.read(arguments) {
+            Ok(arguments) => {
+                let call = (self.f)(cx.clone(), arguments);
+                Box::pin(call.map(|result| result.map(Into::into).map_err(Into::into)))
+            }
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+}
+
+impl<A: DeserializeOwned, F> TypedTool<A, F> {
+    fn read(&self, arguments: Value) -> Result<A, ToolError> {
+        serde_path_to_error::deserialize(arguments).map_err(|error| {
             let pointer = pointer(error.path());
             let place = if pointer.is_empty() { "arguments".to_owned() } else { format!("at {pointer}") };
             ToolError::new(format!(
@@ -96,8 +123,7 @@ where
                 self.spec.name,
                 error.inner()
             ))
-        })?;
-        (self.f)(cx.clone(), arguments).await.map(Into::into).map_err(Into::into)
+        })
     }
 }
 

@@ -167,9 +167,9 @@ impl Transcript {
     }
 
     fn new_message(&mut self, role: Role) -> Message {
-        let id = MessageId::new(format!("{}.{}", self.reply_id, self.answers));
+        let id = [self.reply_id.as_str(), ".", itoa::Buffer::new().format(self.answers)].concat();
         self.answers += 1;
-        Message::new(role, Vec::new()).with_id(id)
+        Message::new(role, Vec::new()).with_id(MessageId::new(id))
     }
 
     fn push(&mut self, block: ContentBlock) {

@@ -45,7 +45,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
         let fleet = Fleet::of(&cx)?;
         let Fanout { spawns, timeout_seconds } = fanout;
-        let spawn = |spawn: Spawn| fleet.spawn(&cx, spawn.into(), timeout_seconds);
+        let spawn = |spawn: Spawn| fleet.spawn(&cx, Box::new(spawn.into()), timeout_seconds);
         let reports = join_all(spawns.into_iter().map(spawn)).await;
         let parts: Vec<_> = reports
             .iter()

@@ -57,7 +57,7 @@ impl Drafts {
         #[expect(clippy::expect_used, reason = "only tools can clash")]
         let drafter = drafter.expect("it has no tools");
         let drafter = middleware.iter().fold(drafter, |drafter, one| drafter.with_innermost(one.clone()));
-        Self { drafter: drafter.with_innermost(Metered), workspace, tools }
+        Self { drafter: drafter.with_innermost(Arc::new(Metered)), workspace, tools }
     }
 
     /// The tool of one agent.
@@ -106,7 +106,7 @@ impl Drafts {
         let mut source = new_source(cx, self.drafter.id());
         let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
         loop {
-            let (outcome, messages) = turn(&self.drafter, cx, limits, &source, said.clone(), task).await;
+            let (outcome, messages) = turn(&self.drafter, cx, limits, &source, said.clone(), task).await?;
             let Some(answer) = outcome.answer else {
                 let why =
                     outcome.error.map_or_else(String::new, |error| format!(": {}", Failure::from(&error)));

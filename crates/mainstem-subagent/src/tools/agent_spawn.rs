@@ -28,10 +28,12 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start a subagent on a task and wait for its reply. Calls of one turn run at once. The result begins with its \
                        agent_key, for agent_send. With timeout_seconds 0, or when the time is over, it works in the background: the \
                        result has a task_id then, and you are told when the task has ended.";
-    Arc::new(tool_fn("agent_spawn", description, |cx, spawn: Spawn| async move {
+    Arc::new(tool_fn("agent_spawn", description, |cx, spawn: Spawn| {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
-        let order = Order { agent_id, task, label };
-        let report = Fleet::of(&cx)?.spawn(&cx, order, timeout_seconds).await?;
-        Ok::<ToolOutput, SpawnError>(report.into())
+        let order = Box::new(Order { agent_id, task, label });
+        async move {
+            let report = Fleet::of(&cx)?.spawn(&cx, order, timeout_seconds).await?;
+            Ok::<ToolOutput, SpawnError>(report.into())
+        }
     }))
 }

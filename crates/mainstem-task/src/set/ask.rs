@@ -43,6 +43,11 @@ impl TaskSet {
         if self.0.quiet.contains(parent) {
             return Ok(Vec::new());
         }
+        // In a box, since every model call of every agent asks and few have tasks.
+        Box::pin(self.over_of(parent)).await
+    }
+
+    async fn over_of(&self, parent: &SessionId) -> Result<Vec<TaskRecord>, TaskError> {
         let created = self.0.created();
         let all = self.list(&TaskFilter::of_parent(parent.clone())).await?;
         if all.is_empty() {
