@@ -1,6 +1,11 @@
 //! An agent: a model, instructions, tools, limits.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, pending},
+    sync::Arc,
+    time::Duration,
+};
 
 use mainstem_event::{EventSink, Ids, LogOptions, Origin, RandomIds, SessionLog, SystemClock};
 use mainstem_message::Message;
@@ -129,8 +134,20 @@ impl Agent {
         history: Vec<Arc<Message>>,
         input: Vec<Arc<Message>>,
     ) -> impl Future<Output = RunOutcome> + Send + 'static {
+        self.run_beside(cx, history, input, pending())
+    }
+
+    /// The same, with something else that goes on beside it: asked only when it was woken, and dropped once the invocation has ended. Its
+    /// own end changes nothing.
+    pub fn run_beside(
+        &self,
+        cx: RunContext,
+        history: Vec<Arc<Message>>,
+        input: Vec<Arc<Message>>,
+        aside: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = RunOutcome> + Send + 'static {
         let span = span::invoke_agent(self, &cx);
-        drive(self.clone(), cx, history, input).instrument(span)
+        drive(self.clone(), cx, history, input, Box::pin(aside)).instrument(span)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The driver: the only loop that waits. What to do next it asks of `step`.
 
 use std::{
+    convert::Infallible,
+    future::pending,
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -8,7 +10,7 @@ use std::{
     },
 };
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{EventKind, Outcome, Rollup};
 use mainstem_message::Message;
 use mainstem_model::{ModelRequest, ToolChoice};
@@ -37,20 +39,32 @@ pub struct RunOutcome {
     pub usage: Rollup,
 }
 
-/// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`.
+/// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`; `aside` is polled meanwhile, and dropped after that.
 pub(crate) async fn drive(
     agent: Agent,
     cx: RunContext,
     history: Vec<Arc<Message>>,
     input: Vec<Arc<Message>>,
+    mut aside: BoxFuture<'static, ()>,
 ) -> RunOutcome {
     // Declared before the work, so that on a drop the work goes first and its children end before their parent.
     let ending = Ending::start(&agent, &cx, input);
     let work = async {
         let mut work = Work::new(&agent, &cx, history);
         let steps = work.run();
+        let out_of_grace = async {
+            let aside = async {
+                aside.as_mut().await;
+                pending::<Infallible>().await
+            };
+            tokio::select! {
+                biased;
+                () = agent.parts().out_of_grace(&cx) => {}
+                never = aside => match never {},
+            }
+        };
         // What tools and middleware have not ended by then is dropped, and closed by the ending.
-        unless(agent.parts().out_of_grace(&cx), steps).await.unwrap_or(Err(AgentError::Cancelled))
+        unless(out_of_grace, steps).await.unwrap_or(Err(AgentError::Cancelled))
     };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));

@@ -1,6 +1,6 @@
 //! Any agent as a tool of another.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_event::EventSource;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
-    idle::{Waits, watched},
+    idle::{Waits, watch},
     launch::{new_source, run},
     report::Report,
     spending::Metered,
@@ -88,15 +88,18 @@ pub(crate) async fn turn(
 ) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
     let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
     let child = child.with_extension(Arc::<Waits>::default());
-    let work = Box::pin(run(agent, &child, history, task));
     // Without a fleet nothing here needs a place or a timer.
-    let outcome = match cx.get::<Fleet>() {
+    let fleet = cx.get::<Fleet>();
+    let (watched, most) = (child.clone(), fleet.as_ref().map_or(Duration::MAX, |_| limits.idle));
+    let aside = async move { watch(&watched, most).await };
+    let work = Box::pin(run(agent, &child, history, task, aside));
+    let outcome = match fleet {
         None => work.await,
         Some(fleet) => {
             let lent = fleet.slots.lend(cx);
             let mut place = fleet.slots.enter(cx).await?;
             place.belongs_to(&source.agent_key);
-            let outcome = watched(&child, limits.idle, work).await;
+            let outcome = work.await;
             drop(place);
             lent.take_back().await;
             outcome

@@ -1,6 +1,7 @@
 //! Ending a child of which nothing is heard any more.
 
 use std::{
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use mainstem_event::Outcome;
-use mainstem_tool::{RunContext, unless};
+use mainstem_tool::RunContext;
 
 use crate::deadline::Deadline;
 
@@ -39,16 +40,13 @@ impl Drop for Waiting {
     }
 }
 
-/// Does an agent's work, and asks it to stop when no event came from it for so long; `Duration::MAX` is for ever.
-pub(crate) async fn watched<T>(cx: &RunContext, most: Duration, work: impl Future<Output = T>) -> T {
-    let mut work = std::pin::pin!(work);
+/// Asks an agent to stop when no event came from it for so long; `Duration::MAX` is for ever. To be polled beside its work, and never over.
+pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     if most < Duration::MAX {
-        if let Some(output) = unless(silence(cx, most), work.as_mut()).await {
-            return output;
-        }
+        silence(cx, most).await;
         cx.stop_because(Outcome::Timeout, format!("nothing was heard of it for {most:?}, so it was stopped"));
     }
-    work.await
+    pending().await
 }
 
 /// Resolves when no event came for so long. It looks once a slice whether there was one, so that events cost nothing.

@@ -10,7 +10,7 @@ use mainstem_tool::RunContext;
 
 use crate::{
     Fleet, SpawnError,
-    idle::{Waits, watched},
+    idle::{Waits, watch},
     lineage::Lineage,
     roster::{Carried, Identity, Seat},
 };
@@ -79,13 +79,8 @@ impl Fleet {
         let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
         self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
         let place = Place { fleet: self.clone(), cx: cx.clone() };
-        // In a box of its own: a future that others contain is moved by each of them, and kept twice.
-        let run = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone()));
-        let work = Box::pin(async move {
-            // Given back last: on a drop the child ends first.
-            let place = place;
-            watched(&place.cx, place.fleet.limits().idle, run).await
-        });
+        let aside = async move { watch(&place.cx, place.fleet.limits().idle).await };
+        let work = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone(), aside));
         Child { source, cx, label, task, work }
     }
 }
@@ -110,8 +105,9 @@ pub(crate) fn run(
     cx: &RunContext,
     history: Vec<Arc<Message>>,
     task: String,
+    aside: impl Future<Output = ()> + Send + 'static,
 ) -> impl Future<Output = RunOutcome> + Send + 'static {
-    agent.run(cx.clone(), history, vec![Arc::new(Message::user(task))])
+    agent.run_beside(cx.clone(), history, vec![Arc::new(Message::user(task))], aside)
 }
 
 fn identity(cx: &RunContext, agent_id: String, label: Option<&str>) -> Identity {

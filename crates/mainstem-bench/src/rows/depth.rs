@@ -18,7 +18,7 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
 
 fn ratio(bench: &Bench, name: &str, take: impl Fn(u16) -> Result<Sample>) -> Result<Figure> {
     let take = |depth| Ok(take(depth)?.per_delta());
-    let pairs = bench.pairs(20, || take(DEEP), || take(1))?;
+    let pairs = bench.pairs(60, || take(DEEP), || take(1))?;
     let (deep, shallow) = (pairs.ours(), pairs.theirs());
     let what = format!("CPU per event, depth {DEEP} ÷ 1, {name}: {deep:.2} ÷ {shallow:.2} µs");
     Ok(Figure::new(what, pairs.ratio(), "").at_most(1.1))
