@@ -5,11 +5,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use mainstem_http::{Client, ConfigError, Exchange, Http, SecretString, Server, trimmed};
 use mainstem_model::{Model, ModelRequest, ModelStream};
-use reqwest::Client;
-use secrecy::SecretString;
 
-use crate::{ConfigError, dialect::Dialect, server::Server, stream::Chat, transport::Http};
+use crate::{
+    decoder::Decoder,
+    dialect::Dialect,
+    open::open,
+    server::{azure, chat, is_openai, openai},
+};
 
 /// A model behind the chat completions API. Clones share connections, and what was found out about the server.
 ///
@@ -27,7 +31,7 @@ pub struct OpenAi {
 impl OpenAi {
     /// A model of `https://api.openai.com/v1`. Reads nothing from the environment.
     pub fn new(model: impl Into<Arc<str>>) -> Self {
-        Self::at(model.into(), Server::openai())
+        Self::at(model.into(), openai())
     }
 
     /// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as `api-key`; for a token of Entra ID
@@ -38,7 +42,7 @@ impl OpenAi {
     /// # Errors
     /// Where the endpoint is no http(s) URL.
     pub fn azure(endpoint: &str, deployment: &str, api_version: &str) -> Result<Self, ConfigError> {
-        Server::azure(endpoint, deployment, api_version).map(|server| Self::at(deployment.into(), server))
+        azure(endpoint, deployment, api_version).map(|server| Self::at(deployment.into(), server))
     }
 
     /// The same as [`new`](Self::new), with what OpenAI's own libraries read from the environment: `OPENAI_API_KEY`,
@@ -58,7 +62,7 @@ impl OpenAi {
         model: impl Into<Arc<str>>,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let var = |name| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let var = |name| trimmed(&var, name);
         let mut openai = Self::new(model);
         if let Some(url) = var("OPENAI_BASE_URL") {
             openai = openai.with_base_url(&url)?;
@@ -71,13 +75,15 @@ impl OpenAi {
         }
         match var("OPENAI_API_KEY") {
             Some(key) => Ok(openai.with_api_key(key)),
-            None if openai.server.is_openai() => Err(ConfigError::NoKey { variable: "OPENAI_API_KEY" }),
+            None if is_openai(&openai.server) => {
+                Err(ConfigError::NoKey { variable: "OPENAI_API_KEY", instead: Some("OPENAI_BASE_URL") })
+            }
             None => Ok(openai),
         }
     }
 
     fn at(name: Arc<str>, server: Server) -> Self {
-        let dialect = Dialect { completion_tokens: server.is_openai(), ..Dialect::default() };
+        let dialect = Dialect { completion_tokens: is_openai(&server), ..Dialect::default() };
         let (server, http, dialect) = (Arc::new(server), Arc::default(), Arc::new(Mutex::new(dialect)));
         Self { name, server, http, whole: None, dialect }
     }
@@ -93,7 +99,8 @@ impl OpenAi {
     /// The key. It is never shown, and taken out of what a server says about it.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<SecretString>) -> Self {
-        Arc::make_mut(&mut self.server).set_key(key.into());
+        let auth = self.server.auth();
+        Arc::make_mut(&mut self.server).set_key(key.into(), auth);
         self
     }
 
@@ -104,7 +111,7 @@ impl OpenAi {
     pub fn with_base_url(self, url: &str) -> Result<Self, ConfigError> {
         let Self { name, server, http, whole, .. } = self;
         let mut server = (*server).clone();
-        server.set_base_url(url)?;
+        server.set_url(chat(url)?);
         Ok(Self { http, whole, ..Self::at(name, server) })
     }
 
@@ -165,7 +172,8 @@ impl Model for OpenAi {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        Box::pin(Chat::new(self.clone(), request))
+        let decoder = Decoder::new(self.server.clone());
+        Box::pin(Exchange::new(self.server.clone(), decoder, open(self.clone(), request)))
     }
 }
 

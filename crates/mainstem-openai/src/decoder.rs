@@ -3,8 +3,9 @@
 mod calls;
 mod template;
 
-use std::{collections::VecDeque, fmt::Display, mem, sync::Arc};
+use std::{fmt::Display, mem, sync::Arc};
 
+use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
@@ -12,14 +13,9 @@ use self::{
     calls::Calls,
     template::{Out, Template},
 };
-use crate::{
-    chunk::{Choice, Chunk, Content, Delta, ToolCall},
-    complaint::{Complaint, excerpt},
-    server::Server,
-};
+use crate::chunk::{Choice, Chunk, Content, Delta, ToolCall};
 
-/// Decoded deltas that wait to be polled.
-pub(crate) type Deltas = VecDeque<ModelDelta>;
+pub(crate) const CHAT: Api = Api { answer: "chat completion", form: Form::Events };
 
 /// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when they say them.
 pub(crate) struct Decoder {
@@ -43,35 +39,6 @@ impl Decoder {
             refused: false,
             done: false,
         }
-    }
-
-    /// Whether `[DONE]` was read.
-    pub(crate) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Reads the data of one event.
-    pub(crate) fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        match data.trim() {
-            "[DONE]" => self.done = true,
-            "" => {}
-            chunk => match self.template.read(chunk) {
-                Some(delta) => deltas.push_back(delta),
-                None => self.decode_chunk(chunk, deltas)?,
-            },
-        }
-        Ok(())
-    }
-
-    /// Reads an answer of one piece, and ends it.
-    pub(crate) fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let before = deltas.len();
-        self.decode_chunk(body, deltas)?;
-        if self.finish_reason.is_none() && deltas.len() == before {
-            return Err(self.malformed(body, &"it has no choices"));
-        }
-        self.done = true;
-        self.finish(deltas)
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -125,20 +92,6 @@ impl Decoder {
         }
     }
 
-    /// Ends the answer: what it cost and why it stopped.
-    ///
-    /// An answer that broke off, with neither a reason to stop nor `[DONE]`, is an error.
-    pub(crate) fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
-        if self.finish_reason.is_none() && !self.done {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
-        }
-        self.calls.end(deltas);
-        deltas.extend(self.usage.take().map(ModelDelta::Usage));
-        deltas.push_back(ModelDelta::Stop(self.stop_reason()));
-        Ok(())
-    }
-
     /// `stop` stands for many things: Gemini ends tool calls with it, and OpenAI those that were forced.
     fn stop_reason(&mut self) -> StopReason {
         let reason = mem::take(&mut self.finish_reason).unwrap_or_else(|| "stop".into());
@@ -164,9 +117,46 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        let said = excerpt(&self.server.redact(data.to_owned()));
-        let what = format!("sent what is no chat completion: {error}: {said}");
-        self.server.error(ErrorKind::Protocol, &what)
+        self.server.malformed(&CHAT, data, error)
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match data.trim() {
+            "[DONE]" => self.done = true,
+            "" => {}
+            chunk => match self.template.read(chunk) {
+                Some(delta) => deltas.push_back(delta),
+                None => self.decode_chunk(chunk, deltas)?,
+            },
+        }
+        Ok(())
+    }
+
+    fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let before = deltas.len();
+        self.decode_chunk(body, deltas)?;
+        if self.finish_reason.is_none() && deltas.len() == before {
+            return Err(self.malformed(body, &"it has no choices"));
+        }
+        self.done = true;
+        self.finish(deltas)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if self.finish_reason.is_none() && !self.done {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        }
+        self.calls.end(deltas);
+        deltas.extend(self.usage.take().map(ModelDelta::Usage));
+        deltas.push_back(ModelDelta::Stop(self.stop_reason()));
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::complaint::Complaint;
+use mainstem_http::Complaint;
 
 /// The deviations that a request makes allowance for.
 #[derive(Clone, Debug, Default, PartialEq)]

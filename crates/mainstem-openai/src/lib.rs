@@ -45,16 +45,11 @@
 
 mod chunk;
 mod client;
-mod complaint;
 mod decoder;
 mod dialect;
-mod error;
 mod open;
 mod request;
-mod retry_after;
 mod server;
-mod stream;
-mod transport;
 
 pub use client::OpenAi;
-pub use error::ConfigError;
+pub use mainstem_http::ConfigError;

@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 26] = [
+const ALLOWED: [(&str, &str); 27] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -16,10 +16,11 @@ const ALLOWED: [(&str, &str); 26] = [
     ("tool", "message event policy"),
     ("task", "message event"),
     ("journal", "message event"),
-    ("openai", "message model sse"),
-    ("anthropic", "message model sse"),
-    ("gemini", "message model sse"),
-    ("ollama", "message model sse"),
+    ("http", "model sse"),
+    ("openai", "message model http sse"),
+    ("anthropic", "message model http sse"),
+    ("gemini", "message model http sse"),
+    ("ollama", "message model http"),
     ("react", "message event model tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool"),

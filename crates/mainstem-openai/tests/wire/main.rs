@@ -128,7 +128,7 @@ async fn a_client_of_ones_own_is_used() {
     let mut server = Server::start(vec![events(&[STOP])]).await;
     // Ours installs the crypto provider that every client needs.
     answer(OpenAi::new("m").with_base_url("http://127.0.0.1:1").unwrap().stream(question())).await;
-    let client = reqwest::Client::builder().user_agent("mine").build().unwrap();
+    let client = mainstem_http::Client::builder().user_agent("mine").build().unwrap();
     answer(openai(&server).with_client(client).stream(question())).await;
     assert!(server.request().await.contains("\r\nuser-agent: mine\r\n"));
 }

@@ -3,7 +3,7 @@
 use mainstem_model::{ErrorKind, ModelError};
 use thiserror::Error;
 
-/// A setting of [`OpenAi`](crate::OpenAi) that cannot be used. Keys and header values are never shown.
+/// A setting of a provider that cannot be used. Keys and header values are never shown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -24,11 +24,17 @@ pub enum ConfigError {
         problem: String,
     },
     /// The environment holds no key for a server that wants one.
-    #[error("{variable} is not set; set it, or set OPENAI_BASE_URL to a server that needs no key")]
+    #[error("{variable} is not set; set it{}", or_elsewhere(.instead))]
     NoKey {
         /// The variable that was looked up.
         variable: &'static str,
+        /// The variable by which to name a server that needs no key.
+        instead: Option<&'static str>,
     },
+}
+
+fn or_elsewhere(variable: &Option<&str>) -> String {
+    variable.map_or_else(String::new, |variable| format!(", or set {variable} to a server that needs no key"))
 }
 
 /// So that a provider of a `ModelRegistry` can use `?`.

@@ -11,20 +11,24 @@ use reqwest::{
     redirect::Policy,
 };
 
-use crate::server::Server;
+use crate::Server;
 
 /// How long connecting may take; the answer itself has no limit here.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// In this order.
+const ACCEPTED: &str = "text/event-stream, application/json";
 
 /// The bytes of a response as they arrive.
 pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// A client that is made when first used, in which case a failure has someone to be told to.
 #[derive(Debug, Default)]
-pub(crate) struct Http(OnceLock<Client>);
+pub struct Http(OnceLock<Client>);
 
 impl Http {
-    pub(crate) fn with(client: Client) -> Self {
+    /// Requests go through this client.
+    pub fn with(client: Client) -> Self {
         Self(client.into())
     }
 
@@ -40,7 +44,7 @@ impl Http {
         let client = self.client().map_err(|error| failure(server, error))?;
         let request = client
             .post(server.url().clone())
-            .header(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"))
+            .header(ACCEPT, HeaderValue::from_static(ACCEPTED))
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .headers(server.headers()?)
             .body(body);

@@ -5,6 +5,7 @@
 //! | OpenAI, Azure, newer vLLM | `{"error": {"message", "type", "param", "code"}}` |
 //! | llama.cpp, OpenRouter | the same with a number as `code`, the HTTP status |
 //! | older vLLM, Mistral | `{"object": "error", "message", "type", "param", "code"}`; Mistral's message may be an object |
+//! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
 //! | Gemini | `[{"error": {"code", "message", "status"}}]` |
 //! | TGI, some of Ollama | `{"error": "…"}` |
 //! | FastAPI, gateways | `{"detail": …}`, `{"message": "…"}`, plain text, HTML |
@@ -13,31 +14,35 @@ use mainstem_model::{ErrorKind, ModelError};
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::server::Server;
+use crate::Server;
 
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
+/// What a server says went wrong.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Complaint {
+#[non_exhaustive]
+pub struct Complaint {
     /// Of the response, or named in the complaint.
-    pub(crate) status: Option<u16>,
-    pub(crate) message: String,
+    pub status: Option<u16>,
+    /// The sentence.
+    pub message: String,
     /// `code`, `type` and `status`, in this order.
-    pub(crate) words: Vec<String>,
-    pub(crate) param: String,
+    pub words: Vec<String>,
+    /// The field of the request that it is about.
+    pub param: String,
 }
 
 impl Complaint {
     /// What the body of a refused request says, whatever it is.
-    pub(crate) fn of(status: u16, body: &str) -> Self {
+    pub fn of(status: u16, body: &str) -> Self {
         let said = serde_json::from_str(body).ok().and_then(|value| Self::read(&value));
         let said = said.unwrap_or_else(|| Self { message: excerpt(body), ..Self::default() });
         Self { status: Some(status), ..said }
     }
 
     /// The complaint in a piece of JSON, if it is one.
-    pub(crate) fn read(value: &Value) -> Option<Self> {
+    pub fn read(value: &Value) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
         let error = match value.get("error").filter(|error| !error.is_null()) {
             Some(error) => error,
@@ -54,7 +59,8 @@ impl Complaint {
         })
     }
 
-    pub(crate) fn kind(&self) -> ErrorKind {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
@@ -75,7 +81,7 @@ impl Complaint {
     }
 
     /// The failure of a call that was refused with this status.
-    pub(crate) fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
+    pub fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
         let mut what = format!("answered {status}");
         if !self.message.is_empty() {
             what = format!("{what}: {}", excerpt(&self.message));
@@ -93,7 +99,7 @@ impl Complaint {
     }
 
     /// The failure of a call that had been accepted.
-    pub(crate) fn interruption(&self, server: &Server) -> ModelError {
+    pub fn interruption(&self, server: &Server) -> ModelError {
         self.failure(server, &format!("broke off its answer: {}", excerpt(&self.message)))
     }
 
@@ -138,7 +144,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
 }
 
 /// The beginning of a text, on one line.
-pub(crate) fn excerpt(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     let mut words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).flat_map(str::chars);
     let mut excerpt: String = words.by_ref().take(QUOTED).collect();
     if words.next().is_some() {

@@ -1,10 +1,15 @@
 //! The shapes, and what becomes of them.
 
 use super::*;
+use crate::{Auth, Url};
+
+fn server() -> Server {
+    Server::new(Url::parse("https://api.openai.com/v1").unwrap(), Auth::Bearer)
+}
 
 /// Kind, retryable or not, and the sentence.
 fn check(status: u16, body: &str, expected: &str) {
-    let error = Complaint::of(status, body).refusal(&Server::openai(), StatusCode::from_u16(status).unwrap());
+    let error = Complaint::of(status, body).refusal(&server(), StatusCode::from_u16(status).unwrap());
     let retry = if error.is_retryable() { ", retry" } else { "" };
     let (code, status) = (error.kind().code(), error.status().unwrap_or(0));
     let sentence = error.to_string();
@@ -36,7 +41,7 @@ fn openai_and_those_who_follow_it() {
     );
     check(
         500,
-        include_str!("../../tests/fixtures/chat_named_function.body"),
+        include_str!("refused.body"),
         "server_error 500, retry: 500 Internal Server Error: The model produced output that does not match the expected peg-native format",
     );
     check(
@@ -92,7 +97,7 @@ fn other_shapes() {
 fn what_is_said_in_mid_answer_has_a_kind_too() {
     let check = |json: &str, expected: ErrorKind| {
         let complaint = Complaint::read(&serde_json::from_str(json).unwrap()).expect(json);
-        assert_eq!(complaint.interruption(&Server::openai()).kind(), expected, "{json}");
+        assert_eq!(complaint.interruption(&server()).kind(), expected, "{json}");
     };
     check(r#"{"error":{"code":500,"message":"m","type":"server_error"}}"#, ErrorKind::Server);
     check(r#"{"error":{"code":429,"message":"m"},"choices":[]}"#, ErrorKind::RateLimited);

@@ -1,0 +1,235 @@
+//! From a request to the beginning of an answer.
+
+use std::{
+    fmt, io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_core::Stream;
+use futures_util::{StreamExt, TryStreamExt};
+use mainstem_model::{ErrorKind, ModelError};
+use mainstem_sse::{DEFAULT_LIMIT, SseError, SseStream};
+use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
+use tokio_util::{
+    codec::{FramedRead, LinesCodec, LinesCodecError},
+    io::StreamReader,
+};
+
+use crate::{
+    Complaint, Http, Server, excerpt, retry_after,
+    transport::{Body, failure},
+};
+
+/// How much of a refusal is read.
+const REFUSAL_LIMIT: usize = 64 << 10;
+
+/// What an API's answers look like.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a constant of each provider")]
+pub struct Api {
+    /// What the vendor calls one, for messages.
+    pub answer: &'static str,
+    /// How it streams.
+    pub form: Form,
+}
+
+/// How an API streams.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the two that there are")]
+pub enum Form {
+    /// As server-sent events.
+    Events,
+    /// As lines of JSON.
+    Lines,
+}
+
+impl Form {
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        }
+    }
+
+    fn read(self, response: Response) -> Payloads {
+        match self {
+            Self::Events => Payloads::events(response),
+            Self::Lines => Payloads::lines(response),
+        }
+    }
+}
+
+/// An answer that has begun.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the forms in which model servers answer")]
+pub enum Answer {
+    /// Payload by payload.
+    Payloads(Payloads),
+    /// In one piece, and why.
+    Whole {
+        /// The body.
+        body: String,
+        /// Why the server did not stream.
+        reason: Arc<str>,
+    },
+}
+
+/// What the decoder reads, one by one: the data of server-sent events, or lines of JSON.
+pub struct Payloads(Source);
+
+enum Source {
+    Events(SseStream<Body>),
+    Lines(Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Send>>),
+}
+
+/// Why a server did not answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What it says.
+    pub complaint: Complaint,
+    /// The status of its response.
+    pub status: u16,
+    retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// The failure of the call.
+    pub fn into_error(self, server: &Server) -> ModelError {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let refusal = self.complaint.refusal(server, status);
+        self.retry_after.into_iter().fold(refusal, ModelError::with_retry_after)
+    }
+}
+
+/// Sends a body and waits for the head of the response.
+///
+/// # Errors
+/// The outer one if no response came; the inner one if it is a refusal.
+pub async fn ask(
+    http: &Http,
+    server: &Server,
+    body: Vec<u8>,
+) -> Result<Result<Response, Refusal>, ModelError> {
+    let response = http.post(server, body).await?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(Ok(response));
+    }
+    let retry_after = retry_after(response.headers());
+    let complaint = Complaint::of(status.as_u16(), &beginning(server, response).await);
+    Ok(Err(Refusal { complaint, status: status.as_u16(), retry_after }))
+}
+
+/// Reads an accepted response as its content type says; a server that names none is taken at its word that it streams.
+///
+/// `reason` says why the answer comes in one piece, if that was asked for.
+///
+/// # Errors
+/// The response is of no type that the API has.
+pub async fn begin(
+    server: &Server,
+    response: Response,
+    reason: Option<Arc<str>>,
+    api: &Api,
+) -> Result<Answer, ModelError> {
+    let named =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match &*media_type {
+        "" => Ok(Answer::Payloads(api.form.read(response))),
+        named if named == api.form.media_type() => Ok(Answer::Payloads(api.form.read(response))),
+        "application/json" => {
+            let unasked =
+                || format!("{} answered in one piece although asked to stream", server.host()).into();
+            Ok(Answer::Whole { body: whole(server, response).await?, reason: reason.unwrap_or_else(unasked) })
+        }
+        _ => {
+            let text = excerpt(&beginning(server, response).await);
+            let what = format!(
+                "answered with {media_type}, which is no {} (check the base URL): {text}",
+                api.answer
+            );
+            Err(server.error(ErrorKind::Protocol, &what))
+        }
+    }
+}
+
+impl fmt::Debug for Payloads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payloads").finish_non_exhaustive()
+    }
+}
+
+impl Payloads {
+    fn events(response: Response) -> Self {
+        Self(Source::Events(SseStream::new(Box::pin(response.bytes_stream()))))
+    }
+
+    fn lines(response: Response) -> Self {
+        let bytes = StreamReader::new(Box::pin(response.bytes_stream()).map_err(io::Error::other));
+        Self(Source::Lines(Box::pin(FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT)))))
+    }
+
+    /// The next payload.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<String, Cut>>> {
+        match &mut self.0 {
+            Source::Events(events) => events
+                .poll_next_unpin(cx)
+                .map(|event| event.map(|event| event.map(|event| event.data).map_err(Cut::Events))),
+            Source::Lines(lines) => {
+                lines.poll_next_unpin(cx).map(|line| line.map(|line| line.map_err(Cut::Lines)))
+            }
+        }
+    }
+}
+
+/// Why there are no more payloads.
+pub(crate) enum Cut {
+    Events(SseError<reqwest::Error>),
+    Lines(LinesCodecError),
+}
+
+impl Cut {
+    pub(crate) fn into_error(self, server: &Server) -> ModelError {
+        let too_much =
+            |error: &dyn fmt::Display| server.error(ErrorKind::Protocol, &format!("sent too much: {error}"));
+        match self {
+            Self::Events(SseError::Source(error)) => failure(server, error),
+            Self::Events(error) => too_much(&error),
+            Self::Lines(LinesCodecError::Io(error)) => match error.downcast::<reqwest::Error>() {
+                Ok(error) => failure(server, error),
+                Err(error) => server.error(ErrorKind::Protocol, &format!("sent what is no text: {error}")),
+            },
+            Self::Lines(error) => too_much(&error),
+        }
+    }
+}
+
+async fn whole(server: &Server, mut response: Response) -> Result<String, ModelError> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(|error| failure(server, error))? {
+        body.extend_from_slice(&bytes);
+        if body.len() > DEFAULT_LIMIT {
+            return Err(
+                server.error(ErrorKind::Protocol, &format!("answered with more than {DEFAULT_LIMIT} bytes"))
+            );
+        }
+    }
+    String::from_utf8(body)
+        .map_err(|_| server.error(ErrorKind::Protocol, "answered with bytes that are not UTF-8"))
+}
+
+/// The beginning of a body that only explains a failure: as much as comes, and is reasonable.
+async fn beginning(server: &Server, mut response: Response) -> String {
+    let mut body = Vec::new();
+    while body.len() < REFUSAL_LIMIT
+        && let Ok(Some(bytes)) = response.chunk().await
+    {
+        body.extend_from_slice(&bytes);
+    }
+    server.redact(String::from_utf8_lossy(&body).into_owned())
+}

@@ -1,0 +1,170 @@
+//! Where a model is, and how one gets in.
+
+use std::{fmt, sync::Arc};
+
+use mainstem_model::{ErrorKind, ModelError};
+use reqwest::{
+    Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
+};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::{Api, ConfigError, address, excerpt};
+
+/// A secret shorter than this is not looked for in texts: it would tear holes into words.
+const SHORTEST_SECRET: usize = 8;
+
+/// An endpoint, a key, and headers. The secrets in it are never shown.
+#[derive(Clone)]
+pub struct Server {
+    url: Url,
+    host: Arc<str>,
+    key: Option<SecretString>,
+    auth: Auth,
+    headers: HeaderMap,
+}
+
+/// Where the key goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the two ways in which a header carries a key")]
+pub enum Auth {
+    /// `Authorization: Bearer …`
+    Bearer,
+    /// Bare, in this header; its name is in lower case.
+    Header(&'static str),
+}
+
+impl Server {
+    /// The server of this endpoint, without a key.
+    pub fn new(url: Url, auth: Auth) -> Self {
+        Self { host: address::host(&url), url, key: None, auth, headers: HeaderMap::new() }
+    }
+
+    /// Moves it elsewhere, with key and headers.
+    pub fn set_url(&mut self, url: Url) {
+        self.host = address::host(&url);
+        self.url = url;
+    }
+
+    /// The key, and how it is sent.
+    pub fn set_key(&mut self, key: SecretString, auth: Auth) {
+        (self.key, self.auth) = (Some(key), auth);
+    }
+
+    /// A header of every request. One that carries the key by hand wins over the key.
+    ///
+    /// # Errors
+    /// HTTP does not allow the name or the value, which is not shown.
+    pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        let wrong =
+            |problem: &str| ConfigError::Header { name: name.to_owned(), problem: problem.to_owned() };
+        let header =
+            HeaderName::try_from(name).map_err(|_| wrong("its name has characters that none may have"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| wrong("its value has characters that no header may have, such as a line break"))?;
+        value.set_sensitive(true);
+        self.headers.insert(header, value);
+        Ok(())
+    }
+
+    /// The endpoint.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Host and port: the name of the server in messages.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// How the key is sent.
+    pub fn auth(&self) -> Auth {
+        self.auth
+    }
+
+    /// Whether there is a key.
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// All headers of a request.
+    ///
+    /// # Errors
+    /// No header can carry the key.
+    pub fn headers(&self) -> Result<HeaderMap, ModelError> {
+        let mut headers = self.headers.clone();
+        let name = match self.auth {
+            Auth::Bearer => AUTHORIZATION,
+            Auth::Header(name) => HeaderName::from_static(name),
+        };
+        if let Some(key) = &self.key
+            && !headers.contains_key(&name)
+        {
+            headers.insert(name, self.key_value(key.expose_secret())?);
+        }
+        Ok(headers)
+    }
+
+    fn key_value(&self, key: &str) -> Result<HeaderValue, ModelError> {
+        let value = match self.auth {
+            Auth::Bearer => HeaderValue::try_from(format!("Bearer {key}")),
+            Auth::Header(_) => HeaderValue::try_from(key),
+        };
+        let mut value = value.map_err(|_| {
+            self.error(
+                ErrorKind::Auth,
+                "can't be asked: the API key has characters that no header may have, such as a line break",
+            )
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    /// A failure at this server; `what` goes on after its name.
+    pub fn error(&self, kind: ErrorKind, what: &str) -> ModelError {
+        ModelError::new(kind, self.sentence(what))
+    }
+
+    /// Something in a request for which this server's API has no form.
+    pub fn unsupported(&self, what: &str) -> ModelError {
+        self.error(ErrorKind::Unsupported, what)
+    }
+
+    /// What a server sent that its API does not know; the beginning of it is quoted, without secrets.
+    pub fn malformed(&self, api: &Api, data: &str, error: &dyn fmt::Display) -> ModelError {
+        let said = excerpt(&self.redact(data.to_owned()));
+        self.error(ErrorKind::Protocol, &format!("sent what is no {}: {error}: {said}", api.answer))
+    }
+
+    /// The server's name and what happened.
+    pub(crate) fn sentence(&self, what: &str) -> String {
+        format!("{} {what}", self.host)
+    }
+
+    /// What the server said, without any secret that it may have echoed.
+    pub fn redact(&self, mut text: String) -> String {
+        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        let headers = self.headers.values().filter_map(|value| value.to_str().ok());
+        for secret in key.into_iter().chain(headers).filter(|secret| secret.len() >= SHORTEST_SECRET) {
+            if text.contains(secret) {
+                text = text.replace(secret, "[secret]");
+            }
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Server {
+    /// The URL without user, password and query, and the names of the headers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = format!("{}://{}{}", self.url.scheme(), self.host, self.url.path());
+        f.debug_struct("Server")
+            .field("url", &url)
+            .field("key", &self.key)
+            .field("headers", &self.headers)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

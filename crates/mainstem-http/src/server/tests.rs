@@ -1,0 +1,51 @@
+//! Keys, headers, and what a message may show.
+
+use super::*;
+
+fn server(auth: Auth) -> Server {
+    Server::new(Url::parse("https://api.example.com/v1").unwrap(), auth)
+}
+
+#[test]
+fn the_key_goes_where_the_server_wants_it() {
+    let check = |mut server: Server, header: &str, expected: &str| {
+        server.set_key("sk-123456789".into(), server.auth());
+        let headers = server.headers().unwrap();
+        assert_eq!(headers.get(header).map(|value| value.to_str().unwrap()), Some(expected));
+        assert_eq!(headers.len(), 1);
+    };
+    check(server(Auth::Bearer), "authorization", "Bearer sk-123456789");
+    check(server(Auth::Header("api-key")), "api-key", "sk-123456789");
+    let mut by_hand = server(Auth::Bearer);
+    by_hand.set_header("Authorization", "Basic xyz").unwrap();
+    check(by_hand, "authorization", "Basic xyz");
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let mut server =
+        Server::new(Url::parse("http://user:password@h:1/v1?sig=signature").unwrap(), Auth::Bearer);
+    server.set_key("sk-123456789".into(), server.auth());
+    server.set_header("x-token", "token-abcdef").unwrap();
+    let shown = format!("{server:?}");
+    for secret in ["sk-123", "token-abc", "password", "signature"] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+    assert!(shown.contains("http://h:1/v1") && shown.contains("x-token"), "{shown}");
+    assert_eq!(server.redact("knows sk-123456789, token-abcdef".into()), "knows [secret], [secret]");
+}
+
+#[test]
+fn what_no_header_can_carry_is_said() {
+    let mut server = server(Auth::Bearer);
+    let error = server.set_header("x-a", "line\nbreak-of-a-secret").unwrap_err().to_string();
+    assert!(
+        error.starts_with("the header \"x-a\" can't be sent: its value") && !error.contains("secret"),
+        "{error}"
+    );
+    assert!(server.set_header("a b", "x").unwrap_err().to_string().contains("its name"));
+    server.set_key("sk-1\n".into(), Auth::Bearer);
+    let error = server.headers().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert!(error.to_string().starts_with("api.example.com can't be asked: the API key"), "{error}");
+}
