@@ -15,6 +15,7 @@ mod limits;
 mod many;
 mod middleware;
 mod models;
+mod output;
 mod patterns;
 mod people;
 mod persist;

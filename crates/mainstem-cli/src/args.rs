@@ -65,6 +65,9 @@ pub(crate) struct Run {
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) output: Format,
+    /// The reply is JSON of the JSON Schema in FILE; one that does not fit is asked for again once, then the run fails.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output_schema: Option<PathBuf>,
     /// How stderr shows what goes on.
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) progress: Mode,

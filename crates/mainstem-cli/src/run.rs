@@ -11,7 +11,7 @@ mod signals;
 use std::{fs::File, io, path::Path};
 
 use anyhow::{Context, bail};
-use mainstem::prelude::{Background, RunOptions};
+use mainstem::prelude::{Background, OutputSchema, RunOptions};
 
 use self::{
     drive::{Drive, Sinks},
@@ -71,13 +71,26 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
             )
         }
     };
+    let output = args.output_schema.as_deref().map(output_schema).transpose()?;
     let people = terminal.has_person() && args.prompt.as_deref() != Some("-");
-    Ok(RunOptions::new()
+    let options = RunOptions::new()
         .with_background(background)
         .with_people(people)
         .with_plan_mode(args.plan)
         .with_budget(settings.budget)
-        .with_diagnostics(args.diagnostics))
+        .with_diagnostics(args.diagnostics);
+    Ok(match output {
+        Some(schema) => options.with_output(schema),
+        None => options,
+    })
+}
+
+fn output_schema(path: &Path) -> anyhow::Result<OutputSchema> {
+    let read = || {
+        let text = std::fs::read_to_string(path)?;
+        anyhow::Ok(OutputSchema::new(serde_json::from_str(&text)?)?)
+    };
+    read().with_context(|| format!("--output-schema {}", path.display()))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

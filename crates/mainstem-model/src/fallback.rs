@@ -40,6 +40,10 @@ impl<M: Model, N: Model> Model for Fallback<M, N> {
             from: self.first.name().into(),
         })
     }
+
+    fn holds_schema(&self, request: &ModelRequest) -> bool {
+        self.first.holds_schema(request) && self.second.holds_schema(request)
+    }
 }
 
 struct Either<N> {

@@ -42,6 +42,10 @@ impl<M: Model> Model for IdleTimeout<M> {
             alarm: None,
         })
     }
+
+    fn holds_schema(&self, request: &ModelRequest) -> bool {
+        self.inner.holds_schema(request)
+    }
 }
 
 /// An alarm looked at later than this was not polled when it rang.

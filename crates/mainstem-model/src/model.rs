@@ -25,6 +25,12 @@ pub trait Model: Send + Sync + 'static {
 
     /// Asks the model. Nothing happens before the stream is polled: connecting is its first poll.
     fn stream(&self, request: ModelRequest) -> ModelStream;
+
+    /// Whether its vendor holds the answer to such a request to a [`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema). If not,
+    /// a form is asked for as the arguments of a tool.
+    fn holds_schema(&self, _request: &ModelRequest) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -34,5 +40,9 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         (**self).stream(request)
+    }
+
+    fn holds_schema(&self, request: &ModelRequest) -> bool {
+        (**self).holds_schema(request)
     }
 }

@@ -87,6 +87,10 @@ impl<M: Model> Model for Retry<M> {
             sleep: None,
         })
     }
+
+    fn holds_schema(&self, request: &ModelRequest) -> bool {
+        self.inner.holds_schema(request)
+    }
 }
 
 struct Attempts<M> {

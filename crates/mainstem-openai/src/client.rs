@@ -25,6 +25,8 @@ pub struct OpenAi {
     pub(crate) http: Arc<Http>,
     /// Why answers shall come in one piece.
     whole: Option<Arc<str>>,
+    /// Unless it goes by the server.
+    holds_schema: Option<bool>,
     dialect: Arc<Mutex<Dialect>>,
 }
 
@@ -85,15 +87,15 @@ impl OpenAi {
     fn at(name: Arc<str>, server: Server) -> Self {
         let dialect = Dialect { completion_tokens: is_openai(&server), ..Dialect::default() };
         let (server, http, dialect) = (Arc::new(server), Arc::default(), Arc::new(Mutex::new(dialect)));
-        Self { name, server, http, whole: None, dialect }
+        Self { name, server, http, whole: None, holds_schema: None, dialect }
     }
 
     /// Another model of the same server, with the same key, over the same connections.
     #[must_use]
     pub fn with_model(self, model: impl Into<Arc<str>>) -> Self {
-        let Self { server, http, whole, .. } = self;
+        let Self { server, http, whole, holds_schema, .. } = self;
         let fresh = Self::at(model.into(), (*server).clone());
-        Self { server, http, whole, ..fresh }
+        Self { server, http, whole, holds_schema, ..fresh }
     }
 
     /// The key. It is never shown, and taken out of what a server says about it.
@@ -109,10 +111,10 @@ impl OpenAi {
     /// # Errors
     /// Where it is no http(s) URL.
     pub fn with_base_url(self, url: &str) -> Result<Self, ConfigError> {
-        let Self { name, server, http, whole, .. } = self;
+        let Self { name, server, http, whole, holds_schema, .. } = self;
         let mut server = (*server).clone();
         server.set_url(chat(url)?);
-        Ok(Self { http, whole, ..Self::at(name, server) })
+        Ok(Self { http, whole, holds_schema, ..Self::at(name, server) })
     }
 
     /// A header of every request; one named `authorization` replaces the key. Values are never shown.
@@ -148,6 +150,14 @@ impl OpenAi {
         self
     }
 
+    /// Whether the server holds answers to a `response_format` of type `json_schema`, besides tools. OpenAI does; of others it is not assumed,
+    /// and a form is asked for as the arguments of a tool.
+    #[must_use]
+    pub fn with_json_schema(mut self, holds_schema: bool) -> Self {
+        self.holds_schema = Some(holds_schema);
+        self
+    }
+
     /// Asks for answers in one piece, for a server that cannot stream. Each says so with the reason.
     #[must_use]
     pub fn without_streaming(mut self, reason: impl Into<Arc<str>>) -> Self {
@@ -169,6 +179,10 @@ impl OpenAi {
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn holds_schema(&self, _: &ModelRequest) -> bool {
+        self.holds_schema.unwrap_or_else(|| is_openai(&self.server))
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -31,6 +31,14 @@ pub enum AgentError {
     /// Code of a tool, a model or a middleware panicked.
     #[error("a panic in the agent: {0}")]
     Panicked(String),
+    /// The answer does not have the form that was asked for, and had not when it was asked for again.
+    #[error("the answer does not fit the output schema:{problems}\nthe answer was: {value}")]
+    Output {
+        /// Where, a line for each problem.
+        problems: String,
+        /// What the model answered.
+        value: String,
+    },
     /// A middleware refused to go on.
     #[error("{0}")]
     Refused(Failure),
@@ -71,6 +79,7 @@ impl From<&AgentError> for Failure {
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",
+            AgentError::Output { .. } => "invalid_output",
         };
         Self::new(code, error.to_string())
     }

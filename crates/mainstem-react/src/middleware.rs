@@ -149,6 +149,11 @@ impl<'a> NextModel<'a> {
         self.agent.model.name()
     }
 
+    /// Whether the model's vendor holds the answer to a form: see [`Model::holds_schema`](mainstem_model::Model::holds_schema).
+    pub fn holds_schema(&self, request: &ModelRequest) -> bool {
+        self.agent.model.holds_schema(request)
+    }
+
     /// Goes on with the request.
     ///
     /// # Errors

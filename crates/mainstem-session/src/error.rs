@@ -17,6 +17,14 @@ pub enum RunError {
         /// What the agent made of what it had.
         answer: Option<Box<Message>>,
     },
+    /// The reply is not what the caller's type holds, or that type has no schema.
+    #[error("no {what} in the reply: {why}")]
+    Output {
+        /// The caller's type.
+        what: &'static str,
+        /// Why, with the place if the reply was read.
+        why: String,
+    },
     /// The agent failed.
     #[error(transparent)]
     Agent(AgentError),

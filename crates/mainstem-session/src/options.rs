@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mainstem_message::SessionId;
 use mainstem_policy::Limits;
 use mainstem_subagent::{Background, SpawnOptions};
+use mainstem_tool::OutputSchema;
 use serde_json::{Map, Value};
 
 /// Settings of one run; all have defaults.
@@ -25,6 +26,8 @@ pub struct RunOptions {
     pub plan_mode: bool,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
     pub budget: Limits,
+    /// The form that the root's answer shall have; any by default.
+    pub output: Option<OutputSchema>,
     /// Whether the run keeps count of what it hands out, for [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
 }
@@ -83,6 +86,13 @@ impl RunOptions {
     #[must_use]
     pub fn with_budget(mut self, budget: Limits) -> Self {
         self.budget = budget;
+        self
+    }
+
+    /// The root's answer shall be JSON of this schema; see [`StructuredOutput`](mainstem_react::StructuredOutput) for how it comes to be.
+    #[must_use]
+    pub fn with_output(mut self, schema: OutputSchema) -> Self {
+        self.output = Some(schema);
         self
     }
 

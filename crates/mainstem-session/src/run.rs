@@ -1,6 +1,7 @@
 //! One turn of a session, as an owned stream.
 
 use std::{
+    any::type_name,
     fmt,
     future::Future,
     pin::Pin,
@@ -15,6 +16,7 @@ use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
 use mainstem_subagent::Background;
 use mainstem_tool::RunContext;
+use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -127,6 +129,17 @@ impl Run {
             State::Over(Some(outcome)) => reply(outcome),
             _ => Err(RunError::Cancelled),
         }
+    }
+
+    /// Reads to the end and gives the value in the reply, which [`RunOptions::with_output`] has given its form.
+    ///
+    /// # Errors
+    /// Why there is none; that the reply is no such value. Dropping the future stops the run.
+    pub async fn reply_as<T: DeserializeOwned>(self) -> Result<T, RunError> {
+        let text = self.reply().await?.text();
+        let mut json = serde_json::Deserializer::from_str(&text);
+        serde_path_to_error::deserialize(&mut json)
+            .map_err(|error| RunError::Output { what: type_name::<T>(), why: error.to_string() })
     }
 }
 

@@ -11,6 +11,7 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
+use mainstem_react::RunOutput;
 use mainstem_subagent::{
     AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError,
 };
@@ -229,8 +230,12 @@ impl Session {
         attributes.extend(inner.attributes.clone());
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
-        RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin))
-            .ids(inner.ids.clone())
+        let cx = RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin));
+        let cx = match &options.output {
+            Some(schema) => cx.extension(Arc::new(RunOutput(schema.clone()))),
+            None => cx,
+        };
+        cx.ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
             .attributes(attributes)

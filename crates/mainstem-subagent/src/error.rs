@@ -157,16 +157,21 @@ pub enum CatalogError {
         /// Which agent.
         id: String,
     },
-    /// It says something that this version does not do. What would change where or under which rules the agent works leaves it out;
-    /// the rest is a warning.
-    #[error("agent {id:?}: {key} is not in effect in this version{}", if *is_warning { "" } else { ", so the agent is left out" })]
+    /// It says something that this version does not do, and that would change where the agent works.
+    #[error("agent {id:?}: {key} is not in effect in this version, so the agent is left out")]
     NotInEffect {
         /// Which agent.
         id: String,
         /// What it says.
         key: &'static str,
-        /// Whether the agent is there all the same.
-        is_warning: bool,
+    },
+    /// The form of its answer is none.
+    #[error("agent {id:?}: output_schema: {source}")]
+    Output {
+        /// Which agent.
+        id: String,
+        /// Why.
+        source: mainstem_tool::OutputSchemaError,
     },
 }
 
@@ -180,14 +185,14 @@ impl CatalogError {
             | Self::UnknownTool { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::NoWorkspace { id }
+            | Self::Output { id, .. }
             | Self::NotInEffect { id, .. } => id,
         }
     }
 
     /// Whether the agent is in the catalog in spite of it.
     pub fn is_warning(&self) -> bool {
-        use CatalogError::{NotInEffect, UnknownSkill, UnknownTool};
-        matches!(self, UnknownTool { .. } | UnknownSkill { .. } | NotInEffect { is_warning: true, .. })
+        matches!(self, Self::UnknownTool { .. } | Self::UnknownSkill { .. })
     }
 }
 

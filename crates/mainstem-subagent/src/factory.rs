@@ -4,13 +4,14 @@ use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
-use mainstem_react::{Agent, AgentBuilder, Middleware};
+use mainstem_react::{Agent, AgentBuilder, Middleware, StructuredOutput};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
-use mainstem_tool::{Tool, ToolSet};
+use mainstem_tool::{OutputSchema, Tool, ToolSet};
 
 use crate::{
     Catalog, CatalogError, Limits, Subagents,
     prompt::child_prompt,
+    spending::Metered,
     tools::{self, Drafts, GENERATE},
 };
 
@@ -69,7 +70,6 @@ impl AgentFactory {
         for spec in std::iter::once(&general).chain(specs.iter()) {
             problems.extend(self.unknown_tools(spec));
             problems.extend(self.unknown_skills(spec));
-            problems.extend(not_in_effect(spec).filter(CatalogError::is_warning));
             match self.build(spec).and_then(|agent| Ok((agent, rules(spec)?))) {
                 Ok((agent, rules)) => catalog.insert(spec.clone(), agent, rules),
                 Err(error) => problems.push(error),
@@ -83,8 +83,8 @@ impl AgentFactory {
     /// # Errors
     /// A model that is not known: never a silent fallback to another. A spec that asks for what this version cannot do.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
-        if let Some(problem) = not_in_effect(spec).find(|problem| !problem.is_warning()) {
-            return Err(problem);
+        if spec.url.is_some() {
+            return Err(CatalogError::NotInEffect { id: spec.id.clone(), key: "url" });
         }
         if spec.workspace.path.is_some() && !self.has_workspace {
             return Err(CatalogError::NoWorkspace { id: spec.id.clone() });
@@ -97,18 +97,29 @@ impl AgentFactory {
             }
         };
         let fleet_tools = self.fleet_tools().filter(|tool| lists(spec, tool)).chain(self.load_skill(spec));
-        let agent =
+        let mut agent =
             self.builder(spec, model, &child_prompt(spec, self.has_files(spec)), fleet_tools.collect());
-        agent.build().map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
+        if let Some(schema) = output(spec)? {
+            agent = agent.middleware(StructuredOutput::new(schema));
+        }
+        agent
+            .middleware(Metered)
+            .build()
+            .map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
 
     /// Begins the root that a spec declares: with its instructions as they are, this factory's model, and the tools for children unless
     /// the spec takes them away or the limits leave no room for any.
-    pub fn root(&self, spec: &AgentSpec, limits: Limits) -> AgentBuilder {
+    ///
+    /// # Errors
+    /// An output schema that is none.
+    pub fn root(&self, spec: &AgentSpec, limits: Limits) -> Result<AgentBuilder, CatalogError> {
         let fleet_tools = self.fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
         let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
         let tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
-        self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect())
+        let output = StructuredOutput::of_run(output(spec)?);
+        let agent = self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect());
+        Ok(agent.middleware(output).middleware(Metered))
     }
 
     /// The tool for skills, where there are some for the agent, and the program has no tool of that name.
@@ -120,6 +131,7 @@ impl AgentFactory {
         is_given.then(|| tools::LOAD_SKILL.to_owned())
     }
 
+    /// All but what stands between the fleet and the model: the form of the answer, and the budget.
     fn builder(
         &self,
         spec: &AgentSpec,
@@ -193,13 +205,10 @@ impl std::fmt::Debug for AgentFactory {
     }
 }
 
-/// What a spec says that nothing looks at yet. Rules that are not enforced, and another machine, are no small matter.
-fn not_in_effect(spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
-    let said = [("url", spec.url.is_some(), false), ("output_schema", spec.output_schema.is_some(), true)];
-    let id = spec.id.clone();
-    said.into_iter()
-        .filter(|(_, is_said, _)| *is_said)
-        .map(move |(key, _, is_warning)| CatalogError::NotInEffect { id: id.clone(), key, is_warning })
+/// The form that a spec wants its agent's answer to have.
+fn output(spec: &AgentSpec) -> Result<Option<OutputSchema>, CatalogError> {
+    let schema = spec.output_schema.clone().map(OutputSchema::new).transpose();
+    schema.map_err(|source| CatalogError::Output { id: spec.id.clone(), source })
 }
 
 /// What an agent's spec says about what it may run.

@@ -87,8 +87,7 @@ impl Middleware for Subagents {
                 Vec::new()
             });
             let said = cx.with_transcript(|transcript| transcript.messages().len());
-            let call = fleet.paid(cx, request.clone(), next);
-            let Some(answer) = unless(inbox.interrupted(), call).await else {
+            let Some(answer) = unless(inbox.interrupted(), next.run(cx, request.clone())).await else {
                 // What it had said until then is kept, and what it is told now comes after that.
                 cx.close(&StopReason::Cancelled);
                 cx.with_transcript(|transcript| {

@@ -3,7 +3,7 @@
 mod builder;
 mod recruiter;
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
@@ -12,6 +12,9 @@ use mainstem_message::{Message, SessionId};
 use mainstem_session::{Crew, Run, RunError, RunOptions, Session};
 use mainstem_spec::is_name;
 use mainstem_task::TaskSet;
+use mainstem_tool::OutputSchema;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 pub use self::builder::HarnessBuilder;
 use self::recruiter::Recruiter;
@@ -58,6 +61,47 @@ impl Harness {
     pub fn call(&self, input: impl Into<Message>) -> impl Future<Output = Result<Message, RunError>> + Send {
         // Nobody reads along, so nobody can be asked.
         self.stream_events_with(input, RunOptions::new().with_people(false)).reply().boxed()
+    }
+
+    /// Only the reply, as a value of a type whose schema the model is given; its doc comments are part of that.
+    ///
+    /// The answer is checked against the schema, and asked for once more if it does not fit: see
+    /// [`StructuredOutput`](crate::react::StructuredOutput). A person is asked nothing, as by [`call`](Self::call).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use mainstem::{prelude::*, model::scripted::Turn};
+    /// # let model = ScriptedModel::new().agent("main", [Turn::new().text(r#"{"score": 4, "why": "clear"}"#)]);
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Verdict {
+    ///     /// From 1, bad, to 5, good.
+    ///     score: u8,
+    ///     why: String,
+    /// }
+    ///
+    /// let harness = Harness::builder("main", model).build()?;
+    /// let verdict: Verdict = harness.call_typed("How good is this text? …").await?;
+    /// assert_eq!(verdict.score, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Why there is no reply; that it does not fit, with the value. Dropping the future cancels the run.
+    pub fn call_typed<T: DeserializeOwned + JsonSchema>(
+        &self,
+        input: impl Into<Message>,
+    ) -> impl Future<Output = Result<T, RunError>> + Send {
+        let run = OutputSchema::of::<T>().map(|schema| {
+            self.stream_events_with(input, RunOptions::new().with_people(false).with_output(schema))
+        });
+        async move {
+            let run =
+                run.map_err(|error| RunError::Output { what: type_name::<T>(), why: error.to_string() })?;
+            run.reply_as().await
+        }
+        .boxed()
     }
 
     /// The session of that id; a new one if there is none yet. It is kept as long as the harness.

@@ -73,7 +73,9 @@ pub mod prelude {
     };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
-    pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
+    pub use mainstem_tool::{
+        Json, OutputSchema, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn,
+    };
     #[cfg(all(feature = "files", unix))]
     pub use mainstem_workspace::ShellOptions;
 

@@ -39,6 +39,10 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         }
     };
     let is_demo = model.value == demo::NAME;
+    if is_demo && args.output_schema.is_some() {
+        return Err(anyhow!("--output-schema: the demo plays a script, which has no answer of that form"))
+            .or_exit(Exit::Usage);
+    }
     if is_demo {
         notes.extend(unused(settings));
     } else {

@@ -59,6 +59,21 @@ fn a_wrong_command_line_is_2() {
         2,
         "error: --record no/such/dir: No such file or directory (os error 2)",
     );
+    check(
+        &demo("--output-schema no/such/file").run(),
+        2,
+        "error: --output-schema no/such/file: No such file or directory (os error 2)",
+    );
+    check(
+        &demo("--output-schema form.json").file("form.json", "{\"type\":").run(),
+        2,
+        "error: --output-schema form.json: EOF while parsing a value at line 1 column 8",
+    );
+    check(
+        &demo("--output-schema form.json").file("form.json", "{}").run(),
+        2,
+        "error: --output-schema: the demo plays a script, which has no answer of that form",
+    );
     let done = mainstem("run").env("OPENAI_API_KEY", "k").run();
     check(&done, 2, "error: no PROMPT is given; `-` reads it from stdin");
     for wrong in [
@@ -100,6 +115,20 @@ fn a_provider_that_refuses_is_4() {
     );
     let done = against(vec![Step::Refuse("429 Too Many Requests", "retry-after: 600\r\n", body())], "");
     assert_eq!(done.code, Some(4), "{done:?}");
+}
+
+#[test]
+fn a_reply_has_the_form_that_was_asked_for() {
+    let form = r#"{"type":"object","properties":{"score":{"type":"integer"}},"required":["score"]}"#;
+    let against = |steps: Vec<Step>| {
+        let server = Server::start(move |_| steps.clone());
+        let cli = mainstem("run --progress quiet --output-schema form.json Hi").file("form.json", form);
+        cli.env("OPENAI_BASE_URL", &server.url()).run()
+    };
+    let done = against(vec![Step::Call(vec![("final_answer", json!({ "score": 4 }))])]);
+    assert_eq!((done.code, &*done.stdout), (Some(0), "{\"score\":4}\n"), "{done:?}");
+    let problems = "error: the answer does not fit the output schema:\n- the answer is no JSON: expected value at line 1 column 1";
+    check(&against(vec![Step::Text("Good.")]), 1, &format!("{problems}\nthe answer was: Good."));
 }
 
 #[test]

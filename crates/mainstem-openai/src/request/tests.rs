@@ -95,17 +95,33 @@ fn options_have_the_vendors_names() {
 
 #[test]
 fn a_schema_can_be_asked_for() {
-    let schema = Arc::new(json!({ "type": "object" }));
-    let format = ResponseFormat::JsonSchema { name: "colour".into(), schema, strict: true };
-    let options = options(|options| options.response_format = Some(format));
-    let request = ModelRequest { options, ..ask(vec![]) };
-    assert_eq!(
-        sent(&request, &Dialect::default())["response_format"],
-        json!({
-            "type": "json_schema",
-            "json_schema": { "name": "colour", "schema": { "type": "object" }, "strict": true },
-        })
-    );
+    let check = |schema: Value, strict: bool| {
+        let asked = Arc::new(schema.clone());
+        let format = ResponseFormat::JsonSchema { name: "colour".into(), schema: asked, strict: true };
+        let options = options(|options| options.response_format = Some(format));
+        let request = ModelRequest { options, ..ask(vec![]) };
+        let json_schema = json!({ "name": "colour", "schema": schema, "strict": strict });
+        assert_eq!(
+            sent(&request, &Dialect::default())["response_format"],
+            json!({ "type": "json_schema", "json_schema": json_schema })
+        );
+    };
+    let object = |required: Value, additional: bool| {
+        let properties = json!({ "a": { "type": "string" }, "b": { "type": ["string", "null"] } });
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": additional })
+    };
+    check(object(json!(["a", "b"]), false), true);
+    // What strict mode would refuse is a wish.
+    check(object(json!(["a"]), false), false);
+    check(object(json!(["a", "b"]), true), false);
+    check(json!({ "type": "object" }), false);
+    let list = |items| {
+        let properties = json!({ "list": { "type": "array", "items": items } });
+        json!({ "type": "object", "properties": properties, "required": ["list"], "additionalProperties": false })
+    };
+    check(list(object(json!(["b", "a"]), false)), true);
+    check(list(object(json!([]), false)), false);
+    check(list(json!({ "anyOf": [{ "type": "null" }, object(json!([]), false)] })), false);
 }
 
 #[test]

@@ -202,8 +202,7 @@ impl HarnessBuilder {
 
     /// Whether it is the program's mistake. What it lists of skills may come and go with their folders.
     fn is_fatal(&self, scope: &Scope, problem: &CatalogError) -> bool {
-        use CatalogError::{NotInEffect, UnknownSkill};
-        let is_passing = matches!(problem, UnknownSkill { .. } | NotInEffect { is_warning: true, .. });
+        let is_passing = matches!(problem, CatalogError::UnknownSkill { .. });
         !is_passing && self.specs_of(scope).any(|spec| spec.id == problem.agent_id())
     }
 
@@ -212,7 +211,7 @@ impl HarnessBuilder {
     }
 
     fn root(&self, factory: &AgentFactory, spec: &AgentSpec) -> Result<Agent, BuildError> {
-        let mut agent = factory.root(spec, self.limits);
+        let mut agent = factory.root(spec, self.limits).map_err(BuildError::Agent)?;
         if let Some(prompt) = &self.system_prompt {
             agent = agent.system_prompt(prompt.clone());
         }

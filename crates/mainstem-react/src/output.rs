@@ -1,0 +1,233 @@
+//! Answers in a form: held to a schema by the vendor, or asked for as the arguments of a tool; checked in any case.
+
+use std::{borrow::Cow, sync::Arc};
+
+use async_trait::async_trait;
+use mainstem_event::EventKind;
+use mainstem_message::{Message, StopReason, ToolCall, ToolState};
+use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use mainstem_tool::{OutputSchema, RunContext};
+use serde_json::Value;
+
+use crate::{AgentError, Answer, Middleware, NextModel};
+
+/// What the form, and the tool for it, is called.
+const FINAL_ANSWER: &str = "final_answer";
+
+/// How much of an answer that does not fit an error shows, in characters.
+const SHOWN: usize = 2000;
+
+/// Gives an agent's answer a form: the reply is JSON of this schema.
+///
+/// Where the model's vendor holds an answer to a schema, the request says so. Else the agent gets a tool `final_answer`, whose arguments
+/// are its answer; what it called besides in that turn is not run. An answer that does not fit is asked for once more, with what is wrong
+/// with it; then the run ends with [`AgentError::Output`]. An answer in prose or in a code fence around the JSON is taken out of it.
+///
+/// To be put inside of middleware that looks at answers, so that each model call is seen by it.
+#[derive(Clone, Debug)]
+pub struct StructuredOutput(Option<OutputSchema>);
+
+/// The form that a caller wants the answer of a run to have. In the context of its root, as an extension.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "it wraps")]
+pub struct RunOutput(pub OutputSchema);
+
+impl StructuredOutput {
+    /// Each answer of the agent has this form.
+    pub fn new(schema: OutputSchema) -> Self {
+        Self(Some(schema))
+    }
+
+    /// The root's answer has the form that the run asks for, see [`RunOutput`]; without one, the agent's own if it has one.
+    pub fn of_run(own: Option<OutputSchema>) -> Self {
+        Self(own)
+    }
+
+    fn schema(&self, cx: &RunContext) -> Option<OutputSchema> {
+        let of_run = || cx.get::<RunOutput>().map(|output| output.0.clone());
+        if cx.depth() == 0 { of_run().or_else(|| self.0.clone()) } else { self.0.clone() }
+    }
+}
+
+#[async_trait]
+impl Middleware for StructuredOutput {
+    async fn on_model_call(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        match self.schema(cx) {
+            Some(schema) => Form::of(schema, &request, &next).ask(cx, request, next).await,
+            None => next.run(cx, request).await,
+        }
+    }
+}
+
+/// A schema, and how it is asked for.
+struct Form {
+    schema: OutputSchema,
+    /// The tool, unless the vendor holds the schema.
+    tool: Option<String>,
+}
+
+/// What an answer is.
+enum Read<'a> {
+    /// Not the last one.
+    Working,
+    /// The answer, or what is wrong with it.
+    Given(Result<Value, String>, Option<&'a ToolCall>),
+}
+
+impl Form {
+    fn of(schema: OutputSchema, request: &ModelRequest, next: &NextModel<'_>) -> Self {
+        let name = || {
+            let mut name = FINAL_ANSWER.to_owned();
+            while request.tools.iter().any(|tool| tool.name == name) {
+                name.push('_');
+            }
+            name
+        };
+        Self { schema, tool: (!next.holds_schema(request)).then(name) }
+    }
+
+    async fn ask(
+        self,
+        cx: &RunContext,
+        mut request: ModelRequest,
+        next: NextModel<'_>,
+    ) -> Result<Answer, AgentError> {
+        self.demand(&mut request);
+        let mut is_second = false;
+        loop {
+            let said = cx.with_transcript(|transcript| transcript.messages().len());
+            let answer = next.run(cx, request.clone()).await?;
+            let (given, call) = match self.read(&answer.message) {
+                Read::Working => return Ok(answer),
+                Read::Given(given, call) => (given, call),
+            };
+            let problems = match given {
+                Ok(value) => {
+                    call.into_iter().for_each(|call| acknowledge(cx, call, ToolState::Success, "accepted"));
+                    return Ok(in_form(answer, &value));
+                }
+                Err(problems) => problems,
+            };
+            if is_second {
+                let value = answer_text(&answer.message, call).chars().take(SHOWN).collect();
+                return Err(AgentError::Output { problems, value });
+            }
+            is_second = true;
+            self.complain(cx, call, &problems);
+            cx.with_transcript(|transcript| {
+                request.messages.extend_from_slice(&transcript.messages()[said..]);
+            });
+            if let Some(tool) = &self.tool {
+                request.tool_choice = ToolChoice::Tool(tool.clone());
+            }
+        }
+    }
+
+    /// Adds the form to a request.
+    fn demand(&self, request: &mut ModelRequest) {
+        let schema = self.schema.asked();
+        let Some(tool) = &self.tool else {
+            let format = ResponseFormat::JsonSchema {
+                name: FINAL_ANSWER.to_owned(),
+                schema: schema.clone(),
+                strict: true,
+            };
+            let mut over = ModelOptions::new();
+            over.response_format = Some(format);
+            request.options = Arc::new(request.options.overlaid(&over));
+            return;
+        };
+        let description =
+            "Give your answer. Call it alone, once you have all you need: its arguments are the answer.";
+        let spec = ToolSpec::new(tool, description, (**schema).clone());
+        request.tools = request.tools.iter().cloned().chain([spec]).collect();
+        let demand = format!("Give your answer by calling `{tool}`, not as text.");
+        let system = request.system.iter().map(|system| &**system);
+        request.system = Some(system.chain([&*demand]).collect::<Vec<_>>().join("\n\n").into());
+    }
+
+    fn read<'a>(&self, answer: &'a Message) -> Read<'a> {
+        let given = |value| self.schema.check(value);
+        if let Some(call) = answer.tool_calls().find(|call| Some(&call.name) == self.tool.as_ref()) {
+            let arguments =
+                call.parsed_arguments().map_err(|error| format!("\n- the answer is no JSON: {error}"));
+            return Read::Given(arguments.and_then(given), Some(call));
+        }
+        let text = answer.text();
+        // An empty answer is the loop's to deal with.
+        if answer.tool_calls().next().is_some() || text.trim().is_empty() {
+            return Read::Working;
+        }
+        let value = serde_json::from_str(json_in(&text));
+        Read::Given(
+            value.map_err(|error| format!("\n- the answer is no JSON: {error}")).and_then(given),
+            None,
+        )
+    }
+
+    /// Says what is wrong: as the result of the call, or as a hint.
+    fn complain(&self, cx: &RunContext, call: Option<&ToolCall>, problems: &str) {
+        match call {
+            Some(call) => {
+                let text =
+                    format!("the answer does not fit the schema:{problems}\nGive it again, corrected.");
+                acknowledge(cx, call, ToolState::Error, &text);
+            }
+            None => {
+                let how = match &self.tool {
+                    Some(tool) => format!("Call `{tool}` with it."),
+                    None => "Answer with the JSON alone.".to_owned(),
+                };
+                let hint = format!(
+                    "<system-reminder>\nYour answer does not fit the schema that was asked for:{problems}\nGive it again, \
+                     corrected. {how}\n</system-reminder>"
+                );
+                let block_id = cx.new_id("output-").into();
+                cx.emit(EventKind::HintBlock { block_id, hint_source: "output_schema".into(), hint });
+            }
+        }
+        cx.close(&StopReason::Cancelled);
+    }
+}
+
+/// Answers a call of the tool that is none.
+fn acknowledge(cx: &RunContext, call: &ToolCall, state: ToolState, text: &str) {
+    let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
+    let input = call.parsed_arguments().unwrap_or(Value::Null);
+    cx.emit(EventKind::ToolResultStart { tool_call_id: id.clone(), tool_call_name: name.clone(), input });
+    cx.emit(EventKind::ToolResultTextDelta { tool_call_id: id.clone(), delta: text.to_owned() });
+    cx.emit(EventKind::ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms: 0 });
+}
+
+/// The answer as the value alone; as it is, if it is that already.
+fn in_form(answer: Answer, value: &Value) -> Answer {
+    let is_plain = answer.message.tool_calls().next().is_none()
+        && serde_json::from_str::<Value>(&answer.message.text()).is_ok_and(|said| said == *value);
+    if is_plain { answer } else { Answer::new(Message::assistant(value.to_string())) }
+}
+
+fn answer_text<'a>(answer: &'a Message, call: Option<&'a ToolCall>) -> Cow<'a, str> {
+    call.map_or_else(|| answer.text().into(), |call| Cow::from(&*call.arguments))
+}
+
+/// The JSON in a text: all of it, or what stands in a code fence or between the outermost braces.
+fn json_in(text: &str) -> &str {
+    let text = text.trim();
+    if text.starts_with(['{', '[', '"']) {
+        return text;
+    }
+    let begin = text.find(['{', '[']);
+    let end = text.rfind(['}', ']']);
+    match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => &text[begin..=end],
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

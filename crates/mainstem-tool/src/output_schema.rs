@@ -1,0 +1,91 @@
+//! The form that an agent's answer shall have.
+
+use std::{fmt, sync::Arc};
+
+use jsonschema::Validator;
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use crate::{arguments::problems, schema_of};
+
+/// A JSON schema for an agent's answer. Cheap to clone.
+///
+/// Models answer with objects. A schema of anything else is asked for as the field `value` of one, and taken out of it again.
+#[derive(Clone)]
+pub struct OutputSchema(Arc<Parts>);
+
+struct Parts {
+    asked: Arc<Value>,
+    own: Value,
+    validator: Validator,
+    is_wrapped: bool,
+}
+
+/// Why a schema can't be the form of an answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the output schema is not valid: {0}")]
+pub struct OutputSchemaError(String);
+
+impl OutputSchema {
+    /// The form that this schema describes.
+    ///
+    /// # Errors
+    /// It is no JSON Schema.
+    pub fn new(schema: Value) -> Result<Self, OutputSchemaError> {
+        let is_wrapped = schema.get("type").is_some_and(|form| form != "object");
+        let asked = if is_wrapped { wrapped(schema.clone()) } else { schema.clone() };
+        let validator =
+            jsonschema::validator_for(&asked).map_err(|error| OutputSchemaError(error.to_string()))?;
+        Ok(Self(Arc::new(Parts { asked: Arc::new(asked), own: schema, validator, is_wrapped })))
+    }
+
+    /// The form of a type; its doc comments are read by the model.
+    ///
+    /// # Errors
+    /// An implementation of `JsonSchema` of one's own gives what is no JSON Schema.
+    pub fn of<T: JsonSchema>() -> Result<Self, OutputSchemaError> {
+        Self::new(schema_of::<T>())
+    }
+
+    /// The schema as it was given.
+    pub fn schema(&self) -> &Value {
+        &self.0.own
+    }
+
+    /// The schema of the object that a model is asked for.
+    pub fn asked(&self) -> &Arc<Value> {
+        &self.0.asked
+    }
+
+    /// The answer in what a model gave.
+    ///
+    /// # Errors
+    /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
+    pub fn check(&self, mut given: Value) -> Result<Value, String> {
+        if let Some(problems) = problems(&self.0.validator, &given, "the answer") {
+            return Err(problems);
+        }
+        Ok(if self.0.is_wrapped { given["value"].take() } else { given })
+    }
+}
+
+/// An object of one field. Definitions stay at the root, where references look for them.
+fn wrapped(mut schema: Value) -> Value {
+    let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
+    let mut object = Map::new();
+    object.insert("type".into(), json!("object"));
+    object.insert("properties".into(), json!({ "value": schema }));
+    object.insert("required".into(), json!(["value"]));
+    object.insert("additionalProperties".into(), json!(false));
+    object.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
+    object.into()
+}
+
+impl fmt::Debug for OutputSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OutputSchema").field(self.schema()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
