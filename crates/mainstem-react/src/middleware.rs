@@ -23,7 +23,7 @@ use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
 ///
 /// Events do not pass through it; it emits its own through [`RunContext::emit`].
 ///
-/// Written with [`async_trait`] its two methods are `async fn(&self, &RunContext, ModelRequest, NextModel<'_>)` and the same for tools; their
+/// Written with `async_trait` its two methods are `async fn(&self, &RunContext, ModelRequest, NextModel<'_>)` and the same for tools; their
 /// signatures are spelled out here so that one which is left alone is no future between the loop and the model.
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
