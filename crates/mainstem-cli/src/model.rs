@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use mainstem::{
-    model::{ErrorKind, IdleTimeout, Model, ModelError, ModelRegistry, Retry},
+    model::{Breaker, ErrorKind, IdleTimeout, Model, ModelError, ModelRegistry, Retry},
     openai::OpenAi,
 };
 
@@ -74,7 +74,7 @@ pub(crate) fn registry(
         for (name, value) in &headers {
             model = model.with_header(name, value)?;
         }
-        Ok(Arc::new(Retry::new(IdleTimeout::new(model, IDLE))))
+        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
     };
     Ok(ModelRegistry::new().with_model(demo::NAME, demo::model(pace)).with_provider("openai", provider))
 }

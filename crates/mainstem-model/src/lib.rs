@@ -1,11 +1,12 @@
 //! The contract with a language model: [`Model`], what is asked ([`ModelRequest`]), what comes back ([`ModelDelta`]).
 //!
 //! A provider implements one function, [`Model::stream`]. What every provider needs besides is a decorator around a `Model`, itself a
-//! `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`]. A decorator that did something says so in the stream
+//! `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`], [`Breaker`]. A decorator that did something says so in the stream
 //! ([`ModelDelta::Retry`] …); it never repeats what was delivered.
 //!
 //! [`ScriptedModel`] plays a script instead of asking a service: for tests, and for the demo.
 
+mod breaker;
 mod delta;
 mod error;
 mod fallback;
@@ -16,6 +17,7 @@ mod request;
 mod retry;
 pub mod scripted;
 
+pub use breaker::{Breaker, BreakerPolicy};
 pub use delta::ModelDelta;
 pub use error::{ErrorKind, ModelError};
 pub use fallback::Fallback;

@@ -1,4 +1,4 @@
-//! A model behind HTTP: speaks OpenAI's chat completions to whoever asks, and tells what it saw.
+//! A model behind HTTP: speaks to whoever asks as the vendor of the endpoint does, and tells what it saw.
 
 mod http;
 mod wire;
@@ -22,9 +22,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// A server on the loopback that answers `POST …/chat/completions` with the deltas of a [`Model`], usually a scripted one, as they come.
+/// A server on the loopback that answers with the deltas of a [`Model`], usually a scripted one, as they come.
 ///
-/// The scripts' agent is the `model` of the request. Dropping the server ends it, with every connection.
+/// It speaks as the endpoint asks: `…/chat/completions` and `…/responses` of OpenAI, `…/messages` of Anthropic,
+/// `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of Ollama. The scripts' agent is the model that is asked.
+/// Dropping the server ends it, with every connection.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -53,9 +55,14 @@ impl ModelServer {
         Ok(Self { address, shared, task })
     }
 
-    /// What to set as base URL.
+    /// What to set as base URL for OpenAI's APIs.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// Scheme, host and port: what to set as base URL for the other vendors.
+    pub fn root_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// The bodies of the requests so far, in the order of their arrival.
@@ -108,12 +115,12 @@ async fn accept(listener: TcpListener, model: Arc<dyn Model>, shared: Arc<Shared
 async fn serve(mut stream: TcpStream, model: Arc<dyn Model>, shared: Arc<Shared>) {
     _ = stream.set_nodelay(true);
     let mut read = Vec::new();
-    while let Ok(Some(body)) = http::read_request(&mut stream, &mut read).await {
+    while let Ok(Some((path, body))) = http::read_request(&mut stream, &mut read).await {
         shared.requests().push(body.clone());
         shared.answering.fetch_add(1, Ordering::SeqCst);
         let sent = tokio::select! {
             biased;
-            sent = answer(&model, &body, http::Writer(&stream)) => sent.is_ok(),
+            sent = answer(&model, &path, &body, http::Writer(&stream)) => sent.is_ok(),
             () = http::left(&stream) => false,
         };
         shared.answering.fetch_sub(1, Ordering::SeqCst);
@@ -124,25 +131,25 @@ async fn serve(mut stream: TcpStream, model: Arc<dyn Model>, shared: Arc<Shared>
     }
 }
 
-async fn answer(model: &Arc<dyn Model>, body: &Value, to: http::Writer<'_>) -> io::Result<()> {
-    let mut deltas = model.stream(wire::request(body));
+async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writer<'_>) -> io::Result<()> {
+    let mut dialect = wire::of(path);
+    let mut deltas = model.stream(dialect.request(path, body));
     let mut begun = false;
     while let Some(delta) = deltas.next().await {
-        let chunk = match delta {
-            Ok(delta) => wire::chunk(&delta),
+        let frames = match delta {
+            Ok(delta) => dialect.say(&delta),
             Err(error) if !begun => {
-                return to.refuse(error.status().unwrap_or(500), &wire::refusal(&error)).await;
+                return to.refuse(error.status().unwrap_or(500), &dialect.refusal(&error)).await;
             }
             // What a real server does when it fails in the middle: it hangs up.
             Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
         };
         if !std::mem::replace(&mut begun, true) {
-            to.begin().await?;
+            to.begin(dialect.media_type()).await?;
+            to.frames(&dialect.begin()).await?;
         }
-        if let Some(chunk) = chunk {
-            to.event(&chunk.to_string()).await?;
-        }
+        to.frames(&frames).await?;
     }
-    to.event("[DONE]").await?;
+    to.frames(&dialect.end()).await?;
     to.end().await
 }

@@ -17,14 +17,14 @@ pub fn registry_from_env() -> ModelRegistry {
 
 #[cfg(feature = "openai")]
 fn openai(name: &str) -> Result<Arc<dyn Model>, mainstem_model::ModelError> {
-    use mainstem_model::{ErrorKind, IdleTimeout, ModelError, Retry};
+    use mainstem_model::{Breaker, ErrorKind, IdleTimeout, ModelError, Retry};
 
     /// The longest silence of a model before its call fails.
     const IDLE: std::time::Duration = std::time::Duration::from_secs(120);
 
     let model = mainstem_openai::OpenAi::from_env(name);
     let model = model.map_err(|error| ModelError::new(ErrorKind::InvalidRequest, error.to_string()))?;
-    Ok(Arc::new(Retry::new(IdleTimeout::new(model, IDLE))))
+    Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
 }
 
 /// The model that `MAINSTEM_MODEL` names, else the default of the first provider that has a key or a server.

@@ -5,13 +5,18 @@ use std::io;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// The next request's JSON body; `None` when the client has left. `read` keeps what came too early.
-pub(super) async fn read_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<Option<Value>> {
+/// The next request's path and JSON body; `None` when the client has left. `read` keeps what came too early.
+pub(super) async fn read_request(
+    stream: &mut TcpStream,
+    read: &mut Vec<u8>,
+) -> io::Result<Option<(String, Value)>> {
     loop {
         if let Some((start, end)) = body(read) {
+            let head = String::from_utf8_lossy(&read[..start]);
+            let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
             let value = serde_json::from_slice(&read[start..end]).unwrap_or(Value::Null);
             read.drain(..end);
-            return Ok(Some(value));
+            return Ok(Some((path, value)));
         }
         if stream.read_buf(read).await? == 0 {
             return Ok(None);
@@ -41,14 +46,19 @@ pub(super) async fn left(stream: &TcpStream) {
 pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
 
 impl Writer<'_> {
-    pub(super) async fn begin(self) -> io::Result<()> {
-        self.send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-            .await
+    pub(super) async fn begin(self, media_type: &str) -> io::Result<()> {
+        self.send(&format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+        ))
+        .await
     }
 
-    pub(super) async fn event(self, data: &str) -> io::Result<()> {
-        let frame = format!("data: {data}\n\n");
-        self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await
+    /// Each in an HTTP chunk of its own.
+    pub(super) async fn frames(self, frames: &[String]) -> io::Result<()> {
+        for frame in frames {
+            self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn end(self) -> io::Result<()> {

@@ -1,77 +1,131 @@
-//! Between OpenAI's chat completions and the contract of a model. After the API reference: "Create chat completion" and "The chat
-//! completion chunk object".
+//! Between a vendor's API and the contract of a model: each dialect reads as much of a request as a script looks at, and writes deltas as
+//! the vendor documents them.
 
-use std::sync::Arc;
+mod anthropic;
+mod gemini;
+mod ollama;
+mod openai;
+mod responses;
 
-use mainstem_message::{ContentBlock, Message, Role, StopReason, ToolCall};
+use std::{collections::BTreeMap, sync::Arc};
+
+use mainstem_message::{ContentBlock, Message, Role};
 use mainstem_model::{ModelDelta, ModelError, ModelRequest};
 use serde_json::{Value, json};
 
-/// As much of a request as a script looks at: the model, who spoke, what was said.
-pub(super) fn request(body: &Value) -> ModelRequest {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let messages = body["messages"].as_array().into_iter().flatten().filter_map(|message| {
-        let role = match message["role"].as_str()? {
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "tool" => Role::Tool,
-            _ => return None,
-        };
-        let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| {
-            let function = &call["function"];
-            let call =
-                ToolCall::new(text(&call["id"]), text(&function["name"]), text(&function["arguments"]));
-            ContentBlock::ToolCall(call)
-        });
-        let said = std::iter::once(ContentBlock::text(text(&message["content"])));
-        Some(Arc::new(Message::new(role, said.chain(calls).collect())))
-    });
-    ModelRequest {
-        agent: text(&body["model"]).into(),
-        messages: messages.collect(),
-        ..ModelRequest::default()
+/// One answer in a vendor's API.
+pub(super) trait Dialect: Send {
+    /// The model that is asked, what was said, and who said it.
+    fn request(&self, path: &str, body: &Value) -> ModelRequest;
+
+    /// The media type of an answer.
+    fn media_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+
+    /// What comes before everything else.
+    fn begin(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What says a delta; nothing for what the API does not say, or says later.
+    fn say(&mut self, delta: &ModelDelta) -> Vec<String>;
+
+    /// What comes after everything else.
+    fn end(&mut self) -> Vec<String>;
+
+    /// The body of a refusal.
+    fn refusal(&self, error: &ModelError) -> Value {
+        let code = error.kind().code();
+        json!({ "error": { "message": error.to_string(), "type": code, "param": null, "code": code } })
     }
 }
 
-/// The chunk that carries a delta; none for what this dialect does not say.
-pub(super) fn chunk(delta: &ModelDelta) -> Option<Value> {
-    let call = |call: Value| choice(json!({ "tool_calls": [call] }), Value::Null);
-    Some(match delta {
-        ModelDelta::Text(text) => choice(json!({ "content": text }), Value::Null),
-        ModelDelta::Thinking(text) => choice(json!({ "reasoning_content": text }), Value::Null),
-        ModelDelta::CallStart { slot, id, name } => {
-            let id = id.as_ref().map_or_else(|| format!("call_{slot}"), ToString::to_string);
-            call(
-                json!({ "index": slot, "id": id, "type": "function", "function": { "name": name, "arguments": "" } }),
-            )
-        }
-        ModelDelta::CallArguments { slot, delta } => {
-            call(json!({ "index": slot, "function": { "arguments": delta } }))
-        }
-        ModelDelta::Usage(usage) => {
-            let total = usage.total_tokens();
-            let usage = json!({
-                "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total,
-            });
-            json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage })
-        }
-        ModelDelta::Stop(reason) => choice(json!({}), finish_reason(reason)),
-        _ => return None,
-    })
-}
-
-fn choice(delta: Value, finish_reason: Value) -> Value {
-    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
-    json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "choices": [choice] })
-}
-
-fn finish_reason(reason: &StopReason) -> Value {
-    match reason {
-        StopReason::Refusal => "stop".into(),
-        other => other.to_string().into(),
+/// The dialect of an endpoint.
+pub(super) fn of(path: &str) -> Box<dyn Dialect> {
+    let path = path.split('?').next().unwrap_or_default();
+    if path.ends_with("/messages") {
+        Box::<anthropic::Messages>::default()
+    } else if path.contains(":streamGenerateContent") {
+        Box::<gemini::Generate>::default()
+    } else if path.ends_with("/api/chat") {
+        Box::<ollama::Chat>::default()
+    } else if path.ends_with("/responses") {
+        Box::<responses::Responses>::default()
+    } else {
+        Box::new(openai::Chat)
     }
 }
 
-pub(super) fn refusal(error: &ModelError) -> Value {
-    json!({ "error": { "message": error.to_string(), "type": error.kind().code(), "param": null, "code": error.kind().code() } })
+/// A server-sent event without a name.
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// A server-sent event that is named as its data's `type` says.
+fn typed(data: &Value) -> String {
+    format!("event: {}\n{}", text(&data["type"]), event(data))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// A request of this model; what one side says in several pieces is one message.
+fn asked(model: String, said: impl Iterator<Item = (Role, ContentBlock)>) -> ModelRequest {
+    let mut messages: Vec<Message> = Vec::new();
+    for (role, block) in said {
+        match messages.last_mut().filter(|last| last.role == role && role == Role::Assistant) {
+            Some(last) => last.content.push(block),
+            None => messages.push(Message::new(role, vec![block])),
+        }
+    }
+    let messages = messages.into_iter().map(Arc::new).collect();
+    ModelRequest { agent: model.into(), messages, ..ModelRequest::default() }
+}
+
+/// Calls whose arguments a vendor says whole.
+#[derive(Default)]
+struct Calls(BTreeMap<usize, Call>);
+
+#[derive(Default)]
+struct Call {
+    id: Option<String>,
+    name: String,
+    arguments: String,
+}
+
+impl Call {
+    /// As JSON; what is none is an empty object.
+    fn arguments(&self) -> Value {
+        serde_json::from_str(&self.arguments).unwrap_or_else(|_| json!({}))
+    }
+}
+
+impl Calls {
+    /// Takes a delta of a call in; the call, if it is complete.
+    fn hear(&mut self, delta: &ModelDelta) -> Option<Call> {
+        match delta {
+            ModelDelta::CallStart { slot, id, name } => {
+                let id = id.as_ref().map(ToString::to_string);
+                self.0.insert(*slot, Call { id, name: name.clone(), arguments: String::new() });
+                None
+            }
+            ModelDelta::CallArguments { slot, delta } => {
+                self.0.entry(*slot).or_default().arguments.push_str(delta);
+                None
+            }
+            ModelDelta::CallEnd { slot, .. } => self.0.remove(slot),
+            _ => None,
+        }
+    }
+
+    /// Those that nobody ended.
+    fn rest(&mut self) -> impl Iterator<Item = Call> + use<> {
+        std::mem::take(&mut self.0).into_values()
+    }
 }

@@ -1,0 +1,73 @@
+//! OpenAI's chat completions, after the API reference: "Create chat completion" and "The chat completion chunk object".
+
+use mainstem_message::{ContentBlock, Role, StopReason};
+use mainstem_model::{ModelDelta, ModelRequest};
+use serde_json::{Value, json};
+
+use super::{Dialect, asked, event, items, text};
+
+pub(super) struct Chat;
+
+impl Dialect for Chat {
+    fn request(&self, _: &str, body: &Value) -> ModelRequest {
+        asked(text(&body["model"]), items(&body["messages"]).filter_map(said))
+    }
+
+    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+        chunk(delta).iter().map(event).collect()
+    }
+
+    fn end(&mut self) -> Vec<String> {
+        vec!["data: [DONE]\n\n".to_owned()]
+    }
+}
+
+/// Who said it, and its text: more no script looks at.
+pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
+    let role = match message["role"].as_str()? {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        _ => return None,
+    };
+    Some((role, ContentBlock::text(text(&message["content"]))))
+}
+
+/// The chunk that carries a delta; none for what this API does not say.
+fn chunk(delta: &ModelDelta) -> Option<Value> {
+    let call = |call: Value| choice(json!({ "tool_calls": [call] }), Value::Null);
+    Some(match delta {
+        ModelDelta::Text(text) => choice(json!({ "content": text }), Value::Null),
+        ModelDelta::Thinking(text) => choice(json!({ "reasoning_content": text }), Value::Null),
+        ModelDelta::CallStart { slot, id, name } => {
+            let id = id.as_ref().map_or_else(|| format!("call_{slot}"), ToString::to_string);
+            call(
+                json!({ "index": slot, "id": id, "type": "function", "function": { "name": name, "arguments": "" } }),
+            )
+        }
+        ModelDelta::CallArguments { slot, delta } => {
+            call(json!({ "index": slot, "function": { "arguments": delta } }))
+        }
+        ModelDelta::Usage(usage) => {
+            let total = usage.total_tokens();
+            let usage = json!({
+                "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total,
+            });
+            json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage })
+        }
+        ModelDelta::Stop(reason) => choice(json!({}), finish_reason(reason)),
+        _ => return None,
+    })
+}
+
+fn choice(delta: Value, finish_reason: Value) -> Value {
+    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
+    json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "choices": [choice] })
+}
+
+fn finish_reason(reason: &StopReason) -> Value {
+    match reason {
+        StopReason::Refusal => "stop".into(),
+        other => other.to_string().into(),
+    }
+}
