@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 /// What is taken as it is.
-const PLAIN: [&str; 13] = [
+const PLAIN: [&str; 12] = [
     "$id",
     "$anchor",
     "type",
@@ -19,7 +19,6 @@ const PLAIN: [&str; 13] = [
     "maximum",
     "required",
     "propertyOrdering",
-    "$ref",
 ];
 
 /// The schema of a function's parameters; nothing for a function without any, as the API asks.
