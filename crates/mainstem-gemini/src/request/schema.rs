@@ -3,6 +3,8 @@
 //! What the dialect lacks is rewritten where it can be said otherwise, and else left out, so that the model is told less than the whole
 //! truth but nothing wrong. Whoever gets the answer checks it against the schema itself.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 /// What is taken as it is.
@@ -35,7 +37,7 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
 /// A schema; one that is a mere `true` or `false` allows everything.
 pub(super) fn translate(schema: &Value) -> Value {
     let mut translated = Map::new();
-    for (keyword, value) in &merged(schema) {
+    for (keyword, value) in schema.as_object().map(merged).iter().flat_map(|schema| schema.iter()) {
         if let Some((keyword, value)) = keyword_of(keyword, value) {
             translated.insert(keyword.to_owned(), value);
         }
@@ -80,12 +82,14 @@ fn words(values: &[Value]) -> Option<Value> {
 }
 
 /// A schema with what `allOf` adds to it, as far as that does not contradict what is there.
-fn merged(schema: &Value) -> Map<String, Value> {
-    let mut whole = schema.as_object().cloned().unwrap_or_default();
-    if let Some(Value::Array(all)) = whole.remove("allOf") {
-        all.iter().for_each(|one| add(&mut whole, merged(one)));
+fn merged(schema: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+    let Some(all) = schema.get("allOf") else { return Cow::Borrowed(schema) };
+    let mut whole = schema.clone();
+    whole.shift_remove("allOf");
+    for one in all.as_array().into_iter().flatten().filter_map(Value::as_object) {
+        add(&mut whole, merged(one).into_owned());
     }
-    whole
+    Cow::Owned(whole)
 }
 
 fn add(whole: &mut Map<String, Value>, part: Map<String, Value>) {
