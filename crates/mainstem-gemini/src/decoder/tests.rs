@@ -206,6 +206,8 @@ fn a_call_that_the_model_failed_to_write() {
         assert_eq!(decode(&[&parts(r#"{"text":"Let me see"}"#), &message]), format!("Let me see {failed}"));
         let thought = parts(r#"{"text":"hm","thought":true}"#);
         assert_eq!(decode(&[&thought, &message]), format!("~hm~ |{reason}"), "the loop asks again");
+        let begun = parts(r#"{"text":"Let me see"}"#);
+        assert_eq!(decode(&[&thought, &begun, &message]), format!("~hm~ / Let me see {failed}"));
         let signed = parts(r#"{"text":"","thoughtSignature":"s"}"#);
         assert_eq!(decode(&[&signed, &message]), format!(r#"/{{"thoughtSignature":"s"}} |{reason}"#));
         let call = parts(r#"{"functionCall":{"name":"f"}}"#);
