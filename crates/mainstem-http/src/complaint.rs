@@ -6,9 +6,13 @@
 //! | llama.cpp, OpenRouter | the same with a number as `code`, the HTTP status |
 //! | older vLLM, Mistral | `{"object": "error", "message", "type", "param", "code"}`; Mistral's message may be an object |
 //! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
-//! | Gemini | `[{"error": {"code", "message", "status"}}]` |
+//! | Gemini | `{"error": {"code", "message", "status", "details"}}`, in an array or not; [details] say why, and how long to wait |
 //! | TGI, some of Ollama | `{"error": "…"}` |
 //! | FastAPI, gateways | `{"detail": …}`, `{"message": "…"}`, plain text, HTML |
+//!
+//! [details]: https://google.aip.dev/193#error_model
+
+use std::time::Duration;
 
 use mainstem_model::{ErrorKind, ModelError};
 use reqwest::StatusCode;
@@ -19,6 +23,10 @@ use crate::Server;
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
+/// What servers without a word for it say to a conversation that is too long.
+const OVERFLOWS: [&str; 3] =
+    ["maximum context length", "context size", "exceeds the maximum number of tokens allowed"];
+
 /// What a server says went wrong.
 #[derive(Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -27,10 +35,12 @@ pub struct Complaint {
     pub status: Option<u16>,
     /// The sentence.
     pub message: String,
-    /// `code`, `type` and `status`, in this order.
+    /// `code`, `type` and `status`, in this order, then the reasons and quotas in Google's details.
     pub words: Vec<String>,
     /// The field of the request that it is about.
     pub param: String,
+    /// How long to wait, in Google's details. A header that says it is the better word.
+    pub retry_after: Option<Duration>,
 }
 
 impl Complaint {
@@ -50,12 +60,15 @@ impl Complaint {
             None => return None,
         };
         let text = |name| error.get(name).and_then(Value::as_str).unwrap_or_default();
+        let details = || error.get("details").and_then(Value::as_array).into_iter().flatten();
         let words = ["code", "type", "status"].map(text).into_iter().filter(|word| !word.is_empty());
+        let words = words.chain(details().flat_map(reasons));
         Some(Self {
             status: error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
             message: message(error),
             words: words.map(str::to_owned).collect(),
             param: text("param").to_owned(),
+            retry_after: details().find_map(retry_delay),
         })
     }
 
@@ -64,8 +77,12 @@ impl Complaint {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
-        if self.words.iter().any(|word| word == "insufficient_quota") {
+        // A quota of Google's that is counted by the day is not waited for.
+        if self.words.iter().any(|word| word == "insufficient_quota" || word.contains("PerDay")) {
             return ErrorKind::QuotaExceeded;
+        }
+        if self.words.iter().any(|word| word == "API_KEY_INVALID") {
+            return ErrorKind::Auth;
         }
         let by_status =
             self.status.filter(|status| *status >= 400).map(|s| ModelError::from_status(s, "").kind());
@@ -76,8 +93,7 @@ impl Complaint {
         let by_word =
             |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
-        self.words.iter().any(by_word)
-            || self.status == Some(400) && ["maximum context length", "context size"].iter().any(by_text)
+        self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
     }
 
     /// The failure of a call that was refused with this status.
@@ -106,11 +122,12 @@ impl Complaint {
     fn failure(&self, server: &Server, what: &str) -> ModelError {
         let what = server.sentence(what);
         let (kind, status) = (self.kind(), self.status);
-        match status {
+        let error = match status {
             Some(status) if status >= 400 => ModelError::new(kind, what).with_status(status),
             Some(_) => ModelError::new(ErrorKind::InvalidRequest, what),
             None => ModelError::new(kind, what),
-        }
+        };
+        self.retry_after.into_iter().fold(error, ModelError::with_retry_after)
     }
 }
 
@@ -122,6 +139,27 @@ fn message(error: &Value) -> String {
         Some(raw) => format!("{said}: {raw}"),
         None => said,
     }
+}
+
+/// The reason in one of Google's details, [`ErrorInfo`], and the quotas in another, [`QuotaFailure`].
+///
+/// [`ErrorInfo`]: https://google.aip.dev/193#errorinfo
+/// [`QuotaFailure`]: https://docs.cloud.google.com/tasks/docs/reference/rpc/google.rpc#quotafailure
+fn reasons(detail: &Value) -> impl Iterator<Item = &str> {
+    let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
+    detail
+        .get("reason")
+        .into_iter()
+        .chain(violations.filter_map(|one| one.get("quotaId")))
+        .filter_map(Value::as_str)
+}
+
+/// The time in Google's [`RetryInfo`]: seconds with a fraction, and an `s`.
+///
+/// [`RetryInfo`]: https://docs.cloud.google.com/tasks/docs/reference/rpc/google.rpc#retryinfo
+fn retry_delay(detail: &Value) -> Option<Duration> {
+    let seconds: f64 = detail.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The words that servers use for codes and types, where no HTTP status tells.

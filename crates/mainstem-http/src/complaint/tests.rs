@@ -94,6 +94,54 @@ fn other_shapes() {
 }
 
 #[test]
+fn googles_details_say_more_than_its_status() {
+    let error = |code: u16, message: &str, status: &str, details: &str| {
+        format!(
+            r#"{{"error":{{"code":{code},"message":"{message}","status":"{status}","details":[{details}]}}}}"#
+        )
+    };
+    let typed =
+        |name: &str, rest: &str| format!(r#"{{"@type":"type.googleapis.com/google.rpc.{name}",{rest}}}"#);
+    check(
+        400,
+        &error(400, "No.", "INVALID_ARGUMENT", &typed("ErrorInfo", r#""reason":"API_KEY_INVALID""#)),
+        "auth 400: 400 Bad Request: No. (check the API key and its rights)",
+    );
+    let quota = |id: &str| typed("QuotaFailure", &format!(r#""violations":[{{"quotaId":"{id}"}}]"#));
+    check(
+        429,
+        &error(429, "Enough.", "RESOURCE_EXHAUSTED", &quota("GenerateRequestsPerDayPerProjectPerModel")),
+        "quota_exceeded 429: 429 Too Many Requests: Enough. (check plan and billing; waiting does not help)",
+    );
+    check(
+        429,
+        &error(429, "Enough.", "RESOURCE_EXHAUSTED", &quota("GenerateRequestsPerMinutePerProjectPerModel")),
+        "rate_limited 429, retry: 429 Too Many Requests: Enough.",
+    );
+    let too_long = "The input token count (1300000) exceeds the maximum number of tokens allowed (1048576).";
+    check(
+        400,
+        &error(400, too_long, "INVALID_ARGUMENT", ""),
+        &format!("context_overflow 400: 400 Bad Request: {too_long}"),
+    );
+
+    let wait = |delay: &str, expected: Option<u64>| {
+        let info =
+            format!("{}, {}", quota("PerMinute"), typed("RetryInfo", &format!(r#""retryDelay":{delay}"#)));
+        let body = error(429, "Enough.", "RESOURCE_EXHAUSTED", &info);
+        let refused = Complaint::of(429, &body).refusal(&server(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.retry_after(), expected.map(Duration::from_millis), "{delay}");
+        let broken = Complaint::read(&serde_json::from_str(&body).unwrap()).unwrap().interruption(&server());
+        assert_eq!(broken.retry_after(), expected.map(Duration::from_millis), "{delay}");
+    };
+    wait(r#""57.5s""#, Some(57_500));
+    wait(r#""0s""#, Some(0));
+    for nonsense in ["1", "null", r#""""#, r#""s""#, r#""-1s""#, r#""1m""#, r#""1e300s""#, r#""NaNs""#] {
+        wait(nonsense, None);
+    }
+}
+
+#[test]
 fn what_is_said_in_mid_answer_has_a_kind_too() {
     let check = |json: &str, expected: ErrorKind| {
         let complaint = Complaint::read(&serde_json::from_str(json).unwrap()).expect(json);

@@ -1,0 +1,135 @@
+//! The vendor's types, as far as they matter: a [GenerateContentResponse], a chunk of a stream or the whole answer.
+//!
+//! Unknown fields are skipped unread. Every field may be absent, or null.
+//!
+//! [GenerateContentResponse]: https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(crate) candidates: Option<Vec<Candidate<'a>>>,
+    pub(crate) prompt_feedback: Option<PromptFeedback>,
+    pub(crate) usage_metadata: Option<Usage>,
+    pub(crate) error: Option<IgnoredAny>,
+}
+
+impl Chunk<'_> {
+    /// Whether it may be a complaint instead.
+    pub(crate) fn answers_nothing(&self) -> bool {
+        let Self { candidates, prompt_feedback, usage_metadata, error } = self;
+        error.is_some() || candidates.is_none() && prompt_feedback.is_none() && usage_metadata.is_none()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Candidate<'a> {
+    pub(crate) index: Option<u64>,
+    #[serde(borrow)]
+    pub(crate) content: Option<Content<'a>>,
+    pub(crate) finish_reason: Option<String>,
+    pub(crate) finish_message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Content<'a> {
+    #[serde(borrow)]
+    pub(crate) parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part<'a> {
+    pub(crate) text: Option<String>,
+    pub(crate) inline_data: Option<Blob>,
+    #[serde(borrow)]
+    pub(crate) function_call: Option<FunctionCall<'a>>,
+    pub(crate) thought: Option<bool>,
+    pub(crate) thought_signature: Option<String>,
+    // What the service did by itself.
+    executable_code: Option<IgnoredAny>,
+    code_execution_result: Option<IgnoredAny>,
+    tool_call: Option<IgnoredAny>,
+    tool_response: Option<IgnoredAny>,
+}
+
+impl Part<'_> {
+    /// Whether the part is of something that the service did by itself.
+    pub(crate) fn is_the_services(&self) -> bool {
+        let Self { executable_code, code_execution_result, tool_call, tool_response, .. } = self;
+        [executable_code, code_execution_result, tool_call, tool_response].iter().any(|part| part.is_some())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Blob {
+    pub(crate) mime_type: String,
+    pub(crate) data: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct FunctionCall<'a> {
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    /// As it was written; all at once.
+    #[serde(borrow)]
+    pub(crate) args: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptFeedback {
+    pub(crate) block_reason: Option<String>,
+    /// Only in Vertex AI.
+    pub(crate) block_reason_message: Option<String>,
+}
+
+/// What was counted so far. Chunks in the middle may leave out some of it, or all.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Usage {
+    prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+}
+
+impl Usage {
+    /// With what a later chunk says.
+    pub(crate) fn then(self, later: Self) -> Self {
+        Self {
+            prompt_token_count: later.prompt_token_count.or(self.prompt_token_count),
+            cached_content_token_count: later.cached_content_token_count.or(self.cached_content_token_count),
+            candidates_token_count: later.candidates_token_count.or(self.candidates_token_count),
+            thoughts_token_count: later.thoughts_token_count.or(self.thoughts_token_count),
+            tool_use_prompt_token_count: later
+                .tool_use_prompt_token_count
+                .or(self.tool_use_prompt_token_count),
+        }
+    }
+
+    /// Nothing where nothing was counted, as in chunks that only name the kind of traffic.
+    pub(crate) fn counted(self) -> Option<mainstem_message::Usage> {
+        (self.prompt_token_count.or(self.candidates_token_count).is_some()).then(|| self.into())
+    }
+}
+
+/// [The API's prompt](https://ai.google.dev/api/generate-content#UsageMetadata) includes what was cached, as ours does, but not the
+/// prompts of tools that the service ran; its candidates do not include the thoughts, as our output does.
+impl From<Usage> for mainstem_message::Usage {
+    fn from(usage: Usage) -> Self {
+        let count = |count: Option<u64>| count.unwrap_or(0);
+        let input = count(usage.prompt_token_count).saturating_add(count(usage.tool_use_prompt_token_count));
+        let thoughts = count(usage.thoughts_token_count);
+        let mut counted = Self::new(input, count(usage.candidates_token_count).saturating_add(thoughts));
+        counted.cache_read_tokens = count(usage.cached_content_token_count);
+        counted.reasoning_tokens = thoughts;
+        counted
+    }
+}

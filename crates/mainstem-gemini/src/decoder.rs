@@ -1,0 +1,187 @@
+//! What a chunk means: one payload in, deltas out. No I/O.
+
+mod said;
+
+use std::{fmt::Display, sync::Arc};
+
+use mainstem_http::{Complaint, Decode, Deltas, Server, excerpt};
+use mainstem_message::{Opaque, StopReason};
+use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+use serde_json::value::RawValue;
+
+use self::said::Said;
+use crate::{
+    chunk::{Candidate, Chunk, Usage},
+    client::GENERATE,
+};
+
+/// The state of one answer. `Usage` and `Stop` are its last deltas: counts come with every chunk, and older models say that they
+/// have finished in each.
+pub(crate) struct Decoder {
+    server: Arc<Server>,
+    said: Said,
+    usage: Usage,
+    finish: Option<Finish>,
+    done: bool,
+}
+
+/// Why the answer ended, in the API's word, and what it says about it.
+struct Finish {
+    reason: String,
+    message: Option<String>,
+    /// Whether it was the prompt that was stopped.
+    blocked: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server, said: Said::default(), usage: Usage::default(), finish: None, done: false }
+    }
+
+    fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let chunk: Chunk<'_> = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            Err(error) => return Err(self.complaint(data).unwrap_or_else(|| self.malformed(data, &error))),
+        };
+        if chunk.answers_nothing()
+            && let Some(complaint) = self.complaint(data)
+        {
+            return Err(complaint);
+        }
+        self.usage = self.usage.then(chunk.usage_metadata.unwrap_or_default());
+        // With `candidateCount` greater than one, the first is the answer.
+        let candidates = chunk.candidates.unwrap_or_default();
+        for candidate in candidates.into_iter().filter(|candidate| candidate.index.unwrap_or(0) == 0) {
+            self.candidate(candidate, deltas);
+        }
+        if let Some(feedback) = chunk.prompt_feedback
+            && let Some(reason) = feedback.block_reason
+        {
+            self.finish = Some(Finish { reason, message: feedback.block_reason_message, blocked: true });
+        }
+        Ok(())
+    }
+
+    fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) {
+        let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
+        parts.into_iter().for_each(|part| self.said.part(part, deltas));
+        if let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.finish = Some(Finish { reason, message: candidate.finish_message, blocked: false });
+        }
+    }
+
+    /// A stream element, or all of them in an array: the form without `alt=sse`.
+    fn decode_elements(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if !body.trim_start().starts_with('[') {
+            return self.decode_chunk(body, deltas);
+        }
+        let elements: Vec<&RawValue> =
+            serde_json::from_str(body).map_err(|error| self.malformed(body, &error))?;
+        elements.into_iter().try_for_each(|element| self.decode_chunk(element.get(), deltas))
+    }
+
+    /// What the server says went wrong, if that is what it says.
+    #[cold]
+    fn complaint(&self, data: &str) -> Option<ModelError> {
+        let said = self.server.redact(data.to_owned());
+        let complaint = Complaint::read(&serde_json::from_str(&said).ok()?)?;
+        Some(complaint.interruption(&self.server))
+    }
+
+    #[cold]
+    fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
+        self.server.malformed(&GENERATE, data, error)
+    }
+
+    /// The model failed to write a call. Where it only thought, the loop asks again, for nothing was answered; where it said nothing
+    /// at all, or began an answer that must not be taken for the whole, the call has failed.
+    fn failed_call(&self, finish: &Finish) -> Result<StopReason, ModelError> {
+        if self.said.called() {
+            return Ok(StopReason::ToolCalls);
+        }
+        if self.said.only_thoughts() {
+            return Ok(StopReason::Other(finish.reason.clone()));
+        }
+        let what = format!("gave up its answer: {} (asking again may help)", self.explained(finish));
+        Err(self.server.error(ErrorKind::Server, &what))
+    }
+
+    fn explained(&self, Finish { reason, message, .. }: &Finish) -> String {
+        match message {
+            Some(message) => format!("{reason}: {}", excerpt(&self.server.redact(message.clone()))),
+            None => reason.clone(),
+        }
+    }
+
+    /// Says which filter it was, as a thought: text would make an answer of it.
+    fn filtered(&self, finish: &Finish, deltas: &mut Deltas) -> StopReason {
+        let stopped = if finish.blocked { "the prompt" } else { "the answer" };
+        let why = format!("{}'s filter stopped {stopped}: {}", self.server.host(), self.explained(finish));
+        if self.said.is_open() {
+            deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
+        }
+        deltas.push_back(ModelDelta::Thinking(why));
+        StopReason::ContentFilter
+    }
+
+    /// [What each word means](https://ai.google.dev/api/generate-content#FinishReason).
+    fn stop_reason(&self, finish: &Finish, deltas: &mut Deltas) -> Result<StopReason, ModelError> {
+        Ok(match &*finish.reason {
+            _ if finish.blocked => self.filtered(finish, deltas),
+            "STOP" if self.said.called() => StopReason::ToolCalls,
+            "STOP" => StopReason::Stop,
+            "MAX_TOKENS" => StopReason::Length,
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "MODEL_ARMOR"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION" => self.filtered(finish, deltas),
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "MALFORMED_RESPONSE" => {
+                self.failed_call(finish)?
+            }
+            reason => StopReason::Other(reason.to_owned()),
+        })
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match data.trim() {
+            // Google says none; gateways do.
+            "[DONE]" => self.done = true,
+            "" => {}
+            chunk => self.decode_elements(chunk, deltas)?,
+        }
+        Ok(())
+    }
+
+    fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        self.decode_elements(body, deltas)?;
+        if self.finish.is_none() && deltas.iter().all(|delta| !delta.is_content()) {
+            return Err(self.malformed(body, &"it has no candidates"));
+        }
+        self.finish(deltas)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let Some(finish) = self.finish.take() else {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        };
+        let stop = self.stop_reason(&finish, deltas)?;
+        deltas.extend(self.usage.counted().map(ModelDelta::Usage));
+        deltas.push_back(ModelDelta::Stop(stop));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

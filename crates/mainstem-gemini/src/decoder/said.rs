@@ -1,0 +1,120 @@
+//! What was said so far: which block is open, and what goes back with it.
+
+use mainstem_http::Deltas;
+use mainstem_message::Opaque;
+use mainstem_model::ModelDelta;
+
+use crate::{
+    chunk::{Blob, FunctionCall, Part},
+    kept::Kept,
+};
+
+/// The content of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    open: Option<Open>,
+    /// How many calls; the next one's slot.
+    calls: usize,
+    /// Whether there was text or data.
+    answered: bool,
+    /// Whether there was a thought.
+    thought: bool,
+}
+
+/// The open block.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    thought: bool,
+    /// Bytes of text so far.
+    len: usize,
+}
+
+impl Said {
+    /// Whether any function was called.
+    pub(super) fn called(&self) -> bool {
+        self.calls > 0
+    }
+
+    /// Whether there were thoughts and nothing else.
+    pub(super) fn only_thoughts(&self) -> bool {
+        self.thought && !self.answered && self.calls == 0
+    }
+
+    /// Whether a block of text or thoughts goes on.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Adds a part.
+    pub(super) fn part(&mut self, part: Part<'_>, deltas: &mut Deltas) {
+        if part.is_the_services() {
+            return;
+        }
+        let Part { text, inline_data, function_call, thought, thought_signature, .. } = part;
+        let thought = thought.unwrap_or(false);
+        let signature = thought_signature.filter(|signature| !signature.is_empty());
+        match (function_call, inline_data) {
+            (Some(call), _) => self.call(call, signature.as_deref(), deltas),
+            (None, Some(blob)) => self.data(blob, thought, signature.as_deref(), deltas),
+            (None, None) => self.text(text.unwrap_or_default(), thought, signature.as_deref(), deltas),
+        }
+    }
+
+    /// A signed part ends its block: no part that follows may be merged with it.
+    fn text(&mut self, text: String, thought: bool, signature: Option<&str>, deltas: &mut Deltas) {
+        if text.is_empty() && signature.is_none() {
+            return;
+        }
+        let from = match self.open {
+            Some(open) if open.thought == thought => open.len,
+            Some(_) => {
+                self.end(deltas);
+                0
+            }
+            None => 0,
+        };
+        self.answered |= !thought && !text.is_empty();
+        self.thought |= thought || text.is_empty();
+        let len = from + text.len();
+        if !text.is_empty() {
+            let delta = if thought { ModelDelta::Thinking(text) } else { ModelDelta::Text(text) };
+            deltas.push_back(delta);
+            self.open = Some(Open { thought, len });
+        }
+        if let Some(signature) = signature {
+            let kept = Kept { thought_signature: Some(signature), thought, from, id: None };
+            deltas.push_back(ModelDelta::BlockEnd { opaque: kept.into_opaque() });
+            self.open = None;
+        }
+    }
+
+    fn data(&mut self, blob: Blob, thought: bool, signature: Option<&str>, deltas: &mut Deltas) {
+        self.open = None;
+        self.answered = true;
+        let Blob { mime_type: media_type, data } = blob;
+        let opaque = Kept { thought_signature: signature, thought, ..Kept::default() }.into_opaque();
+        deltas.push_back(ModelDelta::DataStart { media_type });
+        deltas.push_back(ModelDelta::Data(data));
+        deltas.push_back(ModelDelta::BlockEnd { opaque });
+    }
+
+    fn call(&mut self, call: FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
+        self.open = None;
+        let slot = self.calls;
+        self.calls += 1;
+        let id = call.id.filter(|id| !id.is_empty());
+        let kept = Kept { id: id.as_deref(), thought_signature: signature, ..Kept::default() };
+        let opaque = kept.into_opaque();
+        let (id, name) = (id.map(Into::into), call.name.unwrap_or_default());
+        deltas.push_back(ModelDelta::CallStart { slot, id, name });
+        if let Some(args) = call.args {
+            deltas.push_back(ModelDelta::CallArguments { slot, delta: args.get().to_owned() });
+        }
+        deltas.push_back(ModelDelta::CallEnd { slot, opaque });
+    }
+
+    fn end(&mut self, deltas: &mut Deltas) {
+        self.open = None;
+        deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
+    }
+}

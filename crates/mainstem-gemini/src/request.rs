@@ -1,0 +1,212 @@
+//! From a request to the JSON that is sent: a [GenerateContentRequest]. Hardly anything is copied on the way: the types here borrow.
+//!
+//! [GenerateContentRequest]: https://ai.google.dev/api/generate-content#request-body
+
+mod contents;
+mod part;
+mod schema;
+
+use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use self::{contents::Content, part::Part};
+use crate::{Gemini, generation::Generation};
+
+/// The body of a request.
+///
+/// # Errors
+/// `Unsupported` where the conversation holds what the API has no form for; it says where.
+pub(crate) fn body(model: &Gemini, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+    let generation = Generation::of(model.name());
+    let body = Body::new(request, generation).map_err(|what| model.server.unsupported(&what))?;
+    serialize(&body, &request.options.extra).map_err(|error| model.server.unsupported(&error.to_string()))
+}
+
+/// The caller's own fields win, and are merged into ours, for nearly everything of ours is inside of `generationConfig`.
+fn serialize(body: &Body<'_>, extra: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
+    if extra.is_empty() {
+        return serde_json::to_vec(body);
+    }
+    let mut body = serde_json::to_value(body)?;
+    if let Value::Object(body) = &mut body {
+        merge(body, extra);
+    }
+    serde_json::to_vec(&body)
+}
+
+fn merge(ours: &mut Map<String, Value>, extra: &Map<String, Value>) {
+    for (name, value) in extra {
+        match (ours.get_mut(name), value) {
+            (Some(Value::Object(ours)), Value::Object(extra)) => merge(ours, extra),
+            _ => {
+                ours.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<[Tools<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig<'a>>,
+    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
+    generation_config: GenerationConfig<'a>,
+}
+
+impl<'a> Body<'a> {
+    fn new(request: &'a ModelRequest, generation: Generation) -> Result<Self, String> {
+        let conversation = contents::conversation(request, generation)?;
+        let tools = Some(&*request.tools).filter(|tools| !tools.is_empty());
+        Ok(Self {
+            system_instruction: Some(Instruction { parts: conversation.system })
+                .filter(|instruction| !instruction.parts.is_empty()),
+            contents: conversation.contents,
+            tools: tools
+                .map(|tools| [Tools { function_declarations: tools.iter().map(declaration).collect() }]),
+            tool_config: tools.and_then(|_| choice(&request.tool_choice)),
+            generation_config: GenerationConfig::new(&request.options, generation),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters_json_schema: Option<Value>,
+}
+
+fn declaration(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> Declaration<'_> {
+    Declaration { name, description, parameters_json_schema: schema::parameters(parameters) }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig<'a> {
+    function_calling_config: CallingConfig<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallingConfig<'a> {
+    mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_function_names: Option<[&'a str; 1]>,
+}
+
+/// Nothing where the default is meant, which is `AUTO`.
+fn choice(choice: &ToolChoice) -> Option<ToolConfig<'_>> {
+    let (mode, allowed) = match choice {
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Tool(name) => ("ANY", Some([name.as_str()])),
+        _ => return None,
+    };
+    Some(ToolConfig { function_calling_config: CallingConfig { mode, allowed_function_names: allowed } })
+}
+
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+impl<'a> GenerationConfig<'a> {
+    fn new(options: &'a ModelOptions, generation: Generation) -> Self {
+        let format = options.response_format.as_ref();
+        Self {
+            temperature: options.temperature,
+            top_p: options.top_p,
+            max_output_tokens: options.max_tokens,
+            stop_sequences: &options.stop,
+            // An `int32` there.
+            seed: options.seed.map(|seed| seed & 0x7fff_ffff),
+            response_mime_type: format.map(|_| "application/json"),
+            response_json_schema: format.and_then(|format| match format {
+                ResponseFormat::JsonSchema { schema, .. } => Some(schema::translate(schema)),
+                _ => None,
+            }),
+            thinking_config: options.reasoning_effort.as_deref().map(|effort| thinking(effort, generation)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<i32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    include_thoughts: bool,
+}
+
+/// A number of tokens ([0 is off, -1 is as the model likes](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
+fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
+    match effort.trim().parse().ok().or_else(|| budget(effort).filter(|_| generation == Generation::Two)) {
+        Some(budget) => ThinkingConfig {
+            thinking_budget: Some(budget),
+            include_thoughts: budget != 0,
+            ..ThinkingConfig::default()
+        },
+        None => ThinkingConfig {
+            thinking_level: Some(effort.trim().to_ascii_uppercase()),
+            include_thoughts: true,
+            ..ThinkingConfig::default()
+        },
+    }
+}
+
+/// What Google takes OpenAI's words for, in models that think by a budget.
+fn budget(effort: &str) -> Option<i32> {
+    Some(match effort.trim() {
+        "none" => 0,
+        "minimal" | "low" => 1024,
+        "medium" => 8192,
+        "high" => 24576,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

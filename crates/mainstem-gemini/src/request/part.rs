@@ -1,0 +1,125 @@
+//! What a content is made of: a [Part](https://ai.google.dev/api/caching#Part).
+
+use std::borrow::Cow;
+
+use mainstem_message::{DataSource, ToolCall};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::kept::Kept;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(flatten)]
+    pub(super) data: Payload<'a>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thought_signature: Option<&'a str>,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(data: Payload<'a>) -> Self {
+        Self { data, thought: false, thought_signature: None }
+    }
+
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::new(Payload::Text(text))
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Payload<'a> {
+    Text(&'a str),
+    InlineData(Blob<'a>),
+    FileData(File<'a>),
+    FunctionCall(Call<'a>),
+    FunctionResponse(Response<'a>),
+}
+
+impl<'a> Payload<'a> {
+    /// Data of any type: which ones a model reads is the service's to say.
+    pub(super) fn of(media_type: &'a str, source: &'a DataSource) -> Result<Self, &'static str> {
+        match source {
+            DataSource::Base64(data) => Ok(Self::InlineData(Blob { mime_type: media_type, data })),
+            DataSource::Url(file_uri) => Ok(Self::FileData(File { mime_type: media_type, file_uri })),
+            _ => Err("data from such a source"),
+        }
+    }
+
+    /// Whether a function's response may hold it:
+    /// [inline, of these types](https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+    pub(super) fn fits_a_response(&self) -> bool {
+        let types = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
+        matches!(self, Self::InlineData(blob) if types.contains(&blob.mime_type))
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Blob<'a> {
+    mime_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct File<'a> {
+    mime_type: &'a str,
+    file_uri: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    args: Args<'a>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(call: &'a ToolCall, kept: &Kept<'a>) -> Self {
+        Self { id: kept.id, name: &call.name, args: Args::of(&call.arguments) }
+    }
+}
+
+/// What the model wrote, if that is a JSON object, which the API wants; a slip is wrapped, for the model to see.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Args<'a> {
+    Written(&'a RawValue),
+    Slip { invalid_arguments: &'a str },
+}
+
+impl<'a> Args<'a> {
+    fn of(written: &'a str) -> Self {
+        let object = match written.trim() {
+            "" => "{}",
+            trimmed => trimmed,
+        };
+        match serde_json::from_str(object) {
+            Ok(raw) if object.starts_with('{') => Self::Written(raw),
+            _ => Self::Slip { invalid_arguments: written },
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Response<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) response: Outcome<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) parts: Vec<Payload<'a>>,
+}
+
+/// The two keys that the API gives a meaning to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Outcome<'a> {
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
+}
