@@ -37,11 +37,14 @@ mod env;
 mod error;
 mod harness;
 pub mod sse;
+pub mod vendor;
 
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};
 pub use harness::{Harness, HarnessBuilder};
 pub use mainstem_event as event;
+#[cfg(feature = "gemini")]
+pub use mainstem_gemini as gemini;
 pub use mainstem_message as message;
 pub use mainstem_model as model;
 #[cfg(feature = "openai")]
@@ -62,6 +65,8 @@ pub mod prelude {
     pub use mainstem_event::{
         AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode, StreamOptions,
     };
+    #[cfg(feature = "gemini")]
+    pub use mainstem_gemini::Gemini;
     pub use mainstem_message::{Message, Role};
     pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
     #[cfg(feature = "openai")]
