@@ -19,6 +19,10 @@ use crate::Server;
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
+/// How servers without a word for it say that a conversation is too long; the last two are Anthropic's.
+const OVERFLOWS: [&str; 4] =
+    ["maximum context length", "context size", "prompt is too long", "exceed context limit"];
+
 /// What a server says went wrong.
 #[derive(Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -64,7 +68,7 @@ impl Complaint {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
-        if self.words.iter().any(|word| word == "insufficient_quota") {
+        if self.is_exhausted() {
             return ErrorKind::QuotaExceeded;
         }
         let by_status =
@@ -76,8 +80,14 @@ impl Complaint {
         let by_word =
             |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
+        self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
+    }
+
+    /// Anthropic has no word for an empty purse among its refusals of status 400.
+    fn is_exhausted(&self) -> bool {
+        let by_word = |word: &String| matches!(&**word, "insufficient_quota" | "billing_error");
         self.words.iter().any(by_word)
-            || self.status == Some(400) && ["maximum context length", "context size"].iter().any(by_text)
+            || self.status == Some(400) && self.message.contains("credit balance is too low")
     }
 
     /// The failure of a call that was refused with this status.
@@ -134,11 +144,13 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         "overloaded" | "overloaded_error" | "service_unavailable" | "unavailable_error" | "UNAVAILABLE" => {
             ErrorKind::Overloaded
         }
-        "invalid_request_error" | "BadRequestError" | "content_filter" | "INVALID_ARGUMENT" => {
-            ErrorKind::InvalidRequest
-        }
+        "invalid_request_error"
+        | "request_too_large"
+        | "BadRequestError"
+        | "content_filter"
+        | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
         "model_not_found" | "not_found_error" | "NotFoundError" | "NOT_FOUND" => ErrorKind::NotFound,
-        "timeout" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
+        "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
         _ => return None,
     })
 }
