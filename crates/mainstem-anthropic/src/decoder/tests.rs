@@ -327,7 +327,10 @@ fn an_answer_of_one_piece() {
     );
     let says = "!protocol: api.anthropic.com sent what is no message of the Messages API:";
     assert_eq!(whole("{}"), format!("{says} it has no content: {{}}"));
-    assert_eq!(whole("[1"), format!("{says} EOF while parsing a list at line 1 column 2: [1"));
+    assert_eq!(
+        whole("[1"),
+        format!("{says} invalid type: integer `1`, expected a sequence at line 1 column 2: [1")
+    );
 }
 
 /// The payloads in bytes that arrive in these pieces.
@@ -371,11 +374,11 @@ const DOCUMENTED: [&[u8]; 6] = [
 fn documented_streams() {
     let replay = |bytes: &[u8]| replay([bytes]);
     insta::assert_snapshot!(replay(documented!("text")), @"Hello ! ; 25+15(0,0,0) |stop");
-    insta::assert_snapshot!(replay(documented!("tool_use")), @"");
-    insta::assert_snapshot!(replay(documented!("thinking")), @"");
-    insta::assert_snapshot!(replay(documented!("web_search")), @"");
-    insta::assert_snapshot!(replay(documented!("error")), @"");
-    insta::assert_snapshot!(replay(documented!("parallel")), @"");
+    insta::assert_snapshot!(replay(documented!("tool_use")), @r#"Okay ,  let 's  check  the  weather  for  San  Francisco ,  CA : ; 0+toolu_01T1x1fJ34qAmk2tNTrN7Up6:get_weather 0:{"location": 0: "San 0: Francisc 0:o, 0: CA"} 0. 472+89(0,0,0) |tool_calls"#);
+    insta::assert_snapshot!(replay(documented!("thinking")), @r#"~I need to find the GCD of 1071 and 462 using the Euclidean algorithm.⏎⏎1071 = 2 × 462 + 147~ ~⏎462 = 3 × 147 + 21~ ~⏎147 = 7 × 21 + 0~ ~⏎The remainder is 0, so GCD(1071, 462) = 21.~ ;{"anthropic":{"signature":"EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds..."}} The greatest common divisor of 1071 and 462 is **21**. ; |stop"#);
+    insta::assert_snapshot!(replay(documented!("web_search")), @r#"I'll check  the current weather in New York City for you . ; Here's the current weather information for New York  City:⏎⏎# Weather  in New York City ⏎⏎ ; 10682+510(0,0,0) |stop"#);
+    insta::assert_snapshot!(replay(documented!("error")), @r#"Hello !overloaded: api.anthropic.com broke off its answer: Overloaded"#);
+    insta::assert_snapshot!(replay(documented!("parallel")), @r#";{"anthropic":{"signature":"EosnCkYICxIMMb3LzNrMu..."}} ;{"anthropic":{"redacted":"EmwKAhgBEgy3va3pzix/LafPsn4a..."}} 0+toolu_01:get_weather 0:{"location": "Zür 0:ich"} 0. 1+toolu_02:get_time 1. 2051+120(1800,248,64) |tool_calls"#);
 }
 
 #[test]
@@ -461,8 +464,6 @@ fn any_event() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
     #[test]
     fn pieces_of_any_size_mean_the_same(
         which in 0..DOCUMENTED.len(),
@@ -478,6 +479,10 @@ proptest! {
         pieces.push(rest);
         prop_assert_eq!(replay(pieces), replay([DOCUMENTED[which]]));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// Each call that begins ends once, whatever a server sends, and nothing of it comes after.
     #[test]
