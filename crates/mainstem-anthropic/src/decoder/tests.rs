@@ -479,10 +479,6 @@ proptest! {
         pieces.push(rest);
         prop_assert_eq!(replay(pieces), replay([DOCUMENTED[which]]));
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     /// Each call that begins ends once, whatever a server sends, and nothing of it comes after.
     #[test]
@@ -509,6 +505,10 @@ proptest! {
         prop_assert!(open.is_empty());
         prop_assert!(matches!(deltas.back(), Some(ModelDelta::Stop(_))));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn nothing_panics(
