@@ -52,10 +52,11 @@
 //! | `response_format`: any JSON object | nothing, for the API has no form for it; ask for it in words, or give a schema |
 //! | `seed` | nothing; the API has none |
 //!
-//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none. System messages at the beginning of a
+//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and
+//! Mythos 5.1 refuse a forced call while they think, which they do by themselves: their refusal is the call's error. System messages at the beginning of a
 //! conversation join the instructions; later ones become the user's text in `<system-reminder>`, since most models refuse them elsewhere and
 //! a change of the instructions would make the cache and earlier thinking worthless. Images (JPEG, PNG, GIF, WebP) and PDF files go
-//! by base64 or URL, also in results of tools.
+//! by base64 or URL, also in results of tools; those of a failed call stand behind its result, for the API wants only text there.
 //!
 //! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. A model that does is asked again without, and its clones remember.
 //!

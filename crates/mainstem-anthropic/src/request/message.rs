@@ -1,12 +1,12 @@
 //! The conversation, as the vendor writes one: instructions, then turns of the user and the model, which alternate.
 
-use std::{borrow::Cow, mem};
+use std::{borrow::Cow, mem, sync::Arc};
 
 use mainstem_message::{ContentBlock, Message, Role};
 use mainstem_model::ModelRequest;
 use serde::Serialize;
 
-use super::part::{Block, Unsupported, assistant, joined, result, user};
+use super::part::{Block, Unsupported, assistant, attached, joined, result, user};
 
 pub(super) struct Conversation<'a> {
     pub(super) system: Option<Cow<'a, str>>,
@@ -21,7 +21,7 @@ pub(super) struct Turn<'a> {
 
 /// The instructions and all messages. Fails with what the API has no form for, and where it is.
 pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, String> {
-    let is_system = |message: &&std::sync::Arc<Message>| message.role == Role::System;
+    let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = request.messages.iter().take_while(is_system).count();
     let mut turns = Turns { done: Vec::new(), open: Turn { role: Role::User, content: Vec::new() } };
     for (number, message) in request.messages.iter().enumerate().skip(leading) {
@@ -60,6 +60,7 @@ impl<'a> Turns<'a> {
                 let content = self.content(Role::User);
                 let results = content.partition_point(|block| matches!(block, Block::ToolResult { .. }));
                 content.insert(results, result(answer));
+                content.extend(attached(answer));
             }
             (Role::Assistant, block) => {
                 if let Some(block) = assistant(block)? {

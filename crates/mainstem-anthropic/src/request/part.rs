@@ -135,22 +135,29 @@ fn input(written: &str) -> Input<'_> {
 
 /// What a tool answered. Data is never an error here: the tool has run, and what it made must not stop the conversation.
 pub(super) fn result(answer: &ToolResult) -> Block<'_> {
-    let has_data = answer.content.iter().any(|block| matches!(block, ContentBlock::Data { .. }));
-    let content = if has_data {
+    let failed = failed(answer);
+    let content = if !failed && answer.content.iter().any(is_data) {
         Content::Blocks(answer.content.iter().filter_map(shown).collect())
     } else {
-        Content::Text(
-            Some(joined(&answer.content))
-                .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| answer.state.as_str().into()),
-        )
+        let said = Some(joined(&answer.content)).filter(|text| !text.trim().is_empty());
+        Content::Text(said.unwrap_or_else(|| answer.state.as_str().into()))
     };
-    let failed = matches!(answer.state, ToolState::Error | ToolState::Interrupted | ToolState::Denied);
-    Block::ToolResult {
-        tool_use_id: id(answer.tool_call_id.as_str()),
-        content,
-        is_error: failed.then_some(true),
-    }
+    let is_error = failed.then_some(true);
+    Block::ToolResult { tool_use_id: id(answer.tool_call_id.as_str()), content, is_error }
+}
+
+/// The data of a call that failed. The API refuses it in the result itself ("all content must be type `text` if `is_error` is true").
+pub(super) fn attached(answer: &ToolResult) -> impl Iterator<Item = Block<'_>> {
+    let failed = failed(answer);
+    answer.content.iter().filter(move |block| failed && is_data(block)).filter_map(shown)
+}
+
+fn failed(answer: &ToolResult) -> bool {
+    matches!(answer.state, ToolState::Error | ToolState::Interrupted | ToolState::Denied)
+}
+
+fn is_data(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { .. })
 }
 
 fn shown(block: &ContentBlock) -> Option<Block<'_>> {

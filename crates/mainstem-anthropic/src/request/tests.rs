@@ -151,6 +151,10 @@ fn effort_is_a_word_or_a_budget() {
     check(Some("10000"), ToolChoice::Tool("search".into()), plain.clone());
     check(Some(""), ToolChoice::Auto, plain.clone());
     check(None, ToolChoice::Auto, plain);
+    // Without tools no choice is sent that could forbid it.
+    let options = options(|options| options.reasoning_effort = Some("10000".into()));
+    let body = sent(&ModelRequest { options, tool_choice: ToolChoice::Required, ..ask(vec![]) });
+    assert_eq!((&body["thinking"]["budget_tokens"], body.get("tool_choice")), (&json!(10_000), None));
     let off = json!({ "max_tokens": 32_000, "thinking": { "type": "disabled" } });
     check(Some("none"), ToolChoice::Auto, off.clone());
     check(Some("0"), ToolChoice::Required, off);
@@ -344,6 +348,7 @@ fn a_result_says_how_it_went_and_may_hold_images() {
     check(text(), ToolState::Error, json!({ "content": "ab", "is_error": true }));
     check(text(), ToolState::Interrupted, json!({ "content": "ab", "is_error": true }));
     check(vec![], ToolState::Success, json!({ "content": "success" }));
+    check(vec![ContentBlock::text(" \n")], ToolState::Success, json!({ "content": "success" }));
     check(
         vec![
             ContentBlock::text("a page"),
@@ -359,6 +364,25 @@ fn a_result_says_how_it_went_and_may_hold_images() {
             { "type": "text", "text": "(video/mp4 data that you cannot be shown)" },
             { "type": "document", "source": { "type": "url", "url": "https://h/a" } },
         ] }),
+    );
+}
+
+#[test]
+fn data_of_a_failed_call_stands_behind_all_results() {
+    let failed = vec![ContentBlock::text("The page is broken."), base64("image/png")];
+    check(
+        vec![
+            result("c1", failed, ToolState::Error),
+            result("c2", vec![base64("image/png")], ToolState::Interrupted),
+            Message::user("And?"),
+        ],
+        json!([{ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "c1", "content": "The page is broken.", "is_error": true },
+            { "type": "tool_result", "tool_use_id": "c2", "content": "interrupted", "is_error": true },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "text", "text": "And?" },
+        ] }]),
     );
 }
 
