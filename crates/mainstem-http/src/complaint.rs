@@ -23,9 +23,14 @@ use crate::Server;
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
-/// What servers without a word for it say to a conversation that is too long.
-const OVERFLOWS: [&str; 3] =
-    ["maximum context length", "context size", "exceeds the maximum number of tokens allowed"];
+/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Anthropic, Google.
+const OVERFLOWS: [&str; 5] = [
+    "maximum context length",
+    "context size",
+    "prompt is too long",
+    "exceed context limit",
+    "exceeds the maximum number of tokens allowed",
+];
 
 /// What a server says went wrong.
 #[derive(Debug, Default, PartialEq)]
@@ -77,8 +82,7 @@ impl Complaint {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
         }
-        // A quota of Google's that is counted by the day is not waited for.
-        if self.words.iter().any(|word| word == "insufficient_quota" || word.contains("PerDay")) {
+        if self.is_exhausted() {
             return ErrorKind::QuotaExceeded;
         }
         if self.words.iter().any(|word| word == "API_KEY_INVALID") {
@@ -94,6 +98,16 @@ impl Complaint {
             |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
         self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
+    }
+
+    /// Anthropic has no word for an empty purse among its refusals of status 400; a quota of Google's that is counted by the day is not
+    /// waited for.
+    fn is_exhausted(&self) -> bool {
+        let by_word = |word: &String| {
+            matches!(&**word, "insufficient_quota" | "billing_error") || word.contains("PerDay")
+        };
+        self.words.iter().any(by_word)
+            || self.status == Some(400) && self.message.contains("credit balance is too low")
     }
 
     /// The failure of a call that was refused with this status.
@@ -172,11 +186,13 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         "overloaded" | "overloaded_error" | "service_unavailable" | "unavailable_error" | "UNAVAILABLE" => {
             ErrorKind::Overloaded
         }
-        "invalid_request_error" | "BadRequestError" | "content_filter" | "INVALID_ARGUMENT" => {
-            ErrorKind::InvalidRequest
-        }
+        "invalid_request_error"
+        | "request_too_large"
+        | "BadRequestError"
+        | "content_filter"
+        | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
         "model_not_found" | "not_found_error" | "NotFoundError" | "NOT_FOUND" => ErrorKind::NotFound,
-        "timeout" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
+        "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
         _ => return None,
     })
 }

@@ -42,6 +42,8 @@ pub mod vendor;
 pub use env::{model_from_env, registry_from_env};
 pub use error::{BuildError, Error};
 pub use harness::{Harness, HarnessBuilder};
+#[cfg(feature = "anthropic")]
+pub use mainstem_anthropic as anthropic;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;
@@ -62,6 +64,8 @@ pub use mainstem_workspace as workspace;
 /// What most programs use.
 pub mod prelude {
     pub use futures_util::StreamExt as _;
+    #[cfg(feature = "anthropic")]
+    pub use mainstem_anthropic::Anthropic;
     pub use mainstem_event::{
         AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode, StreamOptions,
     };

@@ -31,8 +31,10 @@ pub struct Vendor {
     pub default_model: &'static str,
     /// Whether a key is enough to know that the vendor is meant; else its server must be named.
     by_key: bool,
-    make: fn(&str, &Setup<'_>) -> Result<Arc<dyn Model>, ModelError>,
+    make: Make,
 }
+
+type Make = fn(&str, &Setup<'_>) -> Result<Arc<dyn Model>, ModelError>;
 
 /// What a model is set up from, besides its name.
 #[derive(Clone, Copy)]

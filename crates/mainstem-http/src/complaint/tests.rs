@@ -57,6 +57,40 @@ fn openai_and_those_who_follow_it() {
 }
 
 #[test]
+fn anthropic() {
+    let body = |kind: &str, message: &str| {
+        format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_011"}}"#
+        )
+    };
+    check(
+        529,
+        &body("overloaded_error", "Overloaded"),
+        "overloaded 529, retry: 529 <unknown status code>: Overloaded",
+    );
+    check(
+        400,
+        &body("invalid_request_error", "prompt is too long: 207310 tokens > 200000 maximum"),
+        "context_overflow 400: 400 Bad Request: prompt is too long: 207310 tokens > 200000 maximum",
+    );
+    check(
+        400,
+        &body("invalid_request_error", "input length and `max_tokens` exceed context limit: 9 + 8 > 10"),
+        "context_overflow 400: 400 Bad Request: input length and `max_tokens` exceed context limit: 9 + 8 > 10",
+    );
+    check(
+        400,
+        &body("invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+        "quota_exceeded 400: 400 Bad Request: Your credit balance is too low to access the Anthropic API. (check plan and billing; waiting does not help)",
+    );
+    check(
+        413,
+        &body("request_too_large", "Request exceeds the maximum size"),
+        "invalid_request 413: 413 Payload Too Large: Request exceeds the maximum size",
+    );
+}
+
+#[test]
 fn other_shapes() {
     check(
         422,
@@ -157,6 +191,13 @@ fn what_is_said_in_mid_answer_has_a_kind_too() {
         ErrorKind::InvalidRequest,
     );
     check(r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#, ErrorKind::ContextOverflow);
+    check(r#"{"type":"error","error":{"type":"api_error","message":"m"}}"#, ErrorKind::Server);
+    check(r#"{"type":"error","error":{"type":"timeout_error","message":"m"}}"#, ErrorKind::Timeout);
+    check(r#"{"type":"error","error":{"type":"billing_error","message":"m"}}"#, ErrorKind::QuotaExceeded);
+    check(
+        r#"{"type":"error","error":{"type":"request_too_large","message":"m"}}"#,
+        ErrorKind::InvalidRequest,
+    );
     check(r#"{"error":"m"}"#, ErrorKind::Server);
     check(r#"{"error":{"code":99999999999999}}"#, ErrorKind::Server);
     check(r#"{"error":[]}"#, ErrorKind::Server);

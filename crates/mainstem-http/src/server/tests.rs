@@ -36,6 +36,17 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
+fn a_constant_is_no_secret_until_it_is_set_by_hand() {
+    let mut server = server(Auth::Bearer);
+    server.set_constant("x-version", "2023-06-01");
+    assert_eq!(server.headers().unwrap()["x-version"], "2023-06-01");
+    assert_eq!(server.redact("since 2023-06-01".into()), "since 2023-06-01");
+    assert!(format!("{server:?}").contains("2023-06-01"));
+    server.set_header("X-Version", "2026-10-21").unwrap();
+    assert_eq!(server.headers().unwrap()["x-version"], "2026-10-21");
+}
+
+#[test]
 fn what_no_header_can_carry_is_said() {
     let mut server = server(Auth::Bearer);
     let error = server.set_header("x-a", "line\nbreak-of-a-secret").unwrap_err().to_string();

@@ -1,0 +1,121 @@
+//! What events mean: one payload in, deltas out. No I/O.
+
+mod blocks;
+
+use std::{fmt::Display, mem, sync::Arc};
+
+use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_message::StopReason;
+use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+
+use self::blocks::Blocks;
+use crate::event::{Event, Message, Usage};
+
+pub(crate) const MESSAGES: Api = Api { answer: "message of the Messages API", form: Form::Events };
+
+/// The state of one answer.
+pub(crate) struct Decoder {
+    server: Arc<Server>,
+    blocks: Blocks,
+    usage: Option<Usage>,
+    stop_reason: Option<String>,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server, blocks: Blocks::default(), usage: None, stop_reason: None, done: false }
+    }
+
+    fn event(&mut self, event: Event<'_>, deltas: &mut Deltas) {
+        match event {
+            Event::MessageStart { message } => self.count(message.usage),
+            Event::ContentBlockStart { index, content_block } => {
+                self.blocks.start(index, content_block, deltas);
+            }
+            Event::ContentBlockDelta { index, delta } => self.blocks.delta(index, delta, deltas),
+            Event::ContentBlockStop { index } => self.blocks.stop(index, deltas),
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or_else(|| self.stop_reason.take());
+                self.count(usage);
+            }
+            Event::MessageStop => self.done = true,
+            Event::Error | Event::Other => {}
+        }
+    }
+
+    fn count(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.usage.get_or_insert_default().update(usage);
+        }
+    }
+
+    fn stop_reason(&mut self) -> StopReason {
+        let reason = mem::take(&mut self.stop_reason).unwrap_or_else(|| "end_turn".into());
+        match &*reason {
+            // Some servers say it also of tool calls.
+            "end_turn" | "stop_sequence" if self.blocks.any_calls() => StopReason::ToolCalls,
+            "end_turn" | "stop_sequence" => StopReason::Stop,
+            "tool_use" => StopReason::ToolCalls,
+            "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+            "refusal" => StopReason::Refusal,
+            _ => StopReason::Other(reason),
+        }
+    }
+
+    /// What the server says went wrong, or what is wrong with what it says.
+    #[cold]
+    fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
+        let said = self.server.redact(data.to_owned());
+        match serde_json::from_str(&said).ok().and_then(|value| Complaint::read(&value)) {
+            Some(complaint) => complaint.interruption(&self.server),
+            None => self.server.malformed(&MESSAGES, data, problem),
+        }
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match serde_json::from_str(data) {
+            Ok(Event::Error) => Err(self.failure(data, &"it is an error that does not say which")),
+            Ok(event) => {
+                self.event(event, deltas);
+                Ok(())
+            }
+            Err(_) if data.trim().is_empty() => Ok(()),
+            Err(error) => Err(self.failure(data, &error)),
+        }
+    }
+
+    fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let message: Message = serde_json::from_str(body).map_err(|error| self.failure(body, &error))?;
+        if message.content.is_none() && message.stop_reason.is_none() {
+            return Err(self.failure(body, &"it has no content"));
+        }
+        for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
+            self.blocks.start(index, block, deltas);
+            self.blocks.stop(index, deltas);
+        }
+        (self.stop_reason, self.done) = (message.stop_reason, true);
+        self.count(message.usage);
+        self.finish(deltas)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if self.stop_reason.is_none() && !self.done {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        }
+        self.blocks.end(deltas);
+        deltas.extend(self.usage.take().map(|usage| ModelDelta::Usage(usage.into())));
+        deltas.push_back(ModelDelta::Stop(self.stop_reason()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The vendor's types, as far as they matter: an [event] of a stream, or the whole message, whose blocks are the same.
+//!
+//! Unknown fields are skipped unread, and so are unknown events, blocks and deltas, which the vendor's [versioning] allows at any time.
+//!
+//! [event]: https://platform.claude.com/docs/en/build-with-claude/streaming
+//! [versioning]: https://platform.claude.com/docs/en/api/versioning
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Event<'a> {
+    MessageStart {
+        message: Message,
+    },
+    ContentBlockStart {
+        #[serde(default)]
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        #[serde(default)]
+        index: u64,
+        #[serde(borrow)]
+        delta: Delta<'a>,
+    },
+    ContentBlockStop {
+        #[serde(default)]
+        index: u64,
+    },
+    MessageDelta {
+        delta: Ending,
+        usage: Option<Usage>,
+    },
+    MessageStop,
+    Error,
+    /// `ping`, and what is new.
+    #[serde(other)]
+    Other,
+}
+
+/// Empty at the beginning of a stream.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message {
+    pub(crate) content: Option<Vec<Block>>,
+    pub(crate) stop_reason: Option<String>,
+    pub(crate) usage: Option<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {
+        #[serde(default)]
+        data: String,
+    },
+    ToolUse {
+        id: Option<String>,
+        #[serde(default)]
+        name: String,
+        /// Empty in a stream of Anthropic's; other servers give it whole.
+        #[serde(default)]
+        input: Value,
+    },
+    /// What the vendor's own tools do, and what is new.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+pub(crate) enum Delta<'a> {
+    #[serde(rename = "text_delta")]
+    Text {
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+    },
+    #[serde(rename = "thinking_delta")]
+    Thinking {
+        #[serde(borrow)]
+        thinking: Cow<'a, str>,
+    },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson {
+        #[serde(borrow)]
+        partial_json: Cow<'a, str>,
+    },
+    /// Citations, and what is new.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ending {
+    pub(crate) stop_reason: Option<String>,
+}
+
+/// Tokens so far. The vendor counts cumulatively.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(crate) struct Usage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Goes on to a later count, which may leave out what it has nothing new about.
+    pub(crate) fn update(&mut self, later: Self) {
+        self.input_tokens = self.input_tokens.max(later.input_tokens);
+        self.output_tokens = self.output_tokens.max(later.output_tokens);
+        self.cache_creation_input_tokens =
+            self.cache_creation_input_tokens.max(later.cache_creation_input_tokens);
+        self.cache_read_input_tokens = self.cache_read_input_tokens.max(later.cache_read_input_tokens);
+        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
+    }
+}
+
+impl From<Usage> for mainstem_message::Usage {
+    /// The vendor's `input_tokens` are those that no cache had to do with; ours are all. Its `output_tokens` include thinking, as
+    /// ours do.
+    fn from(usage: Usage) -> Self {
+        let written = usage.cache_creation_input_tokens.unwrap_or(0);
+        let read = usage.cache_read_input_tokens.unwrap_or(0);
+        let input = usage.input_tokens.unwrap_or(0).saturating_add(written).saturating_add(read);
+        let mut counted = Self::new(input, usage.output_tokens.unwrap_or(0));
+        counted.cache_read_tokens = read;
+        counted.cache_write_tokens = written;
+        counted.reasoning_tokens =
+            usage.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or(0);
+        counted
+    }
+}

@@ -1,0 +1,86 @@
+//! Anthropic's [Messages API](https://platform.claude.com/docs/en/api/messages), and the servers that speak it.
+//!
+//! [`Anthropic`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//!
+//! ```
+//! use mainstem_anthropic::Anthropic;
+//!
+//! # fn main() -> Result<(), mainstem_anthropic::ConfigError> {
+//! let claude = Anthropic::new("claude-sonnet-4-5").with_api_key("sk-ant-…").with_prompt_caching();
+//! let local = Anthropic::new("qwen3").with_base_url("http://localhost:8080")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! For models by name, such as `anthropic:claude-sonnet-4-5`:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use mainstem_model::ModelRegistry;
+//! # use mainstem_anthropic::Anthropic;
+//! let registry = ModelRegistry::new().with_provider("anthropic", |model| Ok(Arc::new(Anthropic::from_env(model)?)));
+//! ```
+//!
+//! # What is streamed
+//! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas at once; `Usage` and `Stop` come
+//! last. Thinking is kept with its signature, redacted thinking as an empty block with its data, and both go back unchanged; thinking
+//! without a signature of this vendor is not sent. What the vendor's own tools do (web search …) is left out: only the text around
+//! it is the answer. An answer that breaks off, with neither `stop_reason` nor `message_stop`, is an error; so is an `error` event.
+//!
+//! | `stop_reason` | [`StopReason`](mainstem_message::StopReason) |
+//! |---|---|
+//! | `end_turn`, `stop_sequence` | `Stop`, or `ToolCalls` if there are any |
+//! | `tool_use` | `ToolCalls` |
+//! | `max_tokens`, `model_context_window_exceeded` | `Length` |
+//! | `refusal` | `Refusal` |
+//! | `pause_turn` and what is new | `Other`, with the vendor's word |
+//!
+//! A turn is only paused by tools that the vendor runs, which nobody gets who does not ask for them in `extra`. To go on with it, their
+//! blocks would have to go back, and these are not kept; so the loop takes what was said until then for the answer.
+//!
+//! # What is asked
+//! | option | is sent as |
+//! |---|---|
+//! | `max_tokens` | itself; without it 32 000, which every model since Claude 4 can write, and the thinking budget on top |
+//! | `reasoning_effort`: a word (`low`, `medium`, `high`, `xhigh`, `max`) | [adaptive thinking] and `output_config.effort`, for Claude 4.6 and later |
+//! | `reasoning_effort`: a number | [manual thinking] with this budget, 1 024 at least, for Claude 4.6 and earlier |
+//! | `reasoning_effort`: `none` or `0` | `thinking: {"type": "disabled"}` |
+//! | `temperature`, `top_p` | themselves, but while thinking no `temperature` and a `top_p` only from 0.95, for others are refused |
+//! | `tool_choice` | `auto`, `none`, `any` or `tool`; with the last two there is no manual thinking, which the API refuses beside them |
+//! | `parallel_tool_calls: false` | `disable_parallel_tool_use` |
+//! | `response_format`: a schema | `output_config.format`, which is always strict; what this does not know of JSON Schema becomes description |
+//! | `response_format`: any JSON object | nothing, for the API has no form for it; ask for it in words, or give a schema |
+//! | `seed` | nothing; the API has none |
+//!
+//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and
+//! Mythos 5.1 refuse a forced call while they think, which they do by themselves: their refusal is the call's error. System messages at the beginning of a
+//! conversation join the instructions; later ones become the user's text in `<system-reminder>`, since most models refuse them elsewhere and
+//! a change of the instructions would make the cache and earlier thinking worthless. Images (JPEG, PNG, GIF, WebP) and PDF files go
+//! by base64 or URL, also in results of tools; those of a failed call stand behind its result, for the API wants only text there.
+//!
+//! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. A model that does is asked again without, and its clones remember.
+//!
+//! # Version
+//! `anthropic-version` is `2023-06-01`, which still knows `temperature`. [`2026-10-21`] differs for this crate in that alone, and can be
+//! had by [`with_header`](Anthropic::with_header), as `anthropic-beta` can.
+//!
+//! # What is not here
+//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
+//! `mainstem-model`. Without one, only connecting has a limit (10 s).
+//!
+//! [adaptive thinking]: https://platform.claude.com/docs/en/build-with-claude/thinking
+//! [manual thinking]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+//! [`2026-10-21`]: https://platform.claude.com/docs/en/api/versioning
+
+mod client;
+mod decoder;
+mod dialect;
+mod event;
+mod opaque;
+mod open;
+mod request;
+mod schema;
+mod server;
+
+pub use client::Anthropic;
+pub use mainstem_http::ConfigError;

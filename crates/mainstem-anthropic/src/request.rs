@@ -1,0 +1,158 @@
+//! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
+
+mod message;
+mod part;
+mod thinking;
+
+use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeSeq},
+};
+use serde_json::{Map, Value, json};
+
+use self::{message::Conversation, thinking::Thinking};
+use crate::{Anthropic, dialect::Dialect, schema};
+
+/// Most tokens of an answer where the caller says nothing, for the API insists on a limit. Every model since Claude 4 can write as many.
+const MAX_TOKENS: u32 = 32_000;
+
+/// The least `top_p` that goes with thinking.
+const LEAST_TOP_P: f64 = 0.95;
+
+/// The body of a request.
+///
+/// # Errors
+/// `Unsupported` where the conversation holds data that the API has no form for.
+pub(crate) fn body(
+    model: &Anthropic,
+    request: &ModelRequest,
+    dialect: Dialect,
+) -> Result<Vec<u8>, ModelError> {
+    let conversation = message::conversation(request).map_err(|what| model.server.unsupported(&what))?;
+    let thinking = Thinking::of(request);
+    let body = Body { model, request, conversation, thinking, dialect };
+    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+}
+
+struct Body<'a> {
+    model: &'a Anthropic,
+    request: &'a ModelRequest,
+    conversation: Conversation<'a>,
+    thinking: Thinking<'a>,
+    dialect: Dialect,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ModelRequest { tools, options, .. } = self.request;
+        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
+        body.field("model", Some(self.model.name()))?;
+        body.field("max_tokens", Some(self.max_tokens()))?;
+        body.field("system", self.conversation.system.as_deref())?;
+        body.field("messages", Some(&self.conversation.turns))?;
+        if !tools.is_empty() {
+            body.field("tools", Some(Tools(tools)))?;
+            body.field("tool_choice", choice(self.request))?;
+        }
+        body.field("thinking", self.thinking.config())?;
+        body.field("output_config", self.output_config())?;
+        body.field(
+            "temperature",
+            options.temperature.filter(|_| self.may_sample() && !self.thinking.is_on()),
+        )?;
+        body.field("top_p", options.top_p.filter(|top_p| self.may_narrow(*top_p)))?;
+        body.field("stop_sequences", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
+        body.field("cache_control", self.model.caching.then(|| json!({ "type": "ephemeral" })))?;
+        body.field("stream", Some(true))?;
+        body.end()
+    }
+}
+
+impl Body<'_> {
+    /// The thinking counts towards the limit, and must leave room for an answer.
+    fn max_tokens(&self) -> u32 {
+        let ours = || MAX_TOKENS.saturating_add(self.thinking.budget());
+        self.request.options.max_tokens.unwrap_or_else(ours)
+    }
+
+    fn may_sample(&self) -> bool {
+        !self.dialect.no_sampling
+    }
+
+    fn may_narrow(&self, top_p: f64) -> bool {
+        self.may_sample() && (!self.thinking.is_on() || top_p >= LEAST_TOP_P)
+    }
+
+    fn output_config(&self) -> Option<Map<String, Value>> {
+        let effort = self.thinking.effort().map(|effort| ("effort".to_owned(), effort.into()));
+        let config: Map<_, _> = effort.into_iter().chain(format(&self.request.options)).collect();
+        (!config.is_empty()).then_some(config)
+    }
+}
+
+/// A map in which the caller's own fields win.
+struct Fields<'a, M> {
+    map: M,
+    extra: &'a Map<String, Value>,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
+        match value {
+            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(mut self) -> Result<M::Ok, M::Error> {
+        for (name, value) in self.extra {
+            self.map.serialize_entry(name, value)?;
+        }
+        self.map.end()
+    }
+}
+
+struct Tools<'a>(&'a [ToolSpec]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tools = serializer.serialize_seq(Some(self.0.len()))?;
+        for ToolSpec { name, description, parameters, .. } in self.0 {
+            tools.serialize_element(&Tool { name, description, input_schema: &schema::input(parameters) })?;
+        }
+        tools.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+/// Nothing where the default is meant.
+fn choice(request: &ModelRequest) -> Option<Value> {
+    let one_at_a_time = request.options.parallel_tool_calls == Some(false);
+    let mut choice = match &request.tool_choice {
+        ToolChoice::None => return Some(json!({ "type": "none" })),
+        ToolChoice::Required => json!({ "type": "any" }),
+        ToolChoice::Tool(name) => json!({ "type": "tool", "name": name }),
+        _ if one_at_a_time => json!({ "type": "auto" }),
+        _ => return None,
+    };
+    if one_at_a_time {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
+}
+
+/// The API's one format: JSON of a schema, always strict.
+fn format(options: &ModelOptions) -> Option<(String, Value)> {
+    let Some(ResponseFormat::JsonSchema { schema, .. }) = &options.response_format else { return None };
+    Some(("format".to_owned(), json!({ "type": "json_schema", "schema": schema::output(schema) })))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! The content blocks of a turn, as the vendor writes them.
+
+use std::borrow::Cow;
+
+use mainstem_message::{ContentBlock, DataSource, ToolCall, ToolResult, ToolState};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::opaque::{REDACTED, SIGNATURE, kept};
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: &'a str,
+        input: Input<'a>,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        content: Content<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+    },
+}
+
+impl Block<'_> {
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
+}
+
+/// The arguments of a call, which the API wants as an object. A model's slip is wrapped, for the model to see.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Input<'a> {
+    Object(&'a RawValue),
+    Nothing {},
+    Slip { invalid_arguments: &'a str },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Source<'a> {
+    Base64 { media_type: &'a str, data: &'a str },
+    Url { url: &'a str },
+}
+
+/// Data that the API has no form for: its media type.
+#[derive(Debug)]
+pub(super) struct Unsupported<'a>(pub(super) &'a str);
+
+/// A block of the user's; nothing for what a user does not say.
+pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
+    match block {
+        ContentBlock::Text { text, .. } => Ok(said(text)),
+        ContentBlock::Data { media_type, source, .. } => data(media_type, source).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A block of the model's; nothing for thinking that this vendor did not sign.
+pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
+    Ok(match block {
+        ContentBlock::Text { text, .. } => said(text),
+        ContentBlock::Thinking { thinking, opaque } => match kept(opaque, REDACTED) {
+            Some(data) => Some(Block::RedactedThinking { data }),
+            None => kept(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature }),
+        },
+        ContentBlock::ToolCall(call) => Some(tool_use(call)),
+        ContentBlock::Data { media_type, .. } => return Err(Unsupported(media_type)),
+        _ => None,
+    })
+}
+
+/// A text, unless it is blank, which the API refuses.
+fn said(text: &str) -> Option<Block<'_>> {
+    (!text.trim().is_empty()).then(|| Block::Text { text: text.into() })
+}
+
+fn data<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Block<'a>, Unsupported<'a>> {
+    let is_image = match source {
+        DataSource::Base64(_) => {
+            matches!(media_type, "image/jpeg" | "image/png" | "image/gif" | "image/webp")
+        }
+        _ => media_type.starts_with("image/"),
+    };
+    let source = match source {
+        DataSource::Base64(data) => Source::Base64 { media_type, data },
+        DataSource::Url(url) => Source::Url { url },
+        _ => return Err(Unsupported(media_type)),
+    };
+    match media_type {
+        _ if is_image => Ok(Block::Image { source }),
+        "application/pdf" => Ok(Block::Document { source }),
+        _ => Err(Unsupported(media_type)),
+    }
+}
+
+fn tool_use(call: &ToolCall) -> Block<'_> {
+    Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input: input(&call.arguments) }
+}
+
+fn input(written: &str) -> Input<'_> {
+    let trimmed = written.trim();
+    match serde_json::from_str(trimmed) {
+        Ok(object) if trimmed.starts_with('{') => Input::Object(object),
+        _ if trimmed.is_empty() => Input::Nothing {},
+        _ => Input::Slip { invalid_arguments: written },
+    }
+}
+
+/// What a tool answered. Data is never an error here: the tool has run, and what it made must not stop the conversation.
+pub(super) fn result(answer: &ToolResult) -> Block<'_> {
+    let failed = failed(answer);
+    let content = if !failed && answer.content.iter().any(is_data) {
+        Content::Blocks(answer.content.iter().filter_map(shown).collect())
+    } else {
+        let said = Some(joined(&answer.content)).filter(|text| !text.trim().is_empty());
+        Content::Text(said.unwrap_or_else(|| answer.state.as_str().into()))
+    };
+    let is_error = failed.then_some(true);
+    Block::ToolResult { tool_use_id: id(answer.tool_call_id.as_str()), content, is_error }
+}
+
+/// The data of a call that failed. The API refuses it in the result itself ("all content must be type `text` if `is_error` is true").
+pub(super) fn attached(answer: &ToolResult) -> impl Iterator<Item = Block<'_>> {
+    let failed = failed(answer);
+    answer.content.iter().filter(move |block| failed && is_data(block)).filter_map(shown)
+}
+
+fn failed(answer: &ToolResult) -> bool {
+    matches!(answer.state, ToolState::Error | ToolState::Interrupted | ToolState::Denied)
+}
+
+fn is_data(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { .. })
+}
+
+fn shown(block: &ContentBlock) -> Option<Block<'_>> {
+    user(block).unwrap_or_else(|Unsupported(media_type)| {
+        Some(Block::Text { text: format!("({media_type} data that you cannot be shown)").into() })
+    })
+}
+
+/// The text blocks, joined; borrowed if there is only one.
+pub(super) fn joined(blocks: &[ContentBlock]) -> Cow<'_, str> {
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+    let first = Cow::Borrowed(texts.next().unwrap_or_default());
+    texts.fold(first, |joined, text| joined + text)
+}
+
+/// An id of the form that the API insists on, `^[a-zA-Z0-9_-]+$`: calls may come from other vendors.
+fn id(id: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if id.is_empty() {
+        return "_".into();
+    }
+    if id.chars().all(fits) {
+        return id.into();
+    }
+    id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,469 @@
+//! What is sent, feature by feature.
+
+use std::sync::Arc;
+
+use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role, ToolCall, ToolResult, ToolState};
+use mainstem_model::ErrorKind;
+
+use super::*;
+
+fn ask(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest { messages: messages.into_iter().map(Arc::new).collect(), ..ModelRequest::default() }
+}
+
+fn sent(request: &ModelRequest) -> Value {
+    let body = body(&Anthropic::new("claude"), request, Dialect::default()).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// Only the messages.
+fn check(messages: Vec<Message>, expected: Value) {
+    assert_eq!(sent(&ask(messages))["messages"], expected);
+}
+
+fn options(set: impl FnOnce(&mut ModelOptions)) -> Arc<ModelOptions> {
+    let mut options = ModelOptions::default();
+    set(&mut options);
+    Arc::new(options)
+}
+
+fn data(media_type: &str, source: DataSource) -> ContentBlock {
+    ContentBlock::Data { media_type: media_type.into(), source, opaque: Opaque::new() }
+}
+
+fn base64(media_type: &str) -> ContentBlock {
+    data(media_type, DataSource::Base64("QUI=".into()))
+}
+
+fn url(media_type: &str) -> ContentBlock {
+    data(media_type, DataSource::Url("https://h/a".into()))
+}
+
+fn result(id: &str, content: Vec<ContentBlock>, state: ToolState) -> Message {
+    let result = ToolResult { tool_call_id: id.into(), name: "f".into(), content, state };
+    Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)])
+}
+
+fn assistant(blocks: Vec<ContentBlock>) -> Message {
+    Message::new(Role::Assistant, blocks)
+}
+
+fn call(id: &str, arguments: &str) -> ContentBlock {
+    ContentBlock::ToolCall(ToolCall::new(id, "f", arguments))
+}
+
+/// A thinking block with what a vendor wants back.
+fn thinking(thinking: &str, opaque: Value) -> ContentBlock {
+    let opaque = opaque.as_object().cloned().unwrap();
+    ContentBlock::Thinking { thinking: thinking.into(), opaque }
+}
+
+fn signed(text: &str) -> ContentBlock {
+    thinking(text, json!({ "anthropic": { "signature": "s" } }))
+}
+
+fn tools() -> Arc<[ToolSpec]> {
+    [ToolSpec::new("search", "Searches.", json!({ "type": "object" }))].into()
+}
+
+#[test]
+fn a_plain_question_is_a_small_request() {
+    let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
+    let body = body(&Anthropic::new("claude-sonnet-4-5"), &request, Dialect::default()).unwrap();
+    insta::assert_snapshot!(
+        String::from_utf8(body).unwrap(),
+        @r#"{"model":"claude-sonnet-4-5","max_tokens":32000,"system":"Be brief.","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"stream":true}"#
+    );
+}
+
+#[test]
+fn options_have_the_vendors_names() {
+    let options = options(|options| {
+        options.temperature = Some(0.5);
+        options.top_p = Some(0.9);
+        options.max_tokens = Some(100);
+        options.stop = vec!["END".into()];
+        options.seed = Some(7);
+        options.response_format = Some(ResponseFormat::JsonObject);
+        options.parallel_tool_calls = Some(false);
+        options.extra.insert("top_k".into(), 40.into());
+        options.extra.insert("temperature".into(), 0.1.into());
+        options.extra.insert("metadata".into(), json!({ "user_id": "u" }));
+    });
+    let request = ModelRequest { options, ..ask(vec![Message::user("Hi")]) };
+    let expected = json!({
+        "model": "claude",
+        "max_tokens": 100,
+        "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hi" }] }],
+        "top_p": 0.9,
+        "stop_sequences": ["END"],
+        "stream": true,
+        "top_k": 40,
+        "temperature": 0.1,
+        "metadata": { "user_id": "u" },
+    });
+    assert_eq!(sent(&request), expected, "extra wins; nothing about tools without tools");
+    let text = String::from_utf8(body(&Anthropic::new("m"), &request, Dialect::default()).unwrap()).unwrap();
+    assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
+
+    let plain = body(&Anthropic::new("claude"), &request, Dialect { no_sampling: true }).unwrap();
+    let plain: Value = serde_json::from_slice(&plain).unwrap();
+    assert_eq!((plain.get("top_p"), &plain["temperature"]), (None, &json!(0.1)), "what is set by hand stays");
+}
+
+#[test]
+fn caching_is_one_field() {
+    let body = body(&Anthropic::new("m").with_prompt_caching(), &ask(vec![]), Dialect::default()).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["cache_control"], json!({ "type": "ephemeral" }));
+    assert_eq!(sent(&ask(vec![])).get("cache_control"), None);
+}
+
+#[test]
+fn effort_is_a_word_or_a_budget() {
+    let check = |effort: Option<&str>, tool_choice: ToolChoice, expected: Value| {
+        let options = options(|options| options.reasoning_effort = effort.map(Into::into));
+        let mut body = sent(&ModelRequest { options, tools: tools(), tool_choice, ..ask(vec![]) });
+        for other in ["model", "messages", "tools", "tool_choice", "stream"] {
+            body.as_object_mut().unwrap().remove(other);
+        }
+        assert_eq!(body, expected, "{effort:?}");
+    };
+    let adaptive = |effort: &str| {
+        json!({
+            "max_tokens": 32_000,
+            "thinking": { "type": "adaptive", "display": "summarized" },
+            "output_config": { "effort": effort },
+        })
+    };
+    for word in ["low", "medium", "high", "xhigh", "max", "what comes next"] {
+        check(Some(word), ToolChoice::Auto, adaptive(word));
+    }
+    check(Some(" low "), ToolChoice::Required, adaptive("low"));
+    let manual = json!({
+        "max_tokens": 42_000,
+        "thinking": { "type": "enabled", "budget_tokens": 10_000, "display": "summarized" },
+    });
+    check(Some("10000"), ToolChoice::Auto, manual.clone());
+    check(Some("10000"), ToolChoice::None, manual);
+    let plain = json!({ "max_tokens": 32_000 });
+    check(Some("10000"), ToolChoice::Required, plain.clone());
+    check(Some("10000"), ToolChoice::Tool("search".into()), plain.clone());
+    check(Some(""), ToolChoice::Auto, plain.clone());
+    check(None, ToolChoice::Auto, plain);
+    // Without tools no choice is sent that could forbid it.
+    let options = options(|options| options.reasoning_effort = Some("10000".into()));
+    let body = sent(&ModelRequest { options, tool_choice: ToolChoice::Required, ..ask(vec![]) });
+    assert_eq!((&body["thinking"]["budget_tokens"], body.get("tool_choice")), (&json!(10_000), None));
+    let off = json!({ "max_tokens": 32_000, "thinking": { "type": "disabled" } });
+    check(Some("none"), ToolChoice::Auto, off.clone());
+    check(Some("0"), ToolChoice::Required, off);
+    let most = u32::MAX;
+    check(
+        Some("4294967295"),
+        ToolChoice::Auto,
+        json!({ "max_tokens": most, "thinking": { "type": "enabled", "budget_tokens": most, "display": "summarized" } }),
+    );
+}
+
+#[test]
+fn sampling_is_the_models_own_while_it_thinks() {
+    let check = |effort: &str, top_p: f64, expected: [Option<f64>; 2]| {
+        let options = options(|options| {
+            options.reasoning_effort = Some(effort.into());
+            (options.temperature, options.top_p) = (Some(0.2), Some(top_p));
+        });
+        let body = sent(&ModelRequest { options, ..ask(vec![]) });
+        assert_eq!(["temperature", "top_p"].map(|name| body.get(name).and_then(Value::as_f64)), expected);
+    };
+    check("high", 0.9, [None, None]);
+    check("high", 0.95, [None, Some(0.95)]);
+    check("2048", 0.9, [None, None]);
+    check("none", 0.9, [Some(0.2), Some(0.9)]);
+}
+
+#[test]
+fn a_schema_can_be_asked_for() {
+    let schema =
+        Arc::new(json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 1 } } }));
+    let format = ResponseFormat::JsonSchema { name: "number".into(), schema, strict: false };
+    let options = options(|options| {
+        options.response_format = Some(format);
+        options.reasoning_effort = Some("low".into());
+    });
+    assert_eq!(
+        sent(&ModelRequest { options, ..ask(vec![]) })["output_config"],
+        json!({
+            "effort": "low",
+            "format": { "type": "json_schema", "schema": {
+                "type": "object",
+                "properties": { "n": { "type": "integer", "description": "{minimum: 1}" } },
+                "additionalProperties": false,
+            } },
+        })
+    );
+}
+
+#[test]
+fn tools_and_the_choice_among_them() {
+    let check = |tool_choice, parallel, expected: Value| {
+        let options = options(|options| options.parallel_tool_calls = parallel);
+        let body = sent(&ModelRequest { tools: tools(), tool_choice, options, ..ask(vec![]) });
+        assert_eq!(
+            body["tools"],
+            json!([{ "name": "search", "description": "Searches.", "input_schema": { "type": "object" } }])
+        );
+        assert_eq!(body["tool_choice"], expected);
+        assert_eq!(body.get("parallel_tool_calls"), None);
+    };
+    check(ToolChoice::Auto, None, Value::Null);
+    check(ToolChoice::Auto, Some(true), Value::Null);
+    check(ToolChoice::Auto, Some(false), json!({ "type": "auto", "disable_parallel_tool_use": true }));
+    check(ToolChoice::None, Some(false), json!({ "type": "none" }));
+    check(ToolChoice::Required, None, json!({ "type": "any" }));
+    check(ToolChoice::Required, Some(false), json!({ "type": "any", "disable_parallel_tool_use": true }));
+    check(ToolChoice::Tool("search".into()), Some(true), json!({ "type": "tool", "name": "search" }));
+    check(
+        ToolChoice::Tool("search".into()),
+        Some(false),
+        json!({ "type": "tool", "name": "search", "disable_parallel_tool_use": true }),
+    );
+    let union = ToolSpec::new("u", "", json!({ "anyOf": [{ "properties": { "a": {} } }] }));
+    let body = sent(&ModelRequest { tools: [union].into(), ..ask(vec![]) });
+    assert_eq!(body["tools"][0]["input_schema"], json!({ "type": "object", "properties": { "a": {} } }));
+}
+
+#[test]
+fn system_messages_join_the_instructions_or_remind() {
+    let system = |text: &str| Message::new(Role::System, vec![ContentBlock::text(text)]);
+    let check = |own: Option<&str>, messages: Vec<Message>, instructions: Value, turns: Value| {
+        let body = sent(&ModelRequest { system: own.map(Into::into), ..ask(messages) });
+        assert_eq!((&body["system"], &body["messages"]), (&instructions, &turns));
+    };
+    let hi = json!([{ "role": "user", "content": [{ "type": "text", "text": "Hi" }] }]);
+    check(
+        Some("a"),
+        vec![system("b"), system(" "), system("c"), Message::user("Hi")],
+        json!("a\n\nb\n\nc"),
+        hi.clone(),
+    );
+    check(None, vec![system("b"), Message::user("Hi")], json!("b"), hi.clone());
+    check(Some(""), vec![Message::user("Hi"), system("")], Value::Null, hi);
+    check(
+        None,
+        vec![Message::user("Hi"), system("Be kind.")],
+        Value::Null,
+        json!([{ "role": "user", "content": [
+            { "type": "text", "text": "Hi" },
+            { "type": "text", "text": "<system-reminder>\nBe kind.\n</system-reminder>" },
+        ] }]),
+    );
+}
+
+#[test]
+fn images_and_files() {
+    check(
+        vec![Message::new(
+            Role::User,
+            vec![
+                ContentBlock::text("What?"),
+                base64("image/png"),
+                base64("image/webp"),
+                url("image/svg+xml"),
+                base64("application/pdf"),
+                url("application/pdf"),
+                ContentBlock::text(" \n"),
+            ],
+        )],
+        json!([{ "role": "user", "content": [
+            { "type": "text", "text": "What?" },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/webp", "data": "QUI=" } },
+            { "type": "image", "source": { "type": "url", "url": "https://h/a" } },
+            { "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "QUI=" } },
+            { "type": "document", "source": { "type": "url", "url": "https://h/a" } },
+        ] }]),
+    );
+}
+
+#[test]
+fn data_without_a_form_is_refused_with_its_place() {
+    let check = |message: Message, place: &str| {
+        let request = ask(vec![Message::user("Hi"), message]);
+        let error = body(&Anthropic::new("m"), &request, Dialect::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let takes =
+            "it takes JPEG, PNG, GIF and WebP images and PDF files of the user's; send other data as text";
+        assert_eq!(error.to_string(), format!("api.anthropic.com has no form for {place}: {takes}"));
+    };
+    let user = |block| Message::new(Role::User, vec![ContentBlock::text("Look"), block]);
+    check(user(base64("video/mp4")), "video/mp4, block 2 of message 2");
+    check(user(base64("image/svg+xml")), "image/svg+xml, block 2 of message 2");
+    check(user(url("text/plain")), "text/plain, block 2 of message 2");
+    check(assistant(vec![base64("image/png")]), "image/png, block 1 of message 2");
+}
+
+#[test]
+fn calls_go_back_with_their_results_in_one_turn() {
+    let mut answer = vec![signed("hm"), ContentBlock::text("Let me see.")];
+    answer.extend([call("c1", ""), call("c2", r#"{"b": [2.50]}"#)]);
+    check(
+        vec![
+            Message::user("Go"),
+            assistant(answer),
+            result("c1", vec![ContentBlock::text("one")], ToolState::Success),
+            Message::user("Hurry up"),
+            result("c2", vec![], ToolState::Denied),
+            assistant(vec![ContentBlock::text("Done."), ContentBlock::text("Really.")]),
+        ],
+        json!([
+            { "role": "user", "content": [{ "type": "text", "text": "Go" }] },
+            { "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "hm", "signature": "s" },
+                { "type": "text", "text": "Let me see." },
+                { "type": "tool_use", "id": "c1", "name": "f", "input": {} },
+                { "type": "tool_use", "id": "c2", "name": "f", "input": { "b": [2.50] } },
+            ] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "c1", "content": "one" },
+                { "type": "tool_result", "tool_use_id": "c2", "content": "denied", "is_error": true },
+                { "type": "text", "text": "Hurry up" },
+            ] },
+            { "role": "assistant", "content": [{ "type": "text", "text": "Done." }, { "type": "text", "text": "Really." }] },
+        ]),
+    );
+}
+
+#[test]
+fn a_result_says_how_it_went_and_may_hold_images() {
+    let check = |content: Vec<ContentBlock>, state, expected: Value| {
+        let body = sent(&ask(vec![result("c", content, state)]));
+        let mut block = json!({ "type": "tool_result", "tool_use_id": "c" });
+        block.as_object_mut().unwrap().extend(expected.as_object().cloned().unwrap());
+        assert_eq!(body["messages"], json!([{ "role": "user", "content": [block] }]));
+    };
+    let text = || vec![ContentBlock::text("a"), ContentBlock::text("b")];
+    check(text(), ToolState::Success, json!({ "content": "ab" }));
+    check(text(), ToolState::Running, json!({ "content": "ab" }));
+    check(text(), ToolState::Error, json!({ "content": "ab", "is_error": true }));
+    check(text(), ToolState::Interrupted, json!({ "content": "ab", "is_error": true }));
+    check(vec![], ToolState::Success, json!({ "content": "success" }));
+    check(vec![ContentBlock::text(" \n")], ToolState::Success, json!({ "content": "success" }));
+    check(
+        vec![
+            ContentBlock::text("a page"),
+            base64("image/png"),
+            base64("video/mp4"),
+            url("application/pdf"),
+            ContentBlock::text(""),
+        ],
+        ToolState::Success,
+        json!({ "content": [
+            { "type": "text", "text": "a page" },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "text", "text": "(video/mp4 data that you cannot be shown)" },
+            { "type": "document", "source": { "type": "url", "url": "https://h/a" } },
+        ] }),
+    );
+}
+
+#[test]
+fn data_of_a_failed_call_stands_behind_all_results() {
+    let failed = vec![ContentBlock::text("The page is broken."), base64("image/png")];
+    check(
+        vec![
+            result("c1", failed, ToolState::Error),
+            result("c2", vec![base64("image/png")], ToolState::Interrupted),
+            Message::user("And?"),
+        ],
+        json!([{ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "c1", "content": "The page is broken.", "is_error": true },
+            { "type": "tool_result", "tool_use_id": "c2", "content": "interrupted", "is_error": true },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "QUI=" } },
+            { "type": "text", "text": "And?" },
+        ] }]),
+    );
+}
+
+#[test]
+fn thinking_goes_back_as_it_came_if_it_is_ours() {
+    let redacted = thinking("", json!({ "anthropic": { "redacted": "d==" } }));
+    let strangers = || {
+        [
+            ContentBlock::thinking("unsigned"),
+            thinking("theirs", json!({ "signature": "s", "google": { "signature": "s" } })),
+            thinking("odd", json!({ "anthropic": { "signature": 1 } })),
+        ]
+    };
+    let mut blocks = vec![signed(""), redacted];
+    blocks.extend(strangers());
+    blocks.push(ContentBlock::text("So."));
+    check(
+        vec![assistant(blocks)],
+        json!([{ "role": "assistant", "content": [
+            { "type": "thinking", "thinking": "", "signature": "s" },
+            { "type": "redacted_thinking", "data": "d==" },
+            { "type": "text", "text": "So." },
+        ] }]),
+    );
+    // An answer of nothing that can go back leaves one turn of the user's.
+    let said = |text: &str| json!({ "type": "text", "text": text });
+    check(
+        vec![Message::user("a"), assistant(strangers().into()), Message::user("b")],
+        json!([{ "role": "user", "content": [said("a"), said("b")] }]),
+    );
+    // No turn of the model's may end in thinking.
+    check(
+        vec![
+            Message::user("a"),
+            assistant(vec![signed("hm")]),
+            Message::user("b"),
+            assistant(vec![signed("hm")]),
+        ],
+        json!([{ "role": "user", "content": [said("a"), said("b")] }]),
+    );
+    check(
+        vec![assistant(vec![ContentBlock::text("x"), signed("hm")]), Message::user("b")],
+        json!([{ "role": "assistant", "content": [said("x")] }, { "role": "user", "content": [said("b")] }]),
+    );
+}
+
+#[test]
+fn a_slip_in_the_arguments_does_not_break_the_next_request() {
+    for (written, input) in [
+        ("", json!({})),
+        (" \n", json!({})),
+        (" {\"a\": [1, {}]} ", json!({ "a": [1, {}] })),
+        ("{\"a\": ", json!({ "invalid_arguments": "{\"a\": " })),
+        ("[1]", json!({ "invalid_arguments": "[1]" })),
+        ("{} {}", json!({ "invalid_arguments": "{} {}" })),
+    ] {
+        let call = assistant(vec![call("c", written)]);
+        let block = json!({ "type": "tool_use", "id": "c", "name": "f", "input": input });
+        check(vec![call], json!([{ "role": "assistant", "content": [block] }]));
+    }
+}
+
+#[test]
+fn ids_of_other_vendors_fit() {
+    for (id, fits) in [("toolu_0-9", "toolu_0-9"), ("call:1.a", "call_1_a"), ("é", "_"), ("", "_")] {
+        let messages = vec![assistant(vec![call(id, "{}")]), result(id, vec![], ToolState::Success)];
+        let body = sent(&ask(messages));
+        assert_eq!(body["messages"][0]["content"][0]["id"], fits);
+        assert_eq!(body["messages"][1]["content"][0]["tool_use_id"], fits);
+    }
+}
+
+#[test]
+fn what_is_not_said_is_not_sent() {
+    check(vec![], json!([]));
+    check(vec![Message::user(" "), Message::assistant(""), Message::new(Role::User, vec![])], json!([]));
+    check(
+        vec![Message::new(
+            Role::User,
+            vec![ContentBlock::thinking("hm"), call("c", "{}"), ContentBlock::text("Hi")],
+        )],
+        json!([{ "role": "user", "content": [{ "type": "text", "text": "Hi" }] }]),
+    );
+}

@@ -1,0 +1,69 @@
+//! How hard the model shall think, as the API has it: [adaptively with an effort][adaptive] since Claude 4.6, with a [budget][manual]
+//! until then.
+//!
+//! Which of the two a model takes is left to the caller, who says a word or a number: a table of models would be wrong by the next one.
+//!
+//! [adaptive]: https://platform.claude.com/docs/en/build-with-claude/thinking
+//! [manual]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+
+use mainstem_model::{ModelRequest, ToolChoice};
+use serde_json::{Value, json};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Thinking<'a> {
+    /// As the model does by default.
+    Unsaid,
+    Off,
+    Adaptive {
+        effort: &'a str,
+    },
+    Manual {
+        budget: u32,
+    },
+}
+
+impl<'a> Thinking<'a> {
+    pub(super) fn of(request: &'a ModelRequest) -> Self {
+        let Some(effort) = request.options.reasoning_effort.as_deref().map(str::trim) else {
+            return Self::Unsaid;
+        };
+        match effort.parse() {
+            Ok(0) => Self::Off,
+            // Refused beside a forced call, which adaptive thinking is not.
+            Ok(_) if is_forced(request) => Self::Unsaid,
+            Ok(budget) => Self::Manual { budget },
+            Err(_) if effort == "none" => Self::Off,
+            Err(_) if effort.is_empty() => Self::Unsaid,
+            Err(_) => Self::Adaptive { effort },
+        }
+    }
+
+    pub(super) fn is_on(self) -> bool {
+        matches!(self, Self::Adaptive { .. } | Self::Manual { .. })
+    }
+
+    pub(super) fn budget(self) -> u32 {
+        if let Self::Manual { budget } = self { budget } else { 0 }
+    }
+
+    pub(super) fn effort(self) -> Option<&'a str> {
+        if let Self::Adaptive { effort } = self { Some(effort) } else { None }
+    }
+
+    /// The `thinking` of a request. By default newer models show nothing of it.
+    pub(super) fn config(self) -> Option<Value> {
+        match self {
+            Self::Unsaid => None,
+            Self::Off => Some(json!({ "type": "disabled" })),
+            Self::Adaptive { .. } => Some(json!({ "type": "adaptive", "display": "summarized" })),
+            Self::Manual { budget } => {
+                Some(json!({ "type": "enabled", "budget_tokens": budget, "display": "summarized" }))
+            }
+        }
+    }
+}
+
+fn is_forced(request: &ModelRequest) -> bool {
+    let forced = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Tool(_));
+    forced && !request.tools.is_empty()
+}
