@@ -32,4 +32,5 @@ mod skills;
 mod spans;
 mod support;
 mod tenants;
+mod vendors;
 mod workspace;

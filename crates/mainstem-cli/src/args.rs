@@ -44,7 +44,7 @@ pub(crate) struct Run {
     /// Run this agent of the workspace; without it, the one called `main` if there is one.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// The model: `openai:gpt-4o-mini`, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
+    /// The model: `openai:gpt-4o-mini`, `anthropic:claude-haiku-4-5`, `gemini:gemini-2.5-flash` …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// The directory that agents work in, and whose subagents/*.md declare them; by default the current one [env: MAINSTEM_WORKSPACE].

@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
-use mainstem::policy::{Cost, Limits, Prices, Rules};
+use mainstem::{
+    policy::{Cost, Limits, Prices, Rules},
+    vendor::VENDORS,
+};
 
 use crate::args;
 
@@ -43,12 +46,13 @@ pub(crate) struct Settings {
     pub(crate) budget: Limits,
     /// What models cost, besides what is known.
     pub(crate) prices: Option<Prices>,
-    pub(crate) openai: OpenAi,
+    /// By vendor.
+    pub(crate) providers: BTreeMap<&'static str, Access>,
 }
 
-/// How OpenAI, or a server that speaks its language, is reached.
+/// How a vendor, or a server that speaks its language, is reached.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct OpenAi {
+pub(crate) struct Access {
     pub(crate) base_url: Option<Setting<String>>,
     /// The name of the variable that holds the key.
     pub(crate) api_key_env: Option<Setting<String>>,
@@ -109,7 +113,7 @@ impl Settings {
             agent_generate: None,
             budget: budget(run.budget_tokens, run.budget_cost),
             prices: None,
-            openai: OpenAi::default(),
+            providers: BTreeMap::new(),
         }
     }
 
@@ -118,15 +122,21 @@ impl Settings {
         Self {
             model: said("MAINSTEM_MODEL"),
             workspace: said("MAINSTEM_WORKSPACE").map(|said| Setting::new(said.value.into(), said.origin)),
-            openai: OpenAi { base_url: said("OPENAI_BASE_URL"), ..OpenAi::default() },
+            providers: VENDORS
+                .iter()
+                .map(|vendor| (vendor.name, Access { base_url: said(vendor.base_url), ..Access::default() }))
+                .collect(),
             ..Self::default()
         }
     }
 
     /// These; and where they say nothing, the others.
     fn or(self, others: Self) -> Self {
-        let mut headers = others.openai.headers;
-        headers.extend(self.openai.headers);
+        let mut providers = others.providers;
+        for (vendor, access) in self.providers {
+            let other = providers.remove(vendor).unwrap_or_default();
+            providers.insert(vendor, access.or(other));
+        }
         Self {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
@@ -137,11 +147,25 @@ impl Settings {
             agent_generate: self.agent_generate.or(others.agent_generate),
             budget: first(self.budget, others.budget),
             prices: self.prices.or(others.prices),
-            openai: OpenAi {
-                base_url: self.openai.base_url.or(others.openai.base_url),
-                api_key_env: self.openai.api_key_env.or(others.openai.api_key_env),
-                headers,
-            },
+            providers,
+        }
+    }
+
+    /// How a vendor is reached.
+    pub(crate) fn access(&self, vendor: &str) -> Access {
+        self.providers.get(vendor).cloned().unwrap_or_default()
+    }
+}
+
+impl Access {
+    /// This; and where it says nothing, the other.
+    fn or(self, other: Self) -> Self {
+        let mut headers = other.headers;
+        headers.extend(self.headers);
+        Self {
+            base_url: self.base_url.or(other.base_url),
+            api_key_env: self.api_key_env.or(other.api_key_env),
+            headers,
         }
     }
 }

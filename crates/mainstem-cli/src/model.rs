@@ -1,40 +1,42 @@
 //! Which model answers, and how it is reached.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use mainstem::{
-    model::{Breaker, ErrorKind, IdleTimeout, Model, ModelError, ModelRegistry, Retry},
-    openai::OpenAi,
+    model::{ErrorKind, Model, ModelError, ModelRegistry},
+    vendor::{Setup, VENDORS, Vendor},
 };
 
 use crate::{
-    config::{Setting, Settings},
+    config::{Access, Setting, Settings},
     demo,
 };
 
-/// The longest silence of a model before its call fails.
-const IDLE: Duration = Duration::from_secs(120);
-
-/// The model of those who have a key or a server and name none.
-const DEFAULT: &str = "openai:gpt-4o-mini";
-
-const KEY: &str = "OPENAI_API_KEY";
-
 /// What to say where no model is configured.
-pub(crate) const HOW: &str = "set OPENAI_API_KEY, or OPENAI_BASE_URL for a local OpenAI-compatible server, and choose a model by -m, \
-                              MAINSTEM_MODEL or `model` in ./mainstem.toml";
+pub(crate) const HOW: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a local OpenAI-compatible server, and \
+                              choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
 
-/// The model that is named, else the default of a provider that has a key or a server; `None` if nothing is configured.
+/// The model that is named, else the default of the first vendor that has a key or a server; `None` if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {
-    let openai = &settings.openai;
-    let has_key = openai.api_key_env.is_some() || var(KEY).is_some();
-    let server = openai.base_url.as_ref().map(|said| &*said.origin);
-    let by_default = || Some(Setting::new(DEFAULT.to_owned(), has_key.then_some(KEY).or(server)?));
+    let by_default =
+        || VENDORS.iter().find_map(|vendor| default_of(vendor, &settings.access(vendor.name), &var));
     settings.model.clone().or_else(by_default)
 }
 
-/// Every model there is by name: the demo, and those of OpenAI and its likes. They retry passing failures and give up on silence.
+fn default_of(
+    vendor: &Vendor,
+    access: &Access,
+    var: impl Fn(&str) -> Option<String>,
+) -> Option<Setting<String>> {
+    let by_var = vendor.is_set_up(var);
+    let said = [&access.api_key_env, &access.base_url].into_iter().flatten().next();
+    let origin = by_var.or_else(|| said.map(|said| &*said.origin))?;
+    Some(Setting::new(format!("{}:{}", vendor.name, vendor.default_model), origin))
+}
+
+/// Every model there is by name: the demo, and those of the vendors. They retry passing failures, leave a service alone that fails again
+/// and again, and give up on silence.
 ///
 /// # Errors
 /// Settings that can't be used, and where they were made.
@@ -43,42 +45,76 @@ pub(crate) fn registry(
     pace: f64,
     var: fn(&str) -> Option<String>,
 ) -> anyhow::Result<ModelRegistry> {
-    let openai = &settings.openai;
-    let base_url = openai.base_url.clone();
-    if let Some(Setting { value, origin }) = &base_url {
-        OpenAi::new(DEFAULT).with_base_url(value).with_context(|| origin.clone())?;
+    let mut registry = ModelRegistry::new().with_model(demo::NAME, demo::model(pace));
+    for vendor in VENDORS {
+        let reached = Reached::new(vendor, settings.access(vendor.name), var)?;
+        registry = registry.with_provider(vendor.name, move |name| reached.model(name));
     }
-    let key_var = match &openai.api_key_env {
-        Some(Setting { value, origin }) if var(value).is_none() => {
-            bail!("{origin}: the variable {value}, which shall hold the key, is not set")
-        }
-        named => named.as_ref().map_or_else(|| KEY.to_owned(), |said| said.value.clone()),
-    };
-    let mut headers = Vec::new();
-    for (name, said) in &openai.headers {
-        let value = expanded(&said.value, var)
-            .and_then(|value| Ok(OpenAi::new(DEFAULT).with_header(name, &value).map(|_| value)?));
-        headers.push((name.clone(), value.with_context(|| said.origin.clone())?));
-    }
-    let lookup = move |name: &str| match name {
-        "OPENAI_BASE_URL" => base_url.as_ref().map(|said| said.value.clone()),
-        KEY => var(&key_var),
-        _ => var(name),
-    };
-    let provider = move |name: &str| -> Result<Arc<dyn Model>, ModelError> {
-        if name.is_empty() {
-            let message = format!("the name ends where the model should be; write it like {DEFAULT}");
-            return Err(ModelError::new(ErrorKind::InvalidRequest, message));
-        }
-        let mut model = OpenAi::from_vars(name, &lookup)?;
-        for (name, value) in &headers {
-            model = model.with_header(name, value)?;
-        }
-        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
-    };
-    Ok(ModelRegistry::new().with_model(demo::NAME, demo::model(pace)).with_provider("openai", provider))
+    Ok(registry)
 }
 
+/// A vendor, with what the settings say about it.
+struct Reached {
+    vendor: &'static Vendor,
+    base_url: Option<String>,
+    /// The variable that holds the key.
+    key: String,
+    headers: Vec<(String, String)>,
+    var: fn(&str) -> Option<String>,
+}
+
+impl Reached {
+    fn new(vendor: &'static Vendor, access: Access, var: fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let Access { base_url, api_key_env, headers } = access;
+        let key = match api_key_env {
+            Some(Setting { value, origin }) if var(&value).is_none() => {
+                bail!("{origin}: the variable {value}, which shall hold the key, is not set")
+            }
+            named => named.map_or_else(|| vendor.key.to_owned(), |said| said.value),
+        };
+        let mut reached = Self { vendor, base_url: None, key, headers: Vec::new(), var };
+        if let Some(Setting { value, origin }) = base_url {
+            reached.base_url = Some(value);
+            reached.check().context(origin)?;
+        }
+        for (name, said) in headers {
+            let value = expanded(&said.value, var).with_context(|| said.origin.clone())?;
+            reached.headers.push((name, value));
+            reached.check().context(said.origin)?;
+        }
+        Ok(reached)
+    }
+
+    /// Whether a model could be set up, given a key.
+    fn check(&self) -> Result<(), ModelError> {
+        self.set_up("any", &|name| {
+            if name == self.vendor.key { Some("any".to_owned()) } else { self.lookup(name) }
+        })
+        .map(drop)
+    }
+
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        if name.is_empty() {
+            let Vendor { name, default_model, .. } = self.vendor;
+            let message =
+                format!("the name ends where the model should be; write it like {name}:{default_model}");
+            return Err(ModelError::new(ErrorKind::InvalidRequest, message));
+        }
+        self.set_up(name, &|name| self.lookup(name))
+    }
+
+    fn set_up(&self, name: &str, var: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ModelError> {
+        self.vendor.model(name, &Setup { var, headers: &self.headers })
+    }
+
+    fn lookup(&self, name: &str) -> Option<String> {
+        match name {
+            name if name == self.vendor.base_url => self.base_url.clone(),
+            name if name == self.vendor.key => (self.var)(&self.key),
+            name => (self.var)(name),
+        }
+    }
+}
 /// A text with the values of its `${VARIABLE}`s.
 fn expanded(text: &str, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
     let mut pieces = text.split("${");

@@ -7,11 +7,14 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
-use mainstem::policy::{Limits, Prices, RuleSet};
+use mainstem::{
+    policy::{Limits, Prices, RuleSet},
+    vendor::{VENDORS, vendor},
+};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
-use super::{OpenAi, Setting, Settings};
+use super::{Access, Setting, Settings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,14 +30,21 @@ struct File {
     budget: Limits,
     prices: Option<Prices>,
     #[serde(default)]
-    providers: Providers,
+    providers: BTreeMap<Known, Provider>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Providers {
-    #[serde(default)]
-    openai: Provider,
+/// The name of a vendor of this build.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Known(&'static str);
+
+impl<'de> Deserialize<'de> for Known {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known =
+            || VENDORS.iter().map(|vendor| format!("`{}`", vendor.name)).collect::<Vec<_>>().join(", ");
+        let unknown = || D::Error::custom(format!("unknown field `{name}`, expected one of {}", known()));
+        vendor(&name).map(|vendor| Self(vendor.name)).ok_or_else(unknown)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -58,8 +68,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
     let origin = path.display().to_string();
     let said = |value: String| Setting::new(value, &*origin);
     let switch = |value: bool| Setting::new(value, &*origin);
-    let Provider { base_url, api_key_env, headers, .. } = file.providers.openai;
-    for (name, value) in &headers {
+    let headers = file.providers.values().flat_map(|provider| &provider.headers);
+    for (name, value) in headers {
         if holds_key(name, value.get_ref()) {
             let place = place(text, value.span().start);
             bail!(
@@ -67,6 +77,11 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
             );
         }
     }
+    let access = |provider: Provider| Access {
+        base_url: provider.base_url.map(said),
+        api_key_env: provider.api_key_env.map(|variable| said(variable.0)),
+        headers: provider.headers.into_iter().map(|(name, value)| (name, said(value.into_inner()))).collect(),
+    };
     // A directory is meant as seen from the file, wherever the command runs.
     let near = path.parent().unwrap_or_else(|| Path::new(""));
     Ok(Settings {
@@ -79,11 +94,7 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         agent_generate: file.agent_generate.map(switch),
         budget: file.budget,
         prices: file.prices,
-        openai: OpenAi {
-            base_url: base_url.map(said),
-            api_key_env: api_key_env.map(|variable| said(variable.0)),
-            headers: headers.into_iter().map(|(name, value)| (name, said(value.into_inner()))).collect(),
-        },
+        providers: file.providers.into_iter().map(|(vendor, said)| (vendor.0, access(said))).collect(),
     })
 }
 

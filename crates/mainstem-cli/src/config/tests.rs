@@ -19,7 +19,10 @@ fn errors_name_the_place_and_no_secret() {
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
-    check("[providers.azure]", "1:12: unknown field `azure`, expected `openai`");
+    check(
+        "[providers.azure]",
+        "1:12: unknown field `azure`, expected one of `openai`, `anthropic`, `gemini`",
+    );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",
         "2:11: a key does not belong into a file: put it into an environment variable, and the name of that into `api_key_env`",
@@ -58,8 +61,9 @@ fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
     let args::Command::Run(run) = args::Cli::parse_from(line.split_whitespace()).command else { panic!() };
     let var = |name: &str| env.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
     let all = Settings::load(&run, config, var).unwrap();
+    let base_url = all.access("openai").base_url;
     let workspace = all.workspace.map(|said| Setting::new(said.value.display().to_string(), said.origin));
-    let parts = [shown(&all.model), shown(&workspace), shown(&all.openai.base_url)];
+    let parts = [shown(&all.model), shown(&workspace), shown(&base_url)];
     let switches = [shown(&all.files), shown(&all.shell)].join(" ");
     format!("{} turns={:?} {switches}", parts.join(" | "), all.max_turns.map(NonZeroU32::get))
 }

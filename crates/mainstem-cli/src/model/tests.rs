@@ -8,7 +8,8 @@ fn settings(model: Option<&str>, base_url: Option<&str>, key: Option<&str>) -> S
     let said = |value: &str| Setting::new(value.to_owned(), "FILE");
     let mut settings = Settings { model: model.map(said), ..Settings::default() };
     settings.workspace = Some(Setting::new(PathBuf::from("ws"), "FILE"));
-    (settings.openai.base_url, settings.openai.api_key_env) = (base_url.map(said), key.map(said));
+    let access = Access { base_url: base_url.map(said), api_key_env: key.map(said), ..Access::default() };
+    settings.providers.insert("openai", access);
     settings
 }
 
@@ -24,6 +25,16 @@ fn a_name_goes_before_what_a_key_or_a_server_suggest() {
     check(None, None, None, &[], "none");
     check(None, None, None, &["PATH"], "none");
     check(None, None, None, &["OPENAI_API_KEY"], "openai:gpt-4o-mini (OPENAI_API_KEY)");
+    check(None, None, None, &["ANTHROPIC_API_KEY"], "anthropic:claude-haiku-4-5 (ANTHROPIC_API_KEY)");
+    check(
+        None,
+        None,
+        None,
+        &["GEMINI_API_KEY", "ANTHROPIC_BASE_URL"],
+        "anthropic:claude-haiku-4-5 (ANTHROPIC_BASE_URL)",
+    );
+    check(None, None, None, &["GEMINI_API_KEY"], "gemini:gemini-2.5-flash (GEMINI_API_KEY)");
+    check(None, None, Some("K"), &["K"], "openai:gpt-4o-mini (FILE)");
     check(None, Some("http://h/v1"), None, &[], "openai:gpt-4o-mini (FILE)");
     check(Some("demo"), Some("http://h/v1"), Some("K"), &["OPENAI_API_KEY"], "demo (FILE)");
 }
@@ -48,7 +59,8 @@ fn what_cannot_be_used_is_said_with_its_place() {
     );
     let with_header = |name: &str, value: &str| {
         let mut settings = settings(None, None, None);
-        settings.openai.headers.insert(name.to_owned(), Setting::new(value.to_owned(), "FILE"));
+        let access = settings.providers.entry("anthropic").or_default();
+        access.headers.insert(name.to_owned(), Setting::new(value.to_owned(), "FILE"));
         settings
     };
     check(with_header("x", "a ${TOKEN}"), "FILE: the variable TOKEN is not set");
@@ -64,10 +76,14 @@ fn unknown_models_name_the_known() {
     let registry = registry(&settings(None, None, None), 0.0, no_var).unwrap();
     let check =
         |name, expected: &str| assert_eq!(registry.resolve(name).err().unwrap().to_string(), expected);
-    check("gpt-4o", "unknown model \"gpt-4o\"; known: demo, openai:…");
+    check("gpt-4o", "unknown model \"gpt-4o\"; known: demo, anthropic:…, gemini:…, openai:…");
     check(
         "openai:gpt-4o",
         "model \"openai:gpt-4o\" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key",
+    );
+    check(
+        "gemini:",
+        "model \"gemini:\" can't be used: the name ends where the model should be; write it like gemini:gemini-2.5-flash",
     );
     assert!(registry.resolve("demo").is_ok());
 }

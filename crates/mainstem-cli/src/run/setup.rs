@@ -33,7 +33,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         }
         None => {
             notes.push(
-                "No model is configured: this is the demo. Set OPENAI_API_KEY, or see --help.".to_owned(),
+                "No model is configured: this is the demo. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or see --help.".to_owned(),
             );
             Setting::new(demo::NAME.to_owned(), "the default")
         }
@@ -47,7 +47,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         notes.extend(unused(settings));
     } else {
         notes.extend(shell_of_the_project(settings));
-        notes.extend(server_of_the_project(settings));
+        notes.extend(servers_of_the_project(settings));
     }
     let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());
@@ -108,9 +108,11 @@ fn shell_of_the_project(settings: &Settings) -> Option<String> {
 }
 
 /// Nor may they expect where the file sends their key.
-fn server_of_the_project(settings: &Settings) -> Option<String> {
-    let url = settings.openai.base_url.as_ref().filter(|said| said.origin == PROJECT)?;
-    Some(format!("warning: {PROJECT} sends prompts, and the key if there is one, to {}", url.value))
+fn servers_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
+    let servers = settings.providers.values().filter_map(|access| access.base_url.as_ref());
+    servers.filter(|said| said.origin == PROJECT).map(|said| {
+        format!("warning: {PROJECT} sends prompts, and the key if there is one, to {}", said.value)
+    })
 }
 
 /// What agents can touch.

@@ -1,0 +1,130 @@
+//! Each vendor's API, one script: what an agent says and does is the same whoever's model thinks for it.
+
+use std::sync::Arc;
+
+use mainstem::{
+    message::Usage,
+    model::{Model, scripted::Turn},
+    prelude::*,
+    vendor::{Setup, VENDORS, Vendor, vendor},
+};
+use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
+use serde_json::{Map, Value, json};
+
+use crate::support::Spawns;
+
+/// A model of this vendor at a server that speaks its API.
+fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
+    let url = if vendor.name == "openai" { server.base_url() } else { server.root_url() };
+    let var = move |name: &str| match name {
+        name if name == vendor.base_url => Some(url.clone()),
+        name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
+        _ => None,
+    };
+    vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
+}
+
+/// What the root is: every agent of a run asks with the model's name, which is what the script goes by.
+const ROOT: &str = "main";
+
+fn builder(model: Arc<dyn Model>) -> HarnessBuilder {
+    let noop = |_, _: Map<String, Value>| async { Ok::<_, ToolError>("42") };
+    Harness::builder(ROOT, model)
+        .clock(FakeClock::default())
+        .ids(CountedIds::default())
+        .tool(tool_fn("look", "Looks", noop))
+        .tool(tool_fn("see", "Sees", noop))
+}
+
+/// A run's events; times and what the vendor calls its calls taken out.
+async fn events(run: Run) -> String {
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let lines = render(&events).lines().map(|line| line.trim_start().to_owned()).collect::<Vec<_>>();
+    // Chat completions do not say that a call is complete before the answer is.
+    let lines = lines.iter().filter(|line| !line.contains("TOOL_CALL_END"));
+    let untimed = lines.map(|line| line.split_once(' ').map_or(line.as_str(), |(_, rest)| rest));
+    let mut text = untimed.collect::<Vec<_>>().join("\n");
+    let ids = events.iter().filter_map(|event| match &event.kind {
+        EventKind::ToolCallStart { tool_call_id, .. } => Some(tool_call_id.to_string()),
+        _ => None,
+    });
+    for (number, id) in ids.enumerate() {
+        text = text.replace(&format!("({id})"), &format!("(call {number})"));
+    }
+    text
+}
+
+/// Runs a script on every vendor's API: all must give the same events.
+async fn check(script: impl Fn() -> Vec<Turn>) -> String {
+    let mut same: Option<(&str, String)> = None;
+    for vendor in VENDORS {
+        let server = ModelServer::start(ScriptedModel::new().agent(ROOT, script())).await.unwrap();
+        let harness = builder(model(vendor, &server, ROOT)).build().unwrap();
+        let seen = events(harness.stream_events("go")).await;
+        let (first, expected) = same.get_or_insert_with(|| (vendor.name, seen.clone()));
+        assert_eq!(&seen, expected, "{} and {first}", vendor.name);
+        assert_eq!(server.requests().len(), script().len(), "{}", vendor.name);
+    }
+    same.unwrap().1
+}
+
+fn used(turn: Turn) -> Turn {
+    turn.usage(Usage::new(12, 7))
+}
+
+#[tokio::test]
+async fn all_vendors_give_the_same_events() {
+    let text = check(|| vec![used(Turn::new().text("Hello ").text("there."))]).await;
+    assert!(
+        text.contains("TEXT_BLOCK_DELTA \"Hello there.\" ×2") && text.contains("AGENT_END success 19/19 tok"),
+        "{text}"
+    );
+    check(|| vec![used(Turn::new().thinking("Hm. ").text("So."))]).await;
+    check(|| vec![used(Turn::new().call("look", json!({"at": "it"}))), used(Turn::new().text("Seen."))])
+        .await;
+    let two =
+        || Turn::new().text("Two. ").call("look", json!({"at": 1})).call("see", json!({"at": [2, "ü"]}));
+    let both = check(|| vec![used(two()), used(Turn::new().text("Both."))]).await;
+    insta::assert_snapshot!(both);
+    let empty = || Turn::new().call("look", json!({}));
+    check(|| vec![used(empty()), used(empty()), used(Turn::new().text("Done."))]).await;
+    use mainstem::message::StopReason;
+    check(|| vec![used(Turn::new().text("Cut o")).stop(StopReason::Length)]).await;
+}
+
+#[tokio::test]
+async fn a_childs_model_may_be_another_vendors() {
+    let script = ScriptedModel::new()
+        .agent(
+            "root-model",
+            [Turn::new().spawn("kid", "one").spawn("kid", "two"), Turn::new().text("Both did.")],
+        )
+        .agent("kid-model", [Turn::new().text("Did it.")]);
+    let server = ModelServer::start(script).await.unwrap();
+    for root in VENDORS {
+        for kid in VENDORS {
+            let (root, kid_model) = (model(root, &server, "root-model"), model(kid, &server, "kid-model"));
+            let spec = AgentSpec::new("kid", "A kid").with_model("kid's");
+            let registry = ModelRegistry::new().with_model("kid's", kid_model);
+            let harness = builder(root).registry(registry).subagent(spec).build().unwrap();
+            assert_eq!(harness.call("go").await.unwrap().text(), "Both did.");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_key_is_shown_anywhere() {
+    for name in VENDORS.iter().map(|vendor| vendor.name) {
+        let vendor = vendor(name).unwrap();
+        let echo = mainstem::model::ModelError::from_status(401, "no such key: a-key-that-is-secret");
+        let server =
+            ModelServer::start(ScriptedModel::new().agent(ROOT, [Turn::new().fail(echo)])).await.unwrap();
+        let harness = builder(model(vendor, &server, ROOT)).build().unwrap();
+        let events: Vec<_> = harness.stream_events("go").collect().await;
+        let mut shown = format!("{harness:?} {events:?}");
+        events.iter().for_each(|event| shown.push_str(&serde_json::to_string(event).unwrap()));
+        assert!(shown.contains("no such key: [secret]"), "{name}: {shown}");
+        assert!(!shown.contains("that-is-secret"), "{name}: {shown}");
+    }
+}
