@@ -47,7 +47,7 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
 }
 
 /// Writes a result to stdout. A reader that is gone wanted no more.
-fn print(text: &str, terminal: Terminal) -> Result<(), Fault> {
+pub(crate) fn print(text: &str, terminal: Terminal) -> Result<(), Fault> {
     let shown = if terminal.stdout { sanitize::clean(text) } else { text.to_owned() };
     match io::stdout().write_all(shown.as_bytes()).and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).or_exit(Exit::Failed),
@@ -64,13 +64,13 @@ fn say<'a>(errors: impl IntoIterator<Item = &'a SpecError>, terminal: Terminal) 
     }
 }
 
-fn json(value: &serde_json::Value, terminal: Terminal) -> Result<(), Fault> {
+pub(crate) fn json(value: &serde_json::Value, terminal: Terminal) -> Result<(), Fault> {
     let text = serde_json::to_string_pretty(value).or_exit(Exit::Failed)?;
     let text = if terminal.stdout { sanitize::escape_json(&text) } else { text };
     print(&format!("{text}\n"), terminal)
 }
 
 /// `1 error`, `2 errors`
-fn counted(count: usize, what: &str) -> String {
+pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -31,6 +31,10 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// List, show, make and check the agents that files of the workspace declare.
     Agents(Agents),
+    /// Say what is configured, whether it works, and how to mend what does not.
+    Doctor(Doctor),
+    /// List the vendors whose models can be asked, and what sets each of them up.
+    Models(Models),
     /// Say which version this is.
     Version,
 }
@@ -119,6 +123,28 @@ pub(crate) struct Run {
     /// How fast the demo goes: 1 is as people read, 0 is without any pause. For tests.
     #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
     pub(crate) demo_pace: f64,
+}
+
+/// `mainstem doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Look at this model instead of the one that `mainstem run` would use.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The directory of the agents' files; by default as `mainstem run` has it.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Ask the model, too: whether it is reached, streams, and calls tools. Two short requests, which cost what they cost.
+    #[arg(long)]
+    pub(crate) online: bool,
+}
+
+/// `mainstem models`
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    /// The form of the list.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: Form,
 }
 
 /// What stdout gets.

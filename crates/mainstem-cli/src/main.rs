@@ -6,12 +6,15 @@ mod agents;
 mod args;
 mod config;
 mod demo;
+mod doctor;
 mod exit;
 mod model;
+mod models;
 mod output;
 mod progress;
 mod run;
 mod sanitize;
+mod table;
 mod terminal;
 
 use std::{
@@ -34,6 +37,8 @@ fn main() -> ExitCode {
     let exit = match &cli.command {
         Command::Run(args) => run::run(args, cli.config.as_deref(), terminal),
         Command::Agents(args) => agents::run(args, cli.config.as_deref(), terminal),
+        Command::Doctor(args) => doctor::run(args, cli.config.as_deref(), terminal),
+        Command::Models(args) => models::run(args, cli.config.as_deref(), terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

@@ -19,20 +19,28 @@ pub(crate) const HOW: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_AP
 
 /// The model that is named, else the default of the first vendor that has a key or a server; `None` if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {
-    let by_default =
-        || VENDORS.iter().find_map(|vendor| default_of(vendor, &settings.access(vendor.name), &var));
+    let by_default = || VENDORS.iter().find_map(|vendor| default_of(vendor, settings, &var));
     settings.model.clone().or_else(by_default)
 }
 
 fn default_of(
     vendor: &Vendor,
-    access: &Access,
+    settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<Setting<String>> {
-    let by_var = vendor.is_set_up(var);
-    let said = [&access.api_key_env, &access.base_url].into_iter().flatten().next();
-    let origin = by_var.or_else(|| said.map(|said| &*said.origin))?;
+    let origin = set_up_by(vendor, settings, var)?;
     Some(Setting::new(format!("{}:{}", vendor.name, vendor.default_model), origin))
+}
+
+/// By what a vendor is set up, a variable or a file; `None` if it is not.
+pub(crate) fn set_up_by(
+    vendor: &Vendor,
+    settings: &Settings,
+    var: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let access = settings.access(vendor.name);
+    let said = || [access.api_key_env, access.base_url].into_iter().flatten().next();
+    vendor.is_set_up(var).map(str::to_owned).or_else(|| said().map(|said| said.origin))
 }
 
 /// Every model there is by name: the demo, and those of the vendors. They retry passing failures, leave a service alone that fails again

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     args::{Form, List},
     exit::{Exit, Fault},
+    table,
     terminal::Terminal,
 };
 
@@ -46,14 +47,7 @@ fn object(spec: &AgentSpec) -> Value {
 }
 
 fn table<'a>(specs: impl Iterator<Item = &'a AgentSpec>) -> String {
-    let rows: Vec<_> = [HEADS.map(str::to_owned)].into_iter().chain(specs.map(row)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; HEADS.len()] = std::array::from_fn(width);
-    let line = |row: &[String; HEADS.len()]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    table::text(HEADS, specs.map(row))
 }
 
 fn row(spec: &AgentSpec) -> [String; HEADS.len()] {

@@ -16,3 +16,4 @@ mod signals;
 mod support;
 #[cfg(unix)]
 mod terminal;
+mod vendors;

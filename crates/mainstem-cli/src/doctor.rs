@@ -1,0 +1,152 @@
+//! `mainstem doctor`: what is configured, whether it works, and how to mend what does not.
+
+mod online;
+
+use std::{fmt::Write as _, path::Path};
+
+use mainstem::{
+    spec::{Sources, SpecError},
+    vendor::VENDORS,
+};
+
+use crate::{
+    agents::{counted, print},
+    args::Doctor,
+    config::{Setting, Settings, var},
+    demo,
+    exit::{Exit, Fault, OrExit},
+    model,
+    terminal::Terminal,
+};
+
+/// What was looked at, and what is to be done about it.
+struct Finding {
+    state: State,
+    text: String,
+    fix: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Well,
+    /// Not needed, and not there.
+    Absent,
+    Wrong,
+}
+
+impl Finding {
+    fn well(text: impl Into<String>) -> Self {
+        Self { state: State::Well, text: text.into(), fix: None }
+    }
+
+    fn absent(text: impl Into<String>) -> Self {
+        Self { state: State::Absent, text: text.into(), fix: None }
+    }
+
+    fn wrong(text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: State::Wrong, text: text.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let flags = Settings {
+        model: args.model.clone().map(|name| Setting::new(name, "--model")),
+        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+        ..Settings::default()
+    };
+    let (mut findings, mut exit) = (Vec::new(), Exit::Reply);
+    match flags.and_beyond(config, var) {
+        Err(error) => {
+            findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
+        }
+        Ok(settings) => {
+            findings.push(Finding::well("configuration: read"));
+            findings.extend(vendors(&settings));
+            findings.push(workspace(&settings));
+            findings.extend(model(args, &settings, &mut exit)?);
+        }
+    }
+    print(&text(&findings, terminal), terminal)?;
+    let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
+    Ok(if is_wrong && exit == Exit::Reply { Exit::Config } else { exit })
+}
+
+fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
+    VENDORS.iter().map(|vendor| match model::set_up_by(vendor, settings, var) {
+        Some(origin) => Finding::well(format!("{}: set up by {origin}", vendor.name)),
+        None => Finding::absent(format!(
+            "{}: not set up (by {}, or {} for another server)",
+            vendor.name, vendor.key, vendor.base_url
+        )),
+    })
+}
+
+fn workspace(settings: &Settings) -> Finding {
+    let here = Setting::new(".".into(), "the current directory");
+    let Setting { value, origin } = settings.workspace.as_ref().unwrap_or(&here);
+    if !value.is_dir() {
+        let text = format!("workspace: {} is not a directory ({origin})", value.display());
+        return Finding::wrong(
+            text,
+            "name one that exists, by -w, MAINSTEM_WORKSPACE or `workspace` in ./mainstem.toml",
+        );
+    }
+    let sources = Sources::of_workspace(value);
+    let ((specs, found), (_, about_skills)) = (sources.load(), sources.load_skills());
+    let errors = found.iter().chain(&about_skills).filter(|error| SpecError::is_error(error)).count();
+    let agents = counted(specs.iter().count(), "agent");
+    let text = format!("workspace: {}, {agents} in files", value.display());
+    match errors {
+        0 => Finding::well(text),
+        _ => {
+            Finding::wrong(format!("{text}, {}", counted(errors, "error")), "see `mainstem agents validate`")
+        }
+    }
+}
+
+/// Whether there is a model, and, if it was asked for, whether it does what a fleet needs.
+fn model(args: &Doctor, settings: &Settings, exit: &mut Exit) -> Result<Vec<Finding>, Fault> {
+    let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
+        return Ok(vec![Finding::wrong("model: none is configured", model::HOW)]);
+    };
+    let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
+    let model = match resolved {
+        Ok(model) => model,
+        Err(error) => {
+            let text = format!("model: {name} ({origin}): {error:#}");
+            return Ok(vec![Finding::wrong(text, "see `mainstem models` for names and variables")]);
+        }
+    };
+    let mut findings = vec![Finding::well(format!("model: {name} ({origin})"))];
+    if args.online && name == demo::NAME {
+        findings.push(Finding::absent("online: the demo asks nobody"));
+    } else if args.online {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let asked = runtime.or_exit(Exit::Failed)?.block_on(online::ask(&model));
+        if asked.iter().any(|finding| finding.state == State::Wrong) {
+            *exit = Exit::Refused;
+        }
+        findings.extend(asked);
+    } else {
+        findings.push(Finding::absent("online: not asked; `mainstem doctor --online` does"));
+    }
+    Ok(findings)
+}
+
+fn text(findings: &[Finding], terminal: Terminal) -> String {
+    findings.iter().fold(String::new(), |mut text, finding| {
+        let mark = match (finding.state, terminal.ascii) {
+            (State::Well, false) => "✔",
+            (State::Wrong, false) => "✘",
+            (State::Absent, false) => "·",
+            (State::Well, true) => "ok",
+            (State::Wrong, true) => "!!",
+            (State::Absent, true) => "--",
+        };
+        let _ = writeln!(text, "{mark} {}", finding.text);
+        if let Some(fix) = &finding.fix {
+            let _ = writeln!(text, "    fix: {fix}");
+        }
+        text
+    })
+}

@@ -1,0 +1,47 @@
+//! `mainstem models`: whose models can be asked.
+
+use std::path::Path;
+
+use mainstem::vendor::{VENDORS, Vendor};
+use serde_json::{Value, json};
+
+use crate::{
+    agents::{json, print},
+    args::{Form, Models},
+    config::{Settings, var},
+    exit::{Exit, Fault, OrExit},
+    model, table,
+    terminal::Terminal,
+};
+
+const HEADS: [&str; 4] = ["MODEL", "SET UP BY", "KEY", "SERVER"];
+
+pub(crate) fn run(args: &Models, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let settings = Settings::default().and_beyond(config, var).or_exit(Exit::Config)?;
+    match args.output {
+        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, &settings)).collect(), terminal)?,
+        Form::Text => {
+            print(&table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, &settings))), terminal)?
+        }
+    }
+    Ok(Exit::Reply)
+}
+
+fn row(vendor: &Vendor, settings: &Settings) -> [String; 4] {
+    let set_up = model::set_up_by(vendor, settings, var).unwrap_or_else(|| "-".to_owned());
+    [default_of(vendor), set_up, vendor.key.to_owned(), vendor.base_url.to_owned()]
+}
+
+fn object(vendor: &Vendor, settings: &Settings) -> Value {
+    json!({
+        "vendor": vendor.name,
+        "default_model": default_of(vendor),
+        "set_up_by": model::set_up_by(vendor, settings, var),
+        "key_variable": vendor.key,
+        "server_variable": vendor.base_url,
+    })
+}
+
+fn default_of(vendor: &Vendor) -> String {
+    format!("{}:{}", vendor.name, vendor.default_model)
+}

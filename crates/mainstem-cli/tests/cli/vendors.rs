@@ -1,0 +1,140 @@
+//! Every vendor's API, from the command line: a fleet on each, `models`, `doctor`.
+
+use mainstem::model::{ModelError, ScriptedModel, scripted::Turn};
+use mainstem_testing::ModelServer;
+use serde_json::json;
+
+use crate::support::{Cli, Done, mainstem};
+
+/// The vendor's name, the variables for key and server, and what stands behind the server's address.
+const VENDORS: [(&str, &str, &str, &str); 3] = [
+    ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
+    ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
+    ("gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", ""),
+];
+
+const KEY: &str = "a-key-that-is-secret";
+
+/// Runs the command while a server plays the script in every vendor's API.
+fn against(model: ScriptedModel, vendors: &[usize], cli: impl FnOnce(Cli) -> Cli, line: &str) -> Done {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let server = runtime.block_on(ModelServer::start(model)).unwrap();
+    let mut command = mainstem(line);
+    for (_, key, base_url, path) in vendors.iter().map(|number| VENDORS[*number]) {
+        command = command.env(key, KEY).env(base_url, &format!("{}{path}", server.root_url()));
+    }
+    let done = cli(command).run();
+    assert!(!format!("{done:?}").contains("that-is-secret"), "{done:?}");
+    done
+}
+
+#[test]
+fn a_fleet_on_each_vendor_with_children_on_another() {
+    let spawn = json!({ "agent_id": "kid", "task": "Do it." });
+    let script = || {
+        let both = Turn::new().call("agent_spawn", spawn.clone()).call("agent_spawn", spawn.clone());
+        let lead = [both, Turn::new().text("Both ").text("did it.")];
+        ScriptedModel::new().agent("lead", lead).agent("kid", [Turn::new().text("Done.")])
+    };
+    for (number, (vendor, ..)) in VENDORS.iter().enumerate() {
+        let (other, ..) = VENDORS[(number + 1) % VENDORS.len()];
+        let kid = format!("---\ndescription: A kid\nmodel: {other}:kid\n---\nYou do it.\n");
+        let line = format!("run -m {vendor}:lead --progress plain --output json go");
+        let done = against(script(), &[0, 1, 2], |cli| cli.file("subagents/kid.md", &kid), &line);
+        assert_eq!(done.code, Some(0), "{vendor}: {done:?}");
+        let result: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(result["reply"], "Both did it.", "{vendor}");
+        assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{vendor}: {result}");
+    }
+}
+
+#[test]
+fn a_key_alone_chooses_the_vendor() {
+    for (number, default) in [(1, "claude-haiku-4-5"), (2, "gemini-2.5-flash")] {
+        let script = ScriptedModel::new().agent(default, [Turn::new().text("Hello.")]);
+        let done = against(script, &[number], |cli| cli, "run Hi");
+        assert_eq!((done.code, &*done.stdout), (Some(0), "Hello.\n"), "{done:?}");
+    }
+}
+
+#[test]
+fn models_says_what_sets_a_vendor_up() {
+    let done = mainstem("models").env("GEMINI_API_KEY", KEY).run();
+    assert_eq!(done.code, Some(0));
+    insta::assert_snapshot!(done.stdout, @r"
+    MODEL                       SET UP BY       KEY                SERVER
+    openai:gpt-4o-mini          -               OPENAI_API_KEY     OPENAI_BASE_URL
+    anthropic:claude-haiku-4-5  -               ANTHROPIC_API_KEY  ANTHROPIC_BASE_URL
+    gemini:gemini-2.5-flash     GEMINI_API_KEY  GEMINI_API_KEY     GEMINI_BASE_URL
+    ");
+    let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
+    let done = mainstem("models --output json").file("mainstem.toml", file).run();
+    let models: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(models[1]["set_up_by"], "./mainstem.toml");
+    assert_eq!(models[0]["set_up_by"], json!(null));
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_the_fix() {
+    let check = |cli: Cli, code: i32, expected: &[&str]| {
+        let done = cli.run();
+        assert_eq!(done.code, Some(code), "{done:?}");
+        for line in expected {
+            assert!(done.stdout.contains(line), "{line}: {}", done.stdout);
+        }
+    };
+    check(
+        mainstem("doctor"),
+        3,
+        &["✘ model: none is configured\n    fix: set OPENAI_API_KEY", "· gemini: not set up"],
+    );
+    check(mainstem("doctor -m demo"), 0, &["✔ model: demo (--model)", "0 agents in files"]);
+    check(
+        mainstem("doctor -m demo -w no/where"),
+        3,
+        &["✘ workspace: no/where is not a directory (--workspace)"],
+    );
+    check(
+        mainstem("doctor -m demo").file("subagents/a.md", "---\nsteps: many\n---\n"),
+        3,
+        &["0 agents in files, 2 errors\n    fix: see `mainstem agents validate`"],
+    );
+    check(
+        mainstem("doctor").file("mainstem.toml", "modle = 'x'"),
+        3,
+        &["✘ configuration: ./mainstem.toml:1:1: unknown field"],
+    );
+    check(
+        mainstem("doctor -m openai:x").env("LANG", "C").env("OPENAI_API_KEY", KEY),
+        0,
+        &["ok openai: set up by OPENAI_API_KEY"],
+    );
+}
+
+#[test]
+fn doctor_asks_if_it_is_told_to() {
+    let ask = |turn: fn() -> Turn| {
+        let script = ScriptedModel::new().agent("m", [turn()]);
+        against(script, &[1], |cli| cli, "doctor --online -m anthropic:m")
+    };
+    let done = ask(|| Turn::new().text("one ").text("two").call("ping", json!({})));
+    assert!(
+        done.code == Some(0) && done.stdout.contains("✔ online: it streams: 2 pieces, the first after"),
+        "{done:?}"
+    );
+    assert!(done.stdout.ends_with("✔ online: it calls tools\n"), "{done:?}");
+    let done = ask(|| Turn::new().text("One piece."));
+    assert!(
+        done.code == Some(4) && done.stdout.contains("✘ online: its answer came as 1 pieces"),
+        "{done:?}"
+    );
+    assert!(
+        done.stdout.contains("✘ online: asked to call a tool, it called none\n    fix: choose a model"),
+        "{done:?}"
+    );
+    let done = ask(|| Turn::new().fail(ModelError::from_status(401, "no such key: a-key-that-is-secret")));
+    assert!(
+        done.code == Some(4) && done.stdout.contains("it failed: 127.0.0.1:") && done.stdout.contains("401"),
+        "{done:?}"
+    );
+}
