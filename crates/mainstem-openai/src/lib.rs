@@ -49,7 +49,10 @@ mod decoder;
 mod dialect;
 mod open;
 mod request;
+mod responses;
 mod server;
+mod settings;
 
 pub use client::OpenAi;
 pub use mainstem_http::ConfigError;
+pub use responses::OpenAiResponses;
