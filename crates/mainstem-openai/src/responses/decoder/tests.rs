@@ -154,7 +154,7 @@ fn reasoning_is_kept_whole() {
     check(std::slice::from_ref(&encrypted), &format!("~a⏎⏎b~ {kept} |stop"));
     // What was announced may be incomplete; what is done counts.
     let begun = event("output_item.added", 0, &item(r#""encrypted_content":"x""#));
-    check(&[begun, thought(0, "a"), encrypted.clone()], &format!("~a~ {kept} |stop"));
+    check(&[begun, thought(0, "a"), encrypted], &format!("~a~ {kept} |stop"));
     // Nothing is kept that can't be sent back.
     check(&[done(r#""encrypted_content":null"#)], "~a⏎⏎b~ . |stop");
     // Without a summary, there is still something to keep.

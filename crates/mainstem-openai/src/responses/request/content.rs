@@ -9,11 +9,14 @@ use serde::Serialize;
 use crate::request::Address;
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 pub(super) enum Part<'a> {
-    InputText { text: &'a str },
-    InputImage { detail: &'static str, image_url: Address<'a> },
-    InputFile(File<'a>),
+    #[serde(rename = "input_text")]
+    Text { text: &'a str },
+    #[serde(rename = "input_image")]
+    Image { detail: &'static str, image_url: Address<'a> },
+    #[serde(rename = "input_file")]
+    File(File<'a>),
 }
 
 #[derive(Debug, Serialize)]
@@ -27,7 +30,7 @@ pub(super) enum File<'a> {
 pub(super) fn part(block: &ContentBlock) -> Option<Result<Part<'_>, String>> {
     match block {
         ContentBlock::Text { text, .. } if text.is_empty() => None,
-        ContentBlock::Text { text, .. } => Some(Ok(Part::InputText { text })),
+        ContentBlock::Text { text, .. } => Some(Ok(Part::Text { text })),
         ContentBlock::Data { media_type, source, .. } => Some(data(media_type, source)),
         _ => None,
     }
@@ -35,17 +38,15 @@ pub(super) fn part(block: &ContentBlock) -> Option<Result<Part<'_>, String>> {
 
 fn data<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Part<'a>, String> {
     let is = |kind| media_type.starts_with(kind);
-    let image = |image_url| Part::InputImage { detail: "auto", image_url };
+    let image = |image_url| Part::Image { detail: "auto", image_url };
     match source {
         DataSource::Url(url) if is("image/") => Ok(image(Address::Url(url))),
         DataSource::Base64(base64) if is("image/") => Ok(image(Address::Data { media_type, base64 })),
-        DataSource::Url(url) if !is("audio/") && !is("video/") => {
-            Ok(Part::InputFile(File::Url { file_url: url }))
-        }
+        DataSource::Url(url) if !is("audio/") && !is("video/") => Ok(Part::File(File::Url { file_url: url })),
         DataSource::Base64(base64) => match filename(media_type) {
             Some(filename) => {
                 let file_data = Address::Data { media_type, base64 };
-                Ok(Part::InputFile(File::Data { filename, file_data }))
+                Ok(Part::File(File::Data { filename, file_data }))
             }
             None => Err(media_type.to_owned()),
         },

@@ -159,7 +159,7 @@ fn output(result: &ToolResult) -> Output<'_> {
         return Output::Text(if said.is_empty() { result.state.as_str().into() } else { said });
     }
     // The tool has run; what it made must not stop the conversation.
-    let unseen = |_| Part::InputText { text: "(data that you cannot be shown)" };
+    let unseen = |_| Part::Text { text: "(data that you cannot be shown)" };
     let parts = result.content.iter().filter_map(part);
     Output::Parts(parts.map(|part| part.unwrap_or_else(unseen)).collect())
 }
