@@ -3,6 +3,7 @@
 //! | who | shape |
 //! |---|---|
 //! | OpenAI, Azure, newer vLLM | `{"error": {"message", "type", "param", "code"}}` |
+//! | OpenAI in mid-response | `{"type": "error", "code", "message", "param"}`, the same in `error`, or `{"code", "message"}` there |
 //! | llama.cpp, OpenRouter | the same with a number as `code`, the HTTP status |
 //! | older vLLM, Mistral | `{"object": "error", "message", "type", "param", "code"}`; Mistral's message may be an object |
 //! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
@@ -191,8 +192,27 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         | "BadRequestError"
         | "content_filter"
         | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
+        // Of a response that failed: the prompt, by what it says or whose data it is, and its images.
+        "invalid_prompt"
+        | "data_residency_mismatch"
+        | "bio_policy"
+        | "misalignment_policy_violation"
+        | "invalid_image"
+        | "invalid_image_format"
+        | "invalid_base64_image"
+        | "invalid_image_url"
+        | "image_too_large"
+        | "image_too_small"
+        | "image_parse_error"
+        | "image_content_policy_violation"
+        | "invalid_image_mode"
+        | "image_file_too_large"
+        | "unsupported_image_media_type"
+        | "empty_image_file"
+        | "failed_to_download_image"
+        | "image_file_not_found" => ErrorKind::InvalidRequest,
         "model_not_found" | "not_found_error" | "NotFoundError" | "NOT_FOUND" => ErrorKind::NotFound,
-        "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
+        "timeout" | "timeout_error" | "vector_store_timeout" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
         _ => return None,
     })
 }

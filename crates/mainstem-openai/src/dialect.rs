@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use mainstem_http::Complaint;
 
+use crate::open::Heed;
+
 /// The deviations that a request makes allowance for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Dialect {
@@ -17,9 +19,8 @@ pub(crate) struct Dialect {
     pub(crate) reasoning: bool,
 }
 
-impl Dialect {
-    /// The dialect that heeds a complaint; `None` if there is nothing (more) to heed, and the complaint is the answer.
-    pub(crate) fn heeding(&self, complaint: &Complaint) -> Option<Self> {
+impl Heed for Dialect {
+    fn heeding(&self, complaint: &Complaint) -> Option<Self> {
         let Complaint { status, message, param, .. } = complaint;
         if !matches!(status, Some(400 | 422)) {
             return None;
@@ -36,6 +37,10 @@ impl Dialect {
             heeding.whole.get_or_insert_with(|| message.as_str().into());
         }
         (heeding != *self).then_some(heeding)
+    }
+
+    fn into_whole(self) -> Option<Arc<str>> {
+        self.whole
     }
 }
 

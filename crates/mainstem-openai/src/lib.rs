@@ -1,15 +1,18 @@
-//! OpenAI chat completions, and the many servers that speak it: Azure, llama.cpp, vLLM, Ollama, LM Studio, OpenRouter, Groq,
-//! DeepSeek, Mistral, Gemini's compatible endpoint …
+//! OpenAI's two APIs: chat completions, with the many servers that speak it (Azure, llama.cpp, vLLM, Ollama, LM Studio, OpenRouter, Groq,
+//! DeepSeek, Mistral, Gemini's compatible endpoint …), and responses.
 //!
-//! [`OpenAi`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//! [`OpenAi`] and [`OpenAiResponses`] are [`Model`](mainstem_model::Model)s: values with their settings in them, cheap to clone.
 //!
 //! ```
-//! use mainstem_openai::OpenAi;
+//! use mainstem_openai::{OpenAi, OpenAiResponses};
 //!
 //! # fn main() -> Result<(), mainstem_openai::ConfigError> {
 //! let openai = OpenAi::new("gpt-4o-mini").with_api_key("sk-…");
 //! let local = OpenAi::new("qwen3").with_base_url("http://localhost:8080/v1")?;
 //! let azure = OpenAi::azure("https://res.openai.azure.com", "my-gpt-4o", "2024-10-21")?.with_api_key("…");
+//!
+//! let reasoning = OpenAiResponses::new("gpt-5.1").with_api_key("sk-…");
+//! let azure = OpenAiResponses::new("my-gpt-5").with_base_url("https://res.openai.azure.com/openai/v1")?.with_api_key("…");
 //! # Ok(())
 //! # }
 //! ```
@@ -23,11 +26,29 @@
 //! let registry = ModelRegistry::new().with_provider("openai", |model| Ok(Arc::new(OpenAi::from_env(model)?)));
 //! ```
 //!
+//! # Which of the two
+//! | | [`OpenAi`] | [`OpenAiResponses`] |
+//! |---|---|---|
+//! | servers | nearly all | OpenAI, Azure, and some that follow them |
+//! | reasoning of OpenAI's models | is lost after each turn, and never seen | goes back encrypted with the next request; a summary is streamed when `reasoning_effort` is set |
+//! | images and files that a tool returns | follow its result, as the user's | are in its result |
+//! | sound | wav and mp3 | none |
+//! | `stop`, `seed` | sent | do not exist there, and are left out |
+//!
+//! So: responses for OpenAI's reasoning models, above all with tools, which they call in the middle of a thought; chat completions for
+//! everything else. A conversation may go from one to the other.
+//!
 //! # What is streamed
-//! Each chunk becomes its deltas at once; `Usage` and `Stop` come last. Reasoning is read from `reasoning_content`, `reasoning`
-//! and Mistral's thinking parts. A refusal is text, and the reason to stop. Which call a fragment of a tool call belongs to is
-//! found even where `index` is missing or always 0. An answer that breaks off, with neither `finish_reason` nor `[DONE]`, is an
-//! error; so is an error that the server reports in the middle of its stream.
+//! Each chunk or event becomes its deltas at once; `Usage` and `Stop` come last. A refusal is text, and the reason to stop. An answer that
+//! breaks off is an error; so is an error that the server reports in the middle of its stream.
+//!
+//! Chat completions: reasoning is read from `reasoning_content`, `reasoning` and Mistral's thinking parts. Which call a fragment of a tool
+//! call belongs to is found even where `index` is missing or always 0. An answer is over with `finish_reason` or `[DONE]`.
+//!
+//! Responses: each message is a block of text, each reasoning item a block of thinking, of its summary or, at servers that show it, of the
+//! reasoning itself. What the vendor wants back is kept under `openai` in what is opaque of the block: a reasoning item whole, of a message
+//! its phase. An answer is over with `response.completed`, `response.incomplete` or `response.failed`. Items of tools that run at the vendor
+//! (asked for in `extra`) are neither shown nor kept.
 //!
 //! # What a server does not know
 //! A server that refuses a request for one of these is asked again without it, and its clones remember:
@@ -35,9 +56,12 @@
 //! | refused | then |
 //! |---|---|
 //! | `stream` (a model or organization that may not) | the answer comes in one piece, after [`NotStreaming`](mainstem_model::ModelDelta::NotStreaming) |
-//! | `stream_options` | tokens may not be counted |
-//! | `max_tokens` | `max_completion_tokens` is sent |
-//! | a missing `reasoning_content` | the reasoning of earlier turns is sent along with their tool calls |
+//! | chat: `stream_options` | tokens may not be counted |
+//! | chat: `max_tokens` | `max_completion_tokens` is sent |
+//! | chat: a missing `reasoning_content` | the reasoning of earlier turns is sent along with their tool calls |
+//! | responses: encrypted reasoning in `include` (a model that does not reason) | none is asked for |
+//! | responses: `reasoning.summary` (an organization that may not) | nobody sees the model think |
+//! | responses: reasoning that another account encrypted | that of earlier turns is left out, of this request only |
 //!
 //! # What is not here
 //! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
@@ -49,7 +73,10 @@ mod decoder;
 mod dialect;
 mod open;
 mod request;
+mod responses;
 mod server;
+mod settings;
 
 pub use client::OpenAi;
 pub use mainstem_http::ConfigError;
+pub use responses::OpenAiResponses;

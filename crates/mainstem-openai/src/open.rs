@@ -1,23 +1,37 @@
 //! From a request to the beginning of an answer.
 
-use mainstem_http::{Answer, ask, begin};
-use mainstem_model::{ModelError, ModelRequest};
+use std::sync::Arc;
 
-use crate::{OpenAi, decoder::CHAT, request};
+use mainstem_http::{Answer, Api, Complaint, Http, Server, ask, begin};
+use mainstem_model::ModelError;
+
+/// In what a server differs from its standard, found by what it complains about.
+pub(crate) trait Heed: Sized {
+    /// The dialect that heeds a complaint; `None` if there is nothing (more) to heed, and the complaint is the answer.
+    fn heeding(&self, complaint: &Complaint) -> Option<Self>;
+
+    /// Why the answer comes in one piece, if it does.
+    fn into_whole(self) -> Option<Arc<str>>;
+}
 
 /// Asks, and asks again in the server's dialect where its refusal teaches one.
-pub(crate) async fn open(model: OpenAi, request: ModelRequest) -> Result<Answer, ModelError> {
-    let mut dialect = model.dialect();
+pub(crate) async fn open<D: Heed>(
+    http: &Http,
+    server: &Server,
+    api: &Api,
+    mut dialect: D,
+    body: impl Fn(&D) -> Result<Vec<u8>, ModelError>,
+    learn: impl Fn(&D),
+) -> Result<Answer, ModelError> {
     loop {
-        let body = request::body(&model, &request, &dialect)?;
-        let refusal = match ask(&model.http, &model.server, body).await? {
-            Ok(response) => return begin(&model.server, response, dialect.whole, &CHAT).await,
+        let refusal = match ask(http, server, body(&dialect)?).await? {
+            Ok(response) => return begin(server, response, dialect.into_whole(), api).await,
             Err(refusal) => refusal,
         };
         let Some(heeding) = dialect.heeding(&refusal.complaint) else {
-            return Err(refusal.into_error(&model.server));
+            return Err(refusal.into_error(server));
         };
-        model.learn(&heeding);
+        learn(&heeding);
         dialect = heeding;
     }
 }

@@ -1,14 +1,21 @@
 //! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
 
+mod address;
+mod fields;
 mod message;
 mod part;
+mod strict;
 
 use mainstem_model::{Model, ModelError, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use serde::{
-    Serialize, Serializer,
-    ser::{SerializeMap, SerializeSeq},
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde_json::{Value, json};
+
+pub(crate) use self::{
+    address::Address,
+    fields::Fields,
+    message::{arguments, text},
+    strict::fits_strict,
 };
-use serde_json::{Map, Value, json};
 
 use crate::{OpenAi, dialect::Dialect};
 
@@ -32,7 +39,7 @@ struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ModelRequest { tools, tool_choice, options, .. } = self.request;
-        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
+        let mut body = Fields::new(serializer, &options.extra)?;
         body.field("model", Some(self.model))?;
         body.field("messages", Some(&self.messages))?;
         if !tools.is_empty() {
@@ -52,28 +59,6 @@ impl Serialize for Body<'_> {
         let counted = self.dialect.whole.is_none() && !self.dialect.no_usage;
         body.field("stream_options", counted.then_some(StreamOptions { include_usage: true }))?;
         body.end()
-    }
-}
-
-/// A map in which the caller's own fields win.
-struct Fields<'a, M> {
-    map: M,
-    extra: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
-        match value {
-            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
-            _ => Ok(()),
-        }
-    }
-
-    fn end(mut self) -> Result<M::Ok, M::Error> {
-        for (name, value) in self.extra {
-            self.map.serialize_entry(name, value)?;
-        }
-        self.map.end()
     }
 }
 
@@ -129,28 +114,6 @@ fn format(format: &ResponseFormat) -> Value {
         }
         _ => json!({ "type": "json_object" }),
     }
-}
-
-/// Whether a schema is one that [strict mode] takes: each object lists all of its properties as required and allows no others. Others are
-/// sent as a wish.
-///
-/// [strict mode]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-fn fits_strict(schema: &Value) -> bool {
-    let Value::Object(fields) = schema else {
-        return schema.as_array().is_none_or(|schemas| schemas.iter().all(fits_strict));
-    };
-    let is_complete = match fields.get("properties") {
-        Some(Value::Object(properties)) => {
-            let required = fields.get("required").and_then(Value::as_array);
-            let is_required = |name: &String| {
-                required.is_some_and(|required| required.iter().any(|one| one.as_str() == Some(name)))
-            };
-            fields.get("additionalProperties") == Some(&Value::Bool(false))
-                && properties.keys().all(is_required)
-        }
-        _ => fields.get("type").is_none_or(|form| form != "object"),
-    };
-    is_complete && fields.values().all(fits_strict)
 }
 
 #[cfg(test)]

@@ -2,10 +2,18 @@
 
 use mainstem_http::{Auth, ConfigError, Server, Url, extend, parse};
 
-/// OpenAI itself.
+/// OpenAI itself, for chat completions.
 pub(crate) fn openai() -> Server {
-    let url = Url::parse("https://api.openai.com/v1/chat/completions");
-    Server::new(url.expect("a constant URL parses"), Auth::Bearer)
+    at_openai("https://api.openai.com/v1/chat/completions")
+}
+
+/// OpenAI itself, for responses.
+pub(crate) fn openai_responses() -> Server {
+    at_openai("https://api.openai.com/v1/responses")
+}
+
+fn at_openai(url: &'static str) -> Server {
+    Server::new(Url::parse(url).expect("a constant URL parses"), Auth::Bearer)
 }
 
 /// The endpoint of a deployment in Azure, which takes the key bare, in a header of its own.
@@ -16,11 +24,20 @@ pub(crate) fn azure(endpoint: &str, deployment: &str, api_version: &str) -> Resu
     Ok(Server::new(url, Auth::Header("api-key")))
 }
 
-/// The endpoint below a base URL; the whole endpoint, which people paste too, is as good.
+/// Chat completions below a base URL; the whole endpoint, which people paste too, is as good.
 pub(crate) fn chat(base: &str) -> Result<Url, ConfigError> {
+    endpoint(base, &["chat", "completions"])
+}
+
+/// Responses below a base URL, or the whole endpoint.
+pub(crate) fn responses(base: &str) -> Result<Url, ConfigError> {
+    endpoint(base, &["responses"])
+}
+
+fn endpoint(base: &str, segments: &[&str]) -> Result<Url, ConfigError> {
     let mut url = parse(base)?;
-    if !url.path().trim_end_matches('/').ends_with("/chat/completions") {
-        extend(&mut url, &["chat", "completions"]);
+    if !url.path().trim_end_matches('/').ends_with(&format!("/{}", segments.join("/"))) {
+        extend(&mut url, segments);
     }
     Ok(url)
 }

@@ -198,6 +198,14 @@ fn what_is_said_in_mid_answer_has_a_kind_too() {
         r#"{"type":"error","error":{"type":"request_too_large","message":"m"}}"#,
         ErrorKind::InvalidRequest,
     );
+    check(r#"{"type":"error","code":"server_error","message":"m","param":null}"#, ErrorKind::Server);
+    check(
+        r#"{"type":"error","error":{"type":"rate_limit_error","code":null,"message":"m"}}"#,
+        ErrorKind::RateLimited,
+    );
+    check(r#"{"error":{"code":"invalid_prompt","message":"m"}}"#, ErrorKind::InvalidRequest);
+    check(r#"{"error":{"code":"failed_to_download_image","message":"m"}}"#, ErrorKind::InvalidRequest);
+    check(r#"{"error":{"code":"vector_store_timeout","message":"m"}}"#, ErrorKind::Timeout);
     check(r#"{"error":"m"}"#, ErrorKind::Server);
     check(r#"{"error":{"code":99999999999999}}"#, ErrorKind::Server);
     check(r#"{"error":[]}"#, ErrorKind::Server);

@@ -125,7 +125,7 @@ impl<'a> Turns<'a> {
 }
 
 /// The text blocks, joined; borrowed if there is only one.
-pub(super) fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
+pub(crate) fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
     join(blocks.iter().filter_map(ContentBlock::as_text))
 }
 
@@ -152,7 +152,7 @@ fn call(call: &ToolCall) -> Call<'_> {
 
 /// What the model wrote, if that is a JSON object. Many servers parse what they are sent back, and fail the whole request over a
 /// model's slip; so a slip is wrapped, for the model to see.
-fn arguments(written: &str) -> Cow<'_, str> {
+pub(crate) fn arguments(written: &str) -> Cow<'_, str> {
     let trimmed = written.trim();
     if trimmed.is_empty() {
         return "{}".into();

@@ -1,11 +1,11 @@
 //! What a person says: text, or a list of parts when there is more than text.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use mainstem_message::{ContentBlock, DataSource};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::message::text;
+use super::{address::Address, message::text};
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
@@ -38,29 +38,6 @@ pub(super) struct Audio<'a> {
 pub(super) struct File<'a> {
     filename: &'static str,
     file_data: Address<'a>,
-}
-
-/// A URL; for data in the message, a `data:` URL ([RFC 2397](https://www.rfc-editor.org/rfc/rfc2397)) that is never built as a
-/// string of its own.
-#[derive(Debug)]
-enum Address<'a> {
-    Url(&'a str),
-    Data { media_type: &'a str, base64: &'a str },
-}
-
-impl fmt::Display for Address<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(url) => f.write_str(url),
-            Self::Data { media_type, base64 } => write!(f, "data:{media_type};base64,{base64}"),
-        }
-    }
-}
-
-impl Serialize for Address<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 /// What a message says; nothing for one without text and data.

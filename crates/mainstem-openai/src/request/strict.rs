@@ -1,0 +1,25 @@
+//! Which schemas the vendor holds a model to.
+
+use serde_json::Value;
+
+/// Whether a schema is one that [strict mode] takes: each object lists all of its properties as required and allows no others. Others are
+/// sent as a wish.
+///
+/// [strict mode]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+pub(crate) fn fits_strict(schema: &Value) -> bool {
+    let Value::Object(fields) = schema else {
+        return schema.as_array().is_none_or(|schemas| schemas.iter().all(fits_strict));
+    };
+    let is_complete = match fields.get("properties") {
+        Some(Value::Object(properties)) => {
+            let required = fields.get("required").and_then(Value::as_array);
+            let is_required = |name: &String| {
+                required.is_some_and(|required| required.iter().any(|one| one.as_str() == Some(name)))
+            };
+            fields.get("additionalProperties") == Some(&Value::Bool(false))
+                && properties.keys().all(is_required)
+        }
+        _ => fields.get("type").is_none_or(|form| form != "object"),
+    };
+    is_complete && fields.values().all(fits_strict)
+}

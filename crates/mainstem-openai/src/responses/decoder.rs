@@ -1,0 +1,174 @@
+//! What an event means: one payload in, deltas out. No I/O.
+
+mod items;
+
+use std::{fmt::Display, sync::Arc};
+
+use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_message::{StopReason, Usage};
+use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::items::Items;
+use super::event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart};
+
+pub(crate) const RESPONSES: Api = Api { answer: "response", form: Form::Events };
+
+/// The state of one answer.
+pub(crate) struct Decoder {
+    server: Arc<Server>,
+    items: Items,
+    usage: Option<Usage>,
+    stop: Option<StopReason>,
+}
+
+impl Decoder {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server, items: Items::default(), usage: None, stop: None }
+    }
+
+    fn event(&mut self, kind: &str, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match kind {
+            "response.output_text.delta" | "response.output_text.done" => {
+                self.fragment(kind, data, Items::text, deltas)?;
+            }
+            "response.refusal.delta" | "response.refusal.done" => {
+                self.fragment(kind, data, Items::refusal, deltas)?;
+            }
+            "response.function_call_arguments.delta" | "response.function_call_arguments.done" => {
+                self.fragment(kind, data, Items::arguments, deltas)?;
+            }
+            "response.reasoning_summary_text.delta"
+            | "response.reasoning_summary_text.done"
+            | "response.reasoning_text.delta"
+            | "response.reasoning_text.done" => self.fragment(kind, data, Items::thinking, deltas)?,
+            "response.reasoning_summary_part.added" => {
+                let SummaryPart { output_index, summary_index } = self.read(data)?;
+                // Parts are paragraphs.
+                if summary_index > 0 {
+                    self.items.thinking(Fragment { output_index, delta: "\n\n".into() }, deltas);
+                }
+            }
+            "response.output_item.added" => {
+                let ItemEvent { output_index, item } = self.read(data)?;
+                self.items.begin(output_index, &item, deltas);
+            }
+            "response.output_item.done" => {
+                let ItemEvent { output_index, item } = self.read(data)?;
+                self.items.end(output_index, item, deltas);
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let Ending { response } = self.read(data)?;
+                let status = kind.trim_start_matches("response.");
+                self.conclude(Response { status: Some(status.to_owned()), ..response }, data, deltas)?;
+            }
+            "error" => return Err(self.failure(&self.read(data)?)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a piece of a text, or the whole text if no piece of it came.
+    fn fragment(
+        &mut self,
+        kind: &str,
+        data: &str,
+        add: fn(&mut Items, Fragment<'_>, &mut Deltas),
+        deltas: &mut Deltas,
+    ) -> Result<(), ModelError> {
+        let fragment: Fragment<'_> = self.read(data)?;
+        if !kind.ends_with(".done") || !self.items.is_written(fragment.output_index) {
+            add(&mut self.items, fragment, deltas);
+        }
+        Ok(())
+    }
+
+    /// Ends the answer as the response says it ended.
+    fn conclude(&mut self, response: Response, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if response.status.as_deref() == Some("failed") || response.error.is_some() {
+            return Err(self.failure(&json!({ "error": response.error })));
+        }
+        // What was not streamed is read now.
+        if self.items.is_empty() {
+            for (index, item) in (0..).zip(response.output.unwrap_or_default()) {
+                self.items.end(index, item, deltas);
+            }
+        }
+        let reason = response.incomplete_details.and_then(|details| details.reason);
+        self.stop = Some(match response.status.as_deref() {
+            Some("completed") | None => self.items.stop_reason(),
+            Some("cancelled") => StopReason::Cancelled,
+            Some("incomplete") => match reason.as_deref() {
+                Some("max_output_tokens") => StopReason::Length,
+                Some("content_filter") => StopReason::ContentFilter,
+                _ => StopReason::Other(reason.unwrap_or_else(|| "incomplete".to_owned())),
+            },
+            Some(status) => return Err(self.malformed(data, &format!("it is {status}"))),
+        });
+        self.usage = response.usage.map(Into::into);
+        Ok(())
+    }
+
+    /// What an `error` event or a failed response says, whatever it is.
+    #[cold]
+    fn failure(&self, said: &Value) -> ModelError {
+        let said = serde_json::from_str(&self.server.redact(said.to_string()));
+        match said.ok().and_then(|said| Complaint::read(&said)) {
+            Some(complaint) => complaint.interruption(&self.server),
+            None => self.server.error(ErrorKind::Server, "broke off its answer and did not say why"),
+        }
+    }
+
+    fn read<'a, T: Deserialize<'a>>(&self, data: &'a str) -> Result<T, ModelError> {
+        serde_json::from_str(data).map_err(|error| self.malformed(data, &error))
+    }
+
+    #[cold]
+    fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
+        self.server.malformed(&RESPONSES, data, error)
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        // Servers that follow the vendor end their streams with the second.
+        if matches!(data.trim(), "" | "[DONE]") {
+            return Ok(());
+        }
+        let Head { kind } = self.read(data)?;
+        match kind {
+            Some(kind) => self.event(&kind, data, deltas),
+            // A gateway's complaint has no type.
+            None if Complaint::read(&self.read(data)?).is_some() => Err(self.failure(&self.read(data)?)),
+            None => Ok(()),
+        }
+    }
+
+    fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let response: Response = self.read(body)?;
+        if response.output.is_none() && response.error.is_none() {
+            return Err(self.malformed(body, &"it has no output"));
+        }
+        self.conclude(response, body, deltas)?;
+        self.finish(deltas)
+    }
+
+    fn is_done(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let Some(stop) = self.stop.take() else {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        };
+        self.items.finish(deltas);
+        deltas.extend(self.usage.take().map(ModelDelta::Usage));
+        deltas.push_back(ModelDelta::Stop(stop));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

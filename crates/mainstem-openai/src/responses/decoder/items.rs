@@ -1,0 +1,201 @@
+//! The items of an answer: what of each has arrived, and which block is open.
+//!
+//! Items are told apart by `output_index`; their ids are not the same in each event at [some servers]. What comes in pieces is not
+//! read again when it comes whole.
+//!
+//! [some servers]: https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
+
+use mainstem_http::Deltas;
+use mainstem_message::{Opaque, StopReason};
+use mainstem_model::ModelDelta;
+
+use crate::responses::{
+    event::{Fragment, Item},
+    kept,
+};
+
+/// The items of one answer; an item's place here is its slot.
+#[derive(Default)]
+pub(super) struct Items {
+    places: Vec<Place>,
+    /// The item whose text or thinking came last and may go on.
+    open: Option<usize>,
+    refused: bool,
+}
+
+#[derive(Default)]
+struct Place {
+    index: u64,
+    stage: Stage,
+    /// Whether any of its text came.
+    written: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Stage {
+    #[default]
+    Begun,
+    Calling,
+    Ended {
+        called: bool,
+    },
+}
+
+impl Items {
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Whether any text of an item came.
+    pub(super) fn is_written(&self, index: u64) -> bool {
+        self.places.iter().any(|place| place.index == index && place.written)
+    }
+
+    /// Why an answer stopped that is complete.
+    pub(super) fn stop_reason(&self) -> StopReason {
+        let is_call = |place: &Place| matches!(place.stage, Stage::Calling | Stage::Ended { called: true });
+        if self.places.iter().any(is_call) {
+            StopReason::ToolCalls
+        } else if self.refused {
+            StopReason::Refusal
+        } else {
+            StopReason::Stop
+        }
+    }
+
+    /// An item that is announced. A call's id and name are known from here on.
+    pub(super) fn begin(&mut self, index: u64, item: &Item, deltas: &mut Deltas) {
+        self.places.push(Place { index, ..Place::default() });
+        if item.kind() == "function_call" {
+            self.call(self.places.len() - 1, item, deltas);
+        }
+    }
+
+    pub(super) fn text(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+        let slot = self.slot(fragment.output_index);
+        self.write(slot, ModelDelta::Text(fragment.delta.into_owned()), deltas);
+    }
+
+    pub(super) fn refusal(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+        self.refused |= !fragment.delta.is_empty();
+        self.text(fragment, deltas);
+    }
+
+    pub(super) fn thinking(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+        let slot = self.slot(fragment.output_index);
+        self.write(slot, ModelDelta::Thinking(fragment.delta.into_owned()), deltas);
+    }
+
+    /// A piece of a call's arguments; nothing without the call, which comes whole then.
+    pub(super) fn arguments(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
+        let slot = self.slot(fragment.output_index);
+        let place = &mut self.places[slot];
+        if place.stage == Stage::Calling && !fragment.delta.is_empty() {
+            place.written = true;
+            deltas.push_back(ModelDelta::CallArguments { slot, delta: fragment.delta.into_owned() });
+        }
+    }
+
+    /// An item that is complete, with all that was not said of it before.
+    pub(super) fn end(&mut self, index: u64, item: Item, deltas: &mut Deltas) {
+        let slot = self.slot(index);
+        let called = item.kind() == "function_call";
+        match item.kind() {
+            "message" => self.end_message(slot, &item, deltas),
+            "reasoning" => self.end_reasoning(slot, item, deltas),
+            "function_call" => self.end_call(slot, &item, deltas),
+            _ => {}
+        }
+        self.places[slot].stage = Stage::Ended { called };
+    }
+
+    /// Ends the calls that nobody ended.
+    pub(super) fn finish(&mut self, deltas: &mut Deltas) {
+        for (slot, place) in self.places.iter_mut().enumerate() {
+            if place.stage == Stage::Calling {
+                place.stage = Stage::Ended { called: true };
+                deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+            }
+        }
+    }
+
+    fn end_message(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+        let written = self.places[slot].written;
+        for (name, text) in item.texts("content").filter(|_| !written) {
+            self.refused |= name == "refusal";
+            self.write(slot, ModelDelta::Text(text.to_owned()), deltas);
+        }
+        // Without text there is no block to keep it with.
+        let phase = item.field("phase").filter(|_| self.open == Some(slot));
+        self.end_block(slot, kept::phase(phase), deltas);
+    }
+
+    fn end_reasoning(&mut self, slot: usize, item: Item, deltas: &mut Deltas) {
+        if !self.places[slot].written {
+            let summary: Vec<_> = item.texts("summary").map(|(_, text)| text).collect();
+            let text = if summary.is_empty() {
+                item.texts("content").map(|(_, text)| text).collect()
+            } else {
+                summary.join("\n\n")
+            };
+            self.write(slot, ModelDelta::Thinking(text), deltas);
+        }
+        self.end_block(slot, kept::reasoning(item.0), deltas);
+    }
+
+    fn end_call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+        if self.places[slot].stage != Stage::Calling {
+            self.call(slot, item, deltas);
+        }
+        if !self.places[slot].written
+            && let Some(arguments) = item.field("arguments").filter(|arguments| !arguments.is_empty())
+        {
+            deltas.push_back(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
+        }
+        deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+    }
+
+    fn call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
+        self.places[slot].stage = Stage::Calling;
+        self.open = None;
+        let id = item.field("call_id").filter(|id| !id.is_empty()).map(Into::into);
+        let name = item.field("name").unwrap_or_default().to_owned();
+        deltas.push_back(ModelDelta::CallStart { slot, id, name });
+    }
+
+    /// Adds text or thinking to an item's block.
+    fn write(&mut self, slot: usize, delta: ModelDelta, deltas: &mut Deltas) {
+        if matches!(&delta, ModelDelta::Text(text) | ModelDelta::Thinking(text) if text.is_empty()) {
+            return;
+        }
+        self.close_others(slot, deltas);
+        self.open = Some(slot);
+        self.places[slot].written = true;
+        deltas.push_back(delta);
+    }
+
+    /// Ends an item's block; without one, there is one if something is to be kept.
+    fn end_block(&mut self, slot: usize, opaque: Opaque, deltas: &mut Deltas) {
+        if self.open != Some(slot) && opaque.is_empty() {
+            return;
+        }
+        self.close_others(slot, deltas);
+        self.open = None;
+        deltas.push_back(ModelDelta::BlockEnd { opaque });
+    }
+
+    fn close_others(&mut self, slot: usize, deltas: &mut Deltas) {
+        if self.open.take_if(|open| *open != slot).is_some() {
+            deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
+        }
+    }
+
+    /// The item of an index, announced or not.
+    fn slot(&mut self, index: u64) -> usize {
+        let is_it = |place: &Place| place.index == index && !matches!(place.stage, Stage::Ended { .. });
+        self.places.iter().rposition(is_it).unwrap_or_else(|| {
+            self.places.push(Place { index, ..Place::default() });
+            self.places.len() - 1
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! Complaints of the vendor, and what follows from each.
+
+use super::*;
+
+fn check(status: u16, body: &str, expected: Option<Dialect>) {
+    let complaint = Complaint::of(status, body);
+    let heeding = Dialect::default().heeding(&complaint);
+    assert_eq!(heeding, expected, "{body}");
+    if let Some(dialect) = heeding {
+        assert_eq!(dialect.heeding(&complaint), None, "heeded once: {body}");
+    }
+}
+
+#[test]
+fn real_complaints_are_heeded_once() {
+    check(
+        400,
+        r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}"#,
+        Some(Dialect { plain: true, ..Dialect::default() }),
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Encrypted content is not supported with this model."}}"#,
+        Some(Dialect { plain: true, ..Dialect::default() }),
+    );
+    let no_summary = Some(Dialect { no_summary: true, ..Dialect::default() });
+    check(
+        400,
+        r#"{"error":{"message":"Your organization must be verified to generate reasoning summaries.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}"#,
+        no_summary.clone(),
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Unsupported parameter: 'reasoning.summary' is not supported with the 'o1' model."}}"#,
+        no_summary,
+    );
+    check(
+        400,
+        r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}"#,
+        Some(Dialect { whole: Some("Verify first.".into()), ..Dialect::default() }),
+    );
+    check(
+        400,
+        r#"{"error":{"message":"The encrypted content gAAA...DQ== could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#,
+        Some(Dialect { forgetful: true, ..Dialect::default() }),
+    );
+}
+
+#[test]
+fn other_complaints_are_the_answer() {
+    check(400, r#"{"error":{"message":"Missing","param":"input[0].arguments"}}"#, None);
+    check(401, r#"{"error":{"message":"No","param":"include"}}"#, None);
+    check(500, r#"{"error":{"message":"'stream' broke"}}"#, None);
+}
+
+#[test]
+fn what_one_conversation_taught_does_not_last() {
+    let found = Dialect { plain: true, forgetful: true, ..Dialect::default() };
+    assert_eq!(found.lasting(), Dialect { plain: true, ..Dialect::default() });
+}

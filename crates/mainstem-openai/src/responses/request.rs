@@ -1,0 +1,103 @@
+//! From a request to the JSON that is sent, as the [reference] has it. The types here borrow.
+//!
+//! `stop` and `seed` have no form in this API and are left out.
+//!
+//! [reference]: https://platform.openai.com/docs/api-reference/responses/create
+
+mod content;
+mod input;
+mod tool;
+
+use mainstem_model::{Model, ModelError, ModelRequest, ResponseFormat, ToolChoice};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use self::{
+    input::{Item, input},
+    tool::Tool,
+};
+use super::{OpenAiResponses, dialect::Dialect};
+use crate::request::{Fields, fits_strict};
+
+/// The body of a request.
+///
+/// # Errors
+/// `Unsupported` where the conversation holds data that the API has no form for.
+pub(crate) fn body(
+    model: &OpenAiResponses,
+    request: &ModelRequest,
+    dialect: &Dialect,
+) -> Result<Vec<u8>, ModelError> {
+    let input = input(request, dialect).map_err(|what| model.server.unsupported(&what))?;
+    let body = Body { model: model.name(), request, input, dialect };
+    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+}
+
+struct Body<'a> {
+    model: &'a str,
+    request: &'a ModelRequest,
+    input: Vec<Item<'a>>,
+    dialect: &'a Dialect,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ModelRequest { system, tools, tool_choice, options, .. } = self.request;
+        let mut body = Fields::new(serializer, &options.extra)?;
+        body.field("model", Some(self.model))?;
+        body.field("instructions", system.as_deref())?;
+        body.field("input", Some(&self.input))?;
+        if !tools.is_empty() {
+            body.field("tools", Some(tools.iter().map(Tool::from).collect::<Vec<_>>()))?;
+            body.field("tool_choice", choice(tool_choice))?;
+            body.field("parallel_tool_calls", options.parallel_tool_calls)?;
+        }
+        body.field("temperature", options.temperature)?;
+        body.field("top_p", options.top_p)?;
+        body.field("max_output_tokens", options.max_tokens)?;
+        body.field("reasoning", options.reasoning_effort.as_deref().map(|effort| self.reasoning(effort)))?;
+        body.field("text", options.response_format.as_ref().map(|form| json!({ "format": format(form) })))?;
+        // Nothing is stored, so that encrypted reasoning is all there is to go on with.
+        body.field("store", Some(false))?;
+        body.field("include", (!self.dialect.plain).then_some(["reasoning.encrypted_content"]))?;
+        body.field("stream", Some(self.dialect.whole.is_none()))?;
+        body.end()
+    }
+}
+
+impl<'a> Body<'a> {
+    fn reasoning(&self, effort: &'a str) -> Reasoning<'a> {
+        Reasoning { effort, summary: (!self.dialect.no_summary).then_some("auto") }
+    }
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
+    /// Without it, nobody sees the model think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+/// Nothing where the default is meant.
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Tool(name) => Some(json!({ "type": "function", "name": name })),
+        _ => None,
+    }
+}
+
+fn format(format: &ResponseFormat) -> Value {
+    match format {
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            let strict = *strict && fits_strict(schema);
+            json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict })
+        }
+        _ => json!({ "type": "json_object" }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

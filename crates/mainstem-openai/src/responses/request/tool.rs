@@ -1,0 +1,74 @@
+//! A tool, and whether the vendor shall hold the model to its schema.
+
+use mainstem_message::ToolSpec;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::request::fits_strict;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// Always said: left out, it means that the vendor makes the schema strict by itself, and optional arguments required.
+    strict: bool,
+}
+
+impl<'a> From<&'a ToolSpec> for Tool<'a> {
+    fn from(ToolSpec { name, description, parameters, .. }: &'a ToolSpec) -> Self {
+        Tool { kind: "function", name, description, parameters, strict: is_strict(parameters) }
+    }
+}
+
+/// Whether strict mode takes the schema. A schema that it does not take is refused with the whole request, so nothing is tried that is not
+/// [documented].
+///
+/// [documented]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+fn is_strict(schema: &Value) -> bool {
+    let is_object = schema.get("type").is_some_and(|form| form == "object");
+    let lists_all = schema.get("required").is_some() && schema.get("properties").is_some();
+    is_object && lists_all && fits_strict(schema) && is_documented(schema)
+}
+
+/// Whether the schema is made of nothing but documented keywords.
+fn is_documented(schema: &Value) -> bool {
+    let is_map = |value: &Value| value.as_object().is_some_and(|map| map.values().all(is_documented));
+    let is_keyword = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "properties" | "$defs" | "definitions" => is_map(value),
+        "items" => is_documented(value),
+        "anyOf" => value.as_array().is_some_and(|schemas| schemas.iter().all(is_documented)),
+        "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
+        keyword => KEYWORDS.contains(&keyword),
+    };
+    let is_lone_reference = |schema: &Map<String, Value>| !schema.contains_key("$ref") || schema.len() == 1;
+    schema.as_object().is_some_and(|schema| is_lone_reference(schema) && schema.iter().all(is_keyword))
+}
+
+const KEYWORDS: [&str; 17] = [
+    "$schema",
+    "$ref",
+    "additionalProperties",
+    "const",
+    "description",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maximum",
+    "maxItems",
+    "minimum",
+    "minItems",
+    "multipleOf",
+    "pattern",
+    "required",
+    "title",
+    "type",
+];
+
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
+#[cfg(test)]
+mod tests;
