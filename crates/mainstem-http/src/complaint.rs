@@ -76,8 +76,9 @@ impl Complaint {
         let by_word =
             |word: &String| matches!(&**word, "context_length_exceeded" | "exceed_context_size_error");
         let by_text = |text: &&str| self.message.contains(text);
-        self.words.iter().any(by_word)
-            || self.status == Some(400) && ["maximum context length", "context size"].iter().any(by_text)
+        // OpenAI and vLLM, llama.cpp, Ollama.
+        let texts = ["maximum context length", "context size", "exceeds the context length"];
+        self.words.iter().any(by_word) || self.status == Some(400) && texts.iter().any(by_text)
     }
 
     /// The failure of a call that was refused with this status.
