@@ -16,17 +16,26 @@ pub(crate) struct Decoder {
     /// How many there were so far: the slot of the next.
     calls: usize,
     usage: Option<Usage>,
+    /// A line that ends in the middle of its JSON: what is wrong with it, unless the stream ends there too.
+    torn: Option<ModelError>,
     /// The reason, once the answer is done.
     done: Option<String>,
 }
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, calls: 0, usage: None, done: None }
+        Self { server, calls: 0, usage: None, torn: None, done: None }
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
+        let chunk: Chunk<'_> = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            Err(error) if error.is_eof() => {
+                self.torn = Some(self.malformed(data, &error));
+                return Ok(());
+            }
+            Err(error) => return Err(self.malformed(data, &error)),
+        };
         if chunk.error.is_some() {
             return Err(self.interruption(data));
         }
@@ -86,15 +95,19 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, line: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        match line.trim() {
-            "" => Ok(()),
-            chunk => self.decode_chunk(chunk, deltas),
+        match (self.torn.take(), line.trim()) {
+            (Some(error), _) => Err(error),
+            (None, "") => Ok(()),
+            (None, chunk) => self.decode_chunk(chunk, deltas),
         }
     }
 
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         let before = deltas.len();
         self.decode_chunk(body, deltas)?;
+        if let Some(error) = self.torn.take() {
+            return Err(error);
+        }
         if self.done.is_none() && deltas.len() == before {
             return Err(self.malformed(body, &"it has no message"));
         }

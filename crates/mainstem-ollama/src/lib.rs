@@ -28,7 +28,7 @@
 //! |---|---|
 //! | `temperature`, `top_p`, `stop`, `seed` | in `options`, under the same names |
 //! | `max_tokens` | `options.num_predict` |
-//! | `reasoning_effort` | `think`: `none`, `off` and `false` as `false`, `on` and `true` as `true`, any other word as it is, for which words there are depends on the [model](https://docs.ollama.com/capabilities/thinking) |
+//! | `reasoning_effort` | `think`: `none` as `false`, `on` as `true`, any other word as a level that the [model knows](https://docs.ollama.com/capabilities/thinking) |
 //! | `response_format` | `format`: `"json"`, or the schema |
 //! | `tool_choice`: none | no tools |
 //! | `tool_choice`: one | that tool alone; Ollama cannot make a model call it |

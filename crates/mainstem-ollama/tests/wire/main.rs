@@ -197,6 +197,7 @@ async fn a_cut_is_an_error() {
     // With a proper end of the body that is no end of the answer.
     let ended = "!transport: HOST ended the connection before its answer was complete";
     check(lines(&[TEXT]), &format!("Hi {ended}")).await;
+    check(lines(&[TEXT, r#"{"message":{"content":"Hel"#]), &format!("Hi {ended}")).await;
     check(lines(&[]), ended).await;
 }
 
