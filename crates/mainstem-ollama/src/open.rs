@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_http::{Answer, Refusal, ask, begin};
+use mainstem_http::{Answer, ask, begin};
 use mainstem_model::{Model, ModelError, ModelRequest};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(crate) async fn open(model: Ollama, request: ModelRequest) -> Result<Answer,
     match ask(&model.http, &model.server, body).await? {
         Ok(response) => begin(&model.server, response, whole(&request), &CHAT).await,
         Err(mut refusal) => {
-            if let Some(advice) = advice(&model, &refusal) {
+            if let Some(advice) = advice(&model, refusal.status, &refusal.complaint.message) {
                 refusal.complaint.message.push_str(&advice);
             }
             Err(refusal.into_error(&model.server))
@@ -29,9 +29,8 @@ fn whole(request: &ModelRequest) -> Option<Arc<str>> {
 }
 
 /// What only the Ollama on a machine can be helped with.
-fn advice(model: &Ollama, refusal: &Refusal) -> Option<String> {
-    let said = &refusal.complaint.message;
-    match refusal.status {
+fn advice(model: &Ollama, status: u16, said: &str) -> Option<String> {
+    match status {
         _ if is_cloud(&model.server) => None,
         // `model 'qwen3' not found`; a wrong path is `404 page not found`.
         404 if said.starts_with("model ") => Some(format!("; run `ollama pull {}`", model.name())),
@@ -40,3 +39,6 @@ fn advice(model: &Ollama, refusal: &Refusal) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
