@@ -15,7 +15,7 @@ use crate::support::Spawns;
 
 /// A model of this vendor at a server that speaks its API.
 fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
-    let url = if vendor.name == "openai" { server.base_url() } else { server.root_url() };
+    let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What to say where no model is configured.
-pub(crate) const HOW: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a local OpenAI-compatible server, and \
+pub(crate) const HOW: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local server, and \
                               choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
 
 /// The model that is named, else the default of the first vendor that has a key or a server; `None` if nothing is configured.

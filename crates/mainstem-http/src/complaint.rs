@@ -24,10 +24,11 @@ use crate::Server;
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
-/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Anthropic, Google.
-const OVERFLOWS: [&str; 5] = [
+/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Ollama, Anthropic, Google.
+const OVERFLOWS: [&str; 6] = [
     "maximum context length",
     "context size",
+    "exceeds the context length",
     "prompt is too long",
     "exceed context limit",
     "exceeds the maximum number of tokens allowed",

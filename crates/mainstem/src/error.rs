@@ -26,8 +26,8 @@ pub enum Error {
     Resolve(#[from] ResolveError),
     /// No model is configured.
     #[error(
-        "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a local \
-         OpenAI-compatible server, and MAINSTEM_MODEL=<vendor>:<model> to choose one"
+        "no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local \
+         server, and MAINSTEM_MODEL=<vendor>:<model> to choose one"
     )]
     NoModel,
 }

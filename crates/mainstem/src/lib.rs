@@ -49,6 +49,8 @@ pub use mainstem_event as event;
 pub use mainstem_gemini as gemini;
 pub use mainstem_message as message;
 pub use mainstem_model as model;
+#[cfg(feature = "ollama")]
+pub use mainstem_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use mainstem_openai as openai;
 pub use mainstem_policy as policy;
@@ -73,8 +75,10 @@ pub mod prelude {
     pub use mainstem_gemini::Gemini;
     pub use mainstem_message::{Message, Role};
     pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
+    #[cfg(feature = "ollama")]
+    pub use mainstem_ollama::Ollama;
     #[cfg(feature = "openai")]
-    pub use mainstem_openai::OpenAi;
+    pub use mainstem_openai::{OpenAi, OpenAiResponses};
     pub use mainstem_policy::{Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware};
     pub use mainstem_session::{

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use mainstem_model::{Model, ModelError};
 
 /// A vendor's model from its settings, in its decorators.
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
 macro_rules! make {
     ($vendor:ty, $name:expr, $setup:expr) => {{
         use mainstem_model::{Breaker, IdleTimeout, Retry};
@@ -67,7 +67,8 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.name == name)
 }
 
-/// The vendors of this build; of those that are set up, the first is asked by default.
+/// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is there twice: `openai` are its chat completions,
+/// which many servers speak, `responses` its newer API, which keeps the reasoning between the calls of a turn.
 pub const VENDORS: &[Vendor] = &[
     #[cfg(feature = "openai")]
     Vendor {
@@ -96,10 +97,28 @@ pub const VENDORS: &[Vendor] = &[
         by_key: true,
         make: |name, setup| make!(mainstem_gemini::Gemini, name, setup),
     },
+    #[cfg(feature = "ollama")]
+    Vendor {
+        name: "ollama",
+        key: "OLLAMA_API_KEY",
+        base_url: "OLLAMA_HOST",
+        default_model: "qwen3",
+        by_key: false,
+        make: |name, setup| make!(mainstem_ollama::Ollama, name, setup),
+    },
+    #[cfg(feature = "openai")]
+    Vendor {
+        name: "responses",
+        key: "OPENAI_API_KEY",
+        base_url: "OPENAI_BASE_URL",
+        default_model: "gpt-4o-mini",
+        by_key: true,
+        make: |name, setup| make!(mainstem_openai::OpenAiResponses, name, setup),
+    },
 ];
 
 /// The longest silence of a model before its call fails.
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
 const IDLE: std::time::Duration = std::time::Duration::from_secs(120);
 
 impl fmt::Debug for Vendor {

@@ -21,7 +21,7 @@ fn errors_name_the_place_and_no_secret() {
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
     check(
         "[providers.azure]",
-        "1:12: unknown field `azure`, expected one of `openai`, `anthropic`, `gemini`",
+        "1:12: unknown field `azure`, expected one of `openai`, `anthropic`, `gemini`, `ollama`, `responses`",
     );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",

@@ -76,7 +76,10 @@ fn unknown_models_name_the_known() {
     let registry = registry(&settings(None, None, None), 0.0, no_var).unwrap();
     let check =
         |name, expected: &str| assert_eq!(registry.resolve(name).err().unwrap().to_string(), expected);
-    check("gpt-4o", "unknown model \"gpt-4o\"; known: demo, anthropic:…, gemini:…, openai:…");
+    check(
+        "gpt-4o",
+        "unknown model \"gpt-4o\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+    );
     check(
         "openai:gpt-4o",
         "model \"openai:gpt-4o\" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key",

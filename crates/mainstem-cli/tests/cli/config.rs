@@ -65,7 +65,7 @@ fn broken_agents_are_pointed_out_and_left_out() {
         [
             "./subagents/a.md:3:8: error: expected a whole number, got \"many\"",
             "./subagents/b.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
-            "error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, openai:…",
+            "error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
         ]
     );
 }

@@ -95,13 +95,13 @@ fn no_usable_model_is_3() {
     check(
         &mainstem("run Hi").run(),
         3,
-        "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a local \
-         OpenAI-compatible server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or say -m demo for the demo",
+        "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local \
+         server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or say -m demo for the demo",
     );
     check(
         &mainstem("run -m gpt Hi").run(),
         3,
-        "error: --model: unknown model \"gpt\"; known: demo, anthropic:…, gemini:…, openai:…",
+        "error: --model: unknown model \"gpt\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
     );
 }
 

@@ -7,10 +7,12 @@ use serde_json::json;
 use crate::support::{Cli, Done, mainstem};
 
 /// The vendor's name, the variables for key and server, and what stands behind the server's address.
-const VENDORS: [(&str, &str, &str, &str); 3] = [
+const VENDORS: [(&str, &str, &str, &str); 5] = [
     ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
     ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
     ("gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", ""),
+    ("ollama", "OLLAMA_API_KEY", "OLLAMA_HOST", ""),
+    ("responses", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
 ];
 
 const KEY: &str = "a-key-that-is-secret";
@@ -40,7 +42,7 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         let (other, ..) = VENDORS[(number + 1) % VENDORS.len()];
         let kid = format!("---\ndescription: A kid\nmodel: {other}:kid\n---\nYou do it.\n");
         let line = format!("run -m {vendor}:lead --progress plain --output json go");
-        let done = against(script(), &[0, 1, 2], |cli| cli.file("subagents/kid.md", &kid), &line);
+        let done = against(script(), &[0, 1, 2, 3], |cli| cli.file("subagents/kid.md", &kid), &line);
         assert_eq!(done.code, Some(0), "{vendor}: {done:?}");
         let result: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!(result["reply"], "Both did it.", "{vendor}");
@@ -50,7 +52,7 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
 
 #[test]
 fn a_key_alone_chooses_the_vendor() {
-    for (number, default) in [(1, "claude-haiku-4-5"), (2, "gemini-2.5-flash")] {
+    for (number, default) in [(1, "claude-haiku-4-5"), (2, "gemini-2.5-flash"), (3, "qwen3")] {
         let script = ScriptedModel::new().agent(default, [Turn::new().text("Hello.")]);
         let done = against(script, &[number], |cli| cli, "run Hi");
         assert_eq!((done.code, &*done.stdout), (Some(0), "Hello.\n"), "{done:?}");
@@ -66,6 +68,8 @@ fn models_says_what_sets_a_vendor_up() {
     openai:gpt-4o-mini          -               OPENAI_API_KEY     OPENAI_BASE_URL
     anthropic:claude-haiku-4-5  -               ANTHROPIC_API_KEY  ANTHROPIC_BASE_URL
     gemini:gemini-2.5-flash     GEMINI_API_KEY  GEMINI_API_KEY     GEMINI_BASE_URL
+    ollama:qwen3                -               OLLAMA_API_KEY     OLLAMA_HOST
+    responses:gpt-4o-mini       -               OPENAI_API_KEY     OPENAI_BASE_URL
     ");
     let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
     let done = mainstem("models --output json").file("mainstem.toml", file).run();

@@ -93,6 +93,11 @@ fn anthropic() {
 #[test]
 fn other_shapes() {
     check(
+        400,
+        r#"{"error":"the input length exceeds the context length"}"#,
+        "context_overflow 400: 400 Bad Request: the input length exceeds the context length",
+    );
+    check(
         422,
         r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","user"]}]},"type":"invalid_request_error"}"#,
         r#"invalid_request 422: 422 Unprocessable Entity: {"detail":[{"type":"extra_forbidden","loc":["body","user"]}]}"#,

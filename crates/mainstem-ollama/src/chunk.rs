@@ -1,0 +1,67 @@
+//! The vendor's types, as far as they matter: a line of a stream, or the whole answer, which looks the same.
+//!
+//! The source is `ChatResponse` in Ollama's [API types](https://github.com/ollama/ollama/blob/main/api/types.go). Unknown fields are
+//! skipped unread.
+
+use mainstem_message::Usage;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(crate) message: Option<Message<'a>>,
+    pub(crate) done: Option<bool>,
+    /// Older versions leave it out.
+    pub(crate) done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    prompt_eval_cached_count: Option<u64>,
+    eval_count: Option<u64>,
+    pub(crate) error: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message<'a> {
+    pub(crate) content: Option<String>,
+    pub(crate) thinking: Option<String>,
+    #[serde(borrow)]
+    pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
+}
+
+/// A whole call: there are no fragments of one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToolCall<'a> {
+    /// Newer versions give one.
+    pub(crate) id: Option<String>,
+    #[serde(borrow)]
+    pub(crate) function: Function<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Function<'a> {
+    #[serde(default)]
+    pub(crate) name: String,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Chunk<'_> {
+    /// What was counted. The prompt includes what was cached of it, what was written includes the thinking, of which there is no
+    /// count of its own, and a count of zero is left out.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let Self { prompt_eval_count: read, eval_count: written, prompt_eval_cached_count: cached, .. } =
+            self;
+        read.or(*written)?;
+        let mut usage = Usage::new(read.unwrap_or(0), written.unwrap_or(0));
+        usage.cache_read_tokens = cached.unwrap_or(0);
+        Some(usage)
+    }
+}
+
+impl Function<'_> {
+    /// The arguments as JSON. They are an object; proxies that come from other APIs send a string with one in it.
+    pub(crate) fn arguments(&self) -> String {
+        let written = self.arguments.map(RawValue::get).unwrap_or_default();
+        serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())
+    }
+}

@@ -1,0 +1,134 @@
+//! What a line means: one payload in, deltas out. No I/O.
+
+use std::{fmt::Display, sync::Arc};
+
+use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_message::{Opaque, StopReason, Usage};
+use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+
+use crate::chunk::{Chunk, Message, ToolCall};
+
+pub(crate) const CHAT: Api = Api { answer: "answer of Ollama", form: Form::Lines };
+
+/// The state of one answer.
+pub(crate) struct Decoder {
+    server: Arc<Server>,
+    /// How many there were so far: the slot of the next.
+    calls: usize,
+    usage: Option<Usage>,
+    /// A line that ends in the middle of its JSON: what is wrong with it, unless the stream ends there too.
+    torn: Option<ModelError>,
+    /// The reason, once the answer is done.
+    done: Option<String>,
+}
+
+impl Decoder {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server, calls: 0, usage: None, torn: None, done: None }
+    }
+
+    fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let chunk: Chunk<'_> = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            Err(error) if error.is_eof() => {
+                self.torn = Some(self.malformed(data, &error));
+                return Ok(());
+            }
+            Err(error) => return Err(self.malformed(data, &error)),
+        };
+        if chunk.error.is_some() {
+            return Err(self.interruption(data));
+        }
+        self.usage = chunk.usage().or(self.usage);
+        if let Some(message) = chunk.message {
+            self.message(message, deltas);
+        }
+        if chunk.done == Some(true) {
+            self.done = Some(chunk.done_reason.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: Message<'_>, deltas: &mut Deltas) {
+        let thinking = message.thinking.filter(|text| !text.is_empty());
+        deltas.extend(thinking.map(ModelDelta::Thinking));
+        let content = message.content.filter(|text| !text.is_empty());
+        deltas.extend(content.map(ModelDelta::Text));
+        for call in message.tool_calls.unwrap_or_default() {
+            self.call(call, deltas);
+        }
+    }
+
+    fn call(&mut self, ToolCall { id, function }: ToolCall<'_>, deltas: &mut Deltas) {
+        let (slot, delta) = (self.calls, function.arguments());
+        self.calls += 1;
+        let id = id.filter(|id| !id.is_empty()).map(Into::into);
+        deltas.push_back(ModelDelta::CallStart { slot, id, name: function.name });
+        if !delta.is_empty() {
+            deltas.push_back(ModelDelta::CallArguments { slot, delta });
+        }
+        deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
+    }
+
+    /// Ollama has no reason of its own for tool calls. `load` and `unload` are answers to a conversation without messages.
+    fn stop_reason(&self, reason: String) -> StopReason {
+        match &*reason {
+            "" | "stop" if self.calls > 0 => StopReason::ToolCalls,
+            "" | "stop" => StopReason::Stop,
+            "length" => StopReason::Length,
+            _ => StopReason::Other(reason),
+        }
+    }
+
+    #[cold]
+    fn interruption(&self, data: &str) -> ModelError {
+        let said = self.server.redact(data.to_owned());
+        let complaint = serde_json::from_str(&said).ok().and_then(|value| Complaint::read(&value));
+        complaint.unwrap_or_default().interruption(&self.server)
+    }
+
+    #[cold]
+    fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
+        self.server.malformed(&CHAT, data, error)
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, line: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        match (self.torn.take(), line.trim()) {
+            (Some(error), _) => Err(error),
+            (None, "") => Ok(()),
+            (None, chunk) => self.decode_chunk(chunk, deltas),
+        }
+    }
+
+    fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let before = deltas.len();
+        self.decode_chunk(body, deltas)?;
+        if let Some(error) = self.torn.take() {
+            return Err(error);
+        }
+        if self.done.is_none() && deltas.len() == before {
+            return Err(self.malformed(body, &"it has no message"));
+        }
+        self.done.get_or_insert_default();
+        self.finish(deltas)
+    }
+
+    fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+
+    fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let Some(reason) = self.done.take() else {
+            let what = "ended the connection before its answer was complete";
+            return Err(self.server.error(ErrorKind::Transport, what));
+        };
+        deltas.extend(self.usage.take().map(ModelDelta::Usage));
+        deltas.push_back(ModelDelta::Stop(self.stop_reason(reason)));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Where Ollama is: a host as its own clients read one from `OLLAMA_HOST`.
+//!
+//! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python library.
+
+use std::net::Ipv6Addr;
+
+use mainstem_http::{Auth, ConfigError, Server, Url, extend, parse};
+
+/// The service that runs models for others.
+const CLOUD: &str = "ollama.com";
+
+/// The port of a host that is given without a scheme.
+const PORT: &str = ":11434";
+
+/// Ollama on this machine.
+pub(crate) fn local() -> Server {
+    let url = Url::parse("http://127.0.0.1:11434/api/chat");
+    Server::new(url.expect("a constant URL parses"), Auth::Bearer)
+}
+
+/// The endpoint at a host; that of the whole API or of the chat, which people paste too, are as good.
+pub(crate) fn chat(host: &str) -> Result<Url, ConfigError> {
+    let mut url = parse(&spelled_out(host.trim().trim_matches(['"', '\'']).trim()))?;
+    connectable(&mut url)?;
+    let path = url.path().trim_end_matches('/');
+    if path.ends_with("/api") {
+        extend(&mut url, &["chat"]);
+    } else if !path.ends_with("/api/chat") {
+        extend(&mut url, &["api", "chat"]);
+    }
+    Ok(url)
+}
+
+/// Whether this is Ollama's own service.
+pub(crate) fn is_cloud(server: &Server) -> bool {
+    server.host() == CLOUD
+}
+
+/// A URL. With a scheme, the port is that of the scheme.
+fn spelled_out(host: &str) -> String {
+    let (scheme, rest) = host.split_once("://").map_or((None, host), |(scheme, rest)| (Some(scheme), rest));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match scheme {
+        Some(scheme) => format!("{scheme}://{}{path}", with_port(authority, "")),
+        None if authority == CLOUD => format!("https://{rest}"),
+        None => format!("http://{}{path}", with_port(authority, PORT)),
+    }
+}
+
+fn with_port(authority: &str, default: &str) -> String {
+    if authority.parse::<Ipv6Addr>().is_ok() {
+        return format!("[{authority}]{default}");
+    }
+    let host = if authority.is_empty() || authority.starts_with(':') { "127.0.0.1" } else { "" };
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| is_port(port));
+    format!("{host}{authority}{}", if has_port { "" } else { default })
+}
+
+/// A server listens at the unspecified address, but no client can connect to it everywhere.
+fn connectable(url: &mut Url) -> Result<(), ConfigError> {
+    let loopback = match url.host_str() {
+        Some("0.0.0.0") => "127.0.0.1",
+        Some("[::]") => "[::1]",
+        _ => return Ok(()),
+    };
+    url.set_host(Some(loopback))
+        .map_err(|error| ConfigError::BaseUrl { url: loopback.to_owned(), problem: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Ollama's own chat API, [`POST /api/chat`](https://docs.ollama.com/api/chat): models on one's machine, and in Ollama's cloud.
+//!
+//! [`Ollama`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//!
+//! ```
+//! use mainstem_ollama::Ollama;
+//!
+//! # fn main() -> Result<(), mainstem_ollama::ConfigError> {
+//! let local = Ollama::new("qwen3").with_num_ctx(64_000);
+//! let elsewhere = Ollama::new("qwen3").with_base_url("gpu-box:11434")?;
+//! let cloud = Ollama::new("gpt-oss:120b").with_base_url("ollama.com")?.with_api_key("…");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! For models by name, such as `ollama:qwen3:8b`:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use mainstem_model::ModelRegistry;
+//! # use mainstem_ollama::Ollama;
+//! let registry = ModelRegistry::new().with_provider("ollama", |model| Ok(Arc::new(Ollama::from_env(model)?)));
+//! ```
+//!
+//! # What is sent
+//!
+//! | asked for | sent |
+//! |---|---|
+//! | `temperature`, `top_p`, `stop`, `seed` | in `options`, under the same names |
+//! | `max_tokens` | `options.num_predict` |
+//! | `reasoning_effort` | `think`: `none` as `false`, `on` as `true`, any other word as a level that the [model knows](https://docs.ollama.com/capabilities/thinking) |
+//! | `response_format` | `format`: `"json"`, or the schema |
+//! | `tool_choice`: none | no tools |
+//! | `tool_choice`: one | that tool alone; Ollama cannot make a model call it |
+//! | `tool_choice`: required | nothing, for the same reason |
+//! | `parallel_tool_calls` | nothing: Ollama has no such setting |
+//! | `extra` | as it is, such as `keep_alive`; an object `options` in it is merged over the others |
+//!
+//! Thinking goes back with the turn that it belongs to, as Ollama
+//! [asks for](https://docs.ollama.com/capabilities/streaming). Images go in base64; other data has no form and is refused, except in
+//! the results of tools, where a remark stands for it.
+//!
+//! # A small context
+//! Unless told otherwise, Ollama [reads 4096 tokens](https://docs.ollama.com/context-length) on most machines, and drops the oldest messages
+//! of a longer conversation [without a word](https://github.com/ollama/ollama/issues/4967). It recommends 64 000 for agents: set them by
+//! [`Ollama::with_num_ctx`], or on the server by `OLLAMA_CONTEXT_LENGTH`.
+//!
+//! # What is not here
+//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
+//! `mainstem-model`. Without one, only connecting has a limit (10 s). Loading a model takes its time before the first delta.
+
+mod chunk;
+mod client;
+mod decoder;
+mod host;
+mod open;
+mod request;
+
+pub use client::Ollama;
+pub use mainstem_http::ConfigError;

@@ -1,0 +1,137 @@
+//! From a request to the JSON that is sent. Only schemas and options are copied on the way: the other types here borrow.
+
+mod message;
+mod schema;
+
+use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use crate::Ollama;
+
+/// The one field in which the caller's own and ours are merged.
+const OPTIONS: &str = "options";
+
+/// The body of a request.
+///
+/// # Errors
+/// `Unsupported` where the conversation holds data that the API has no form for.
+pub(crate) fn body(model: &Ollama, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+    let messages = message::messages(request).map_err(|what| model.server.unsupported(&what))?;
+    let body = Body { model, request, messages };
+    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+}
+
+struct Body<'a> {
+    model: &'a Ollama,
+    request: &'a ModelRequest,
+    messages: Vec<message::Turn<'a>>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let options = &*self.request.options;
+        let (tools, runtime) = (tools(self.request), runtime(self.model.num_ctx, options));
+        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
+        body.field("model", Some(self.model.name()))?;
+        body.field("messages", Some(&self.messages))?;
+        body.field("tools", Some(tools).filter(|tools| !tools.is_empty()))?;
+        body.field("think", options.reasoning_effort.as_deref().map(think))?;
+        body.field("format", options.response_format.as_ref().map(format))?;
+        body.field("stream", Some(true))?;
+        body.end(runtime)
+    }
+}
+
+/// A map in which the caller's own fields win.
+struct Fields<'a, M> {
+    map: M,
+    extra: &'a Map<String, Value>,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
+        match value {
+            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(mut self, options: Option<Value>) -> Result<M::Ok, M::Error> {
+        if let Some(options) = options {
+            self.map.serialize_entry(OPTIONS, &options)?;
+        }
+        for (name, value) in self.extra.iter().filter(|(name, _)| *name != OPTIONS) {
+            self.map.serialize_entry(name, value)?;
+        }
+        self.map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Value,
+}
+
+/// There is no choice of tools in the API: what must not be called is not offered.
+fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
+    let is_offered = |tool: &&ToolSpec| match &request.tool_choice {
+        ToolChoice::None => false,
+        ToolChoice::Tool(name) => tool.name == *name,
+        _ => true,
+    };
+    request.tools.iter().filter(is_offered).map(tool).collect()
+}
+
+fn tool(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> Tool<'_> {
+    let parameters = schema::parameters(parameters);
+    Tool { kind: "function", function: Function { name, description, parameters } }
+}
+
+/// What Ollama calls options, the caller's own in front. Nothing where all is left to the model.
+fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
+    let ours = [
+        ("num_ctx", num_ctx.map(Value::from)),
+        ("temperature", options.temperature.map(Value::from)),
+        ("top_p", options.top_p.map(Value::from)),
+        ("num_predict", options.max_tokens.map(Value::from)),
+        ("stop", Some(Value::from(&*options.stop)).filter(|_| !options.stop.is_empty())),
+        ("seed", options.seed.map(Value::from)),
+    ];
+    let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let mut ours: Map<String, Value> = ours.collect();
+    match options.extra.get(OPTIONS) {
+        Some(Value::Object(own)) => ours.extend(own.clone()),
+        Some(own) => return Some(own.clone()),
+        None => {}
+    }
+    (!ours.is_empty()).then_some(Value::Object(ours))
+}
+
+/// A switch, or a level that the model knows.
+fn think(effort: &str) -> Value {
+    match effort {
+        "none" | "off" | "false" => false.into(),
+        "on" | "true" => true.into(),
+        level => level.into(),
+    }
+}
+
+fn format(format: &ResponseFormat) -> Value {
+    match format {
+        ResponseFormat::JsonSchema { schema, .. } => (**schema).clone(),
+        _ => "json".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! A scripted HTTP server: for each connection a script of raw bytes, pauses and cuts.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+/// What a connection does once a request has been read.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// Writes these bytes.
+    Send(Vec<u8>),
+    /// Waits.
+    Pause(Duration),
+    /// Waits for the next request on the same connection.
+    Next,
+    /// Keeps the connection until the client closes it, and reports that.
+    AwaitClose,
+}
+
+/// A body sent as `application/x-ndjson`, chunked, one HTTP chunk for each line.
+pub(crate) fn lines(payloads: &[&str]) -> Vec<Step> {
+    let mut steps =
+        vec![head("200 OK", "content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n")];
+    steps.extend(payloads.iter().map(|payload| chunk(format!("{payload}\n").as_bytes())));
+    steps.push(Step::Send(b"0\r\n\r\n".to_vec()));
+    steps
+}
+
+/// An HTTP chunk.
+pub(crate) fn chunk(bytes: &[u8]) -> Step {
+    Step::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
+}
+
+/// A response of one piece, after which the connection is closed.
+pub(crate) fn whole(status: &str, headers: &str, body: &str) -> Vec<Step> {
+    let length = format!("{headers}content-length: {}\r\nconnection: close\r\n", body.len());
+    vec![head(status, &length), Step::Send(body.as_bytes().to_vec())]
+}
+
+pub(crate) fn head(status: &str, headers: &str) -> Step {
+    Step::Send(format!("HTTP/1.1 {status}\r\n{headers}\r\n").into_bytes())
+}
+
+/// What the server noticed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Seen {
+    Connected,
+    /// A request, head and body.
+    Request(String),
+    /// The client closed the connection while the script awaited it.
+    Closed,
+}
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    seen: mpsc::Receiver<Seen>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Plays the first script on the first connection, and so on.
+    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (report, seen) = mpsc::channel(100);
+        #[expect(clippy::disallowed_methods, reason = "aborted when the server is dropped")]
+        let task = tokio::spawn(async move {
+            for script in scripts {
+                let (stream, _) = listener.accept().await.unwrap();
+                report.send(Seen::Connected).await.unwrap();
+                play(stream, script, &report).await;
+            }
+        });
+        Self { address, seen, task }
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// What was noticed next, within 2 s.
+    pub(crate) async fn next(&mut self) -> Seen {
+        timeout(Duration::from_secs(2), self.seen.recv())
+            .await
+            .expect("the server notices something")
+            .unwrap()
+    }
+
+    /// The next request.
+    pub(crate) async fn request(&mut self) -> String {
+        loop {
+            if let Seen::Request(request) = self.next().await {
+                return request;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn play(mut stream: TcpStream, script: Vec<Step>, report: &mpsc::Sender<Seen>) {
+    stream.set_nodelay(true).unwrap();
+    let Some(request) = read_request(&mut stream).await else { return };
+    report.send(Seen::Request(request)).await.unwrap();
+    for step in script {
+        match step {
+            Step::Send(bytes) if stream.write_all(&bytes).await.is_err() => return,
+            Step::Send(_) => {}
+            Step::Pause(time) => sleep(time).await,
+            Step::Next => match read_request(&mut stream).await {
+                Some(request) => report.send(Seen::Request(request)).await.unwrap(),
+                None => return,
+            },
+            Step::AwaitClose => {
+                while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
+                report.send(Seen::Closed).await.unwrap();
+            }
+        }
+    }
+}
+
+/// Head and body, by `content-length`; nothing if the client left.
+async fn read_request(stream: &mut TcpStream) -> Option<String> {
+    let mut read = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&read).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+            if body.len() >= length.parse().unwrap() {
+                return Some(text);
+            }
+        }
+        let mut buffer = [0; 4096];
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return None,
+            Ok(n) => read.extend_from_slice(&buffer[..n]),
+        }
+    }
+}
