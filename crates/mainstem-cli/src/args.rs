@@ -240,8 +240,9 @@ Files:
     agent_generate = true       # the agent can draft others, as files of subagents/
 
 Models:
-  Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server that speaks OpenAI's language, such as
-  Ollama, vLLM or llama.cpp. A flag goes before the environment, the environment before
+  Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; OLLAMA_HOST for Ollama; OPENAI_BASE_URL
+  for another server that speaks OpenAI's language, such as vLLM or llama.cpp. `mainstem models`
+  lists them, `mainstem doctor` says what is set up. A flag goes before the environment, the environment before
   ./mainstem.toml, and that before the user's mainstem/config.toml:
     model = \"openai:qwen3\"
     [permissions]
