@@ -4,6 +4,7 @@
 mod bench;
 mod cargo;
 mod ci;
+mod clients;
 mod problem;
 mod schema;
 mod snapshots;
@@ -34,6 +35,8 @@ enum Chore {
     },
     /// Run the tests; fail on snapshots that wait for review or that no test reads
     Snapshots,
+    /// The vendors' own clients in Python, against our scripted server
+    Clients,
     /// The performance rows, in release mode
     Bench {
         /// Passed on to mainstem-bench
@@ -59,6 +62,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::run(root),
         Chore::Schema { check } => schema::run(root, check),
         Chore::Snapshots => snapshots::run(root, false),
+        Chore::Clients => clients::run(root),
         Chore::Bench { args } => bench::run(root, &args),
     }
 }

@@ -136,8 +136,8 @@ async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writ
     let mut deltas = model.stream(dialect.request(path, body));
     let mut begun = false;
     while let Some(delta) = deltas.next().await {
-        let frames = match delta {
-            Ok(delta) => dialect.say(&delta),
+        let delta = match delta {
+            Ok(delta) => delta,
             Err(error) if !begun => {
                 return to.refuse(error.status().unwrap_or(500), &dialect.refusal(&error)).await;
             }
@@ -148,7 +148,7 @@ async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writ
             to.begin(dialect.media_type()).await?;
             to.frames(&dialect.begin()).await?;
         }
-        to.frames(&frames).await?;
+        to.frames(&dialect.say(&delta)).await?;
     }
     to.frames(&dialect.end()).await?;
     to.end().await

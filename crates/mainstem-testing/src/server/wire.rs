@@ -53,7 +53,7 @@ pub(super) fn of(path: &str) -> Box<dyn Dialect> {
     } else if path.ends_with("/responses") {
         Box::<responses::Responses>::default()
     } else {
-        Box::new(openai::Chat)
+        Box::<openai::Chat>::default()
     }
 }
 

@@ -1,24 +1,42 @@
 //! OpenAI's chat completions, after the API reference: "Create chat completion" and "The chat completion chunk object".
 
-use mainstem_message::{ContentBlock, Role, StopReason};
+use mainstem_message::{ContentBlock, Role, StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelRequest};
 use serde_json::{Value, json};
 
 use super::{Dialect, asked, event, items, text};
 
-pub(super) struct Chat;
+#[derive(Default)]
+pub(super) struct Chat {
+    /// Said in a chunk of its own, behind the reason to stop.
+    usage: Option<Usage>,
+}
 
 impl Dialect for Chat {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
         asked(text(&body["model"]), items(&body["messages"]).filter_map(said))
     }
 
+    fn begin(&mut self) -> Vec<String> {
+        vec![event(&choice(json!({ "role": "assistant", "content": "" }), Value::Null))]
+    }
+
     fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+        if let ModelDelta::Usage(usage) = delta {
+            self.usage = Some(*usage);
+        }
         chunk(delta).iter().map(event).collect()
     }
 
     fn end(&mut self) -> Vec<String> {
-        vec!["data: [DONE]\n\n".to_owned()]
+        let usage = self.usage.map(|usage| {
+            let usage = json!({
+                "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens(),
+            });
+            event(&of_answer(json!([]), usage))
+        });
+        usage.into_iter().chain(["data: [DONE]\n\n".to_owned()]).collect()
     }
 }
 
@@ -48,13 +66,6 @@ fn chunk(delta: &ModelDelta) -> Option<Value> {
         ModelDelta::CallArguments { slot, delta } => {
             call(json!({ "index": slot, "function": { "arguments": delta } }))
         }
-        ModelDelta::Usage(usage) => {
-            let total = usage.total_tokens();
-            let usage = json!({
-                "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total,
-            });
-            json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage })
-        }
         ModelDelta::Stop(reason) => choice(json!({}), finish_reason(reason)),
         _ => return None,
     })
@@ -62,7 +73,13 @@ fn chunk(delta: &ModelDelta) -> Option<Value> {
 
 fn choice(delta: Value, finish_reason: Value) -> Value {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish_reason });
-    json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "choices": [choice] })
+    of_answer(json!([choice]), Value::Null)
+}
+
+fn of_answer(choices: Value, usage: Value) -> Value {
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": choices, "usage": usage,
+    })
 }
 
 fn finish_reason(reason: &StopReason) -> Value {
