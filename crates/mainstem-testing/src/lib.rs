@@ -19,6 +19,7 @@ mod clock;
 mod context;
 mod ids;
 mod laws;
+pub mod raw;
 mod server;
 pub mod task_store;
 mod timeline;

@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod server;
-
+use mainstem_testing::raw::{Seen, Server, Step, head, named_events as events, whole};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -17,8 +16,6 @@ use mainstem_model::{
 };
 use tokio::time::timeout;
 
-use self::server::{Seen, Server, Step, events, head, whole};
-
 const KEY: &str = "sk-ant-123456789";
 const TEXT: &str = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#;
 const END: &str = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null}}"#;
@@ -26,7 +23,7 @@ const STOP: &str = r#"{"type":"message_stop"}"#;
 const CALL: &str = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}}"#;
 
 fn anthropic(server: &Server) -> Anthropic {
-    Anthropic::new("claude-test").with_base_url(&server.base_url()).unwrap().with_api_key(KEY)
+    Anthropic::new("claude-test").with_base_url(&server.url()).unwrap().with_api_key(KEY)
 }
 
 fn question() -> ModelRequest {

@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod server;
-
+use mainstem_testing::raw::{Seen, Server, Step, events, head, whole};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -17,15 +16,13 @@ use mainstem_model::{
 };
 use tokio::time::timeout;
 
-use self::server::{Seen, Server, Step, events, head, whole};
-
 const KEY: &str = "AIza-123456789";
 const TEXT: &str = r#"{"candidates": [{"content": {"parts": [{"text": "Hi"}],"role": "model"},"index": 0}]}"#;
 const CALL: &str = r#"{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f","args": {"a": 1}}}],"role": "model"},"index": 0}]}"#;
 const STOP: &str = r#"{"candidates": [{"content": {"parts": [{"text": ""}],"role": "model"},"finishReason": "STOP","index": 0}]}"#;
 
 fn gemini(server: &Server) -> Gemini {
-    Gemini::new("gemini-test").with_base_url(&server.base_url()).unwrap().with_api_key(KEY)
+    Gemini::new("gemini-test").with_base_url(&server.url()).unwrap().with_api_key(KEY)
 }
 
 fn question() -> ModelRequest {
@@ -134,7 +131,7 @@ async fn the_request_is_what_google_documents() {
 #[tokio::test]
 async fn vertex_ai_is_an_address_and_a_token() {
     let mut server = Server::start(vec![events(&[STOP])]).await;
-    let base = format!("{}/v1/projects/p/locations/global/publishers/google", server.base_url());
+    let base = format!("{}/v1/projects/p/locations/global/publishers/google", server.url());
     let vertex = Gemini::new("gemini-test").with_base_url(&base).unwrap();
     let vertex = vertex.with_header("authorization", "Bearer ya29.token").unwrap();
     assert_eq!(answer(vertex.stream(question())).await, "|stop");

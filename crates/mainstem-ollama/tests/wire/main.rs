@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod server;
-
+use mainstem_testing::raw::{Seen, Server, Step, chunk, head, lines, whole};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -15,8 +14,6 @@ use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelOptions, Mod
 use mainstem_ollama::Ollama;
 use serde_json::Value;
 use tokio::time::timeout;
-
-use self::server::{Seen, Server, Step, chunk, head, lines, whole};
 
 const TEXT: &str = r#"{"model":"qwen3","created_at":"2025-10-26T17:15:24.097767Z","message":{"role":"assistant","content":"Hi"},"done":false}"#;
 const DONE: &str = r#"{"model":"qwen3","created_at":"2025-10-26T17:15:24.166576Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#;

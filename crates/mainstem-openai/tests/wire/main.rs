@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod responses;
-mod server;
 
+use mainstem_testing::raw::{Seen, Server, Step, events, head, whole};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -16,13 +16,14 @@ use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, Mod
 use mainstem_openai::OpenAi;
 use tokio::time::timeout;
 
-use self::server::{Seen, Server, Step, events, head, whole};
-
 const TEXT: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}"#;
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
 
 fn openai(server: &Server) -> OpenAi {
-    OpenAi::new("gpt-test").with_base_url(&server.base_url()).unwrap().with_api_key("sk-123456789")
+    OpenAi::new("gpt-test")
+        .with_base_url(&format!("{}/v1", server.url()))
+        .unwrap()
+        .with_api_key("sk-123456789")
 }
 
 fn question() -> ModelRequest {

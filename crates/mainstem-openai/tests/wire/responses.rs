@@ -1,5 +1,6 @@
 //! The Responses API against a scripted server: what is sent, what arrives when, and every way to fail.
 
+use mainstem_testing::raw::{Seen, Server, Step, events, head, whole};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -11,16 +12,16 @@ use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelOptions, Mod
 use mainstem_openai::OpenAiResponses;
 use tokio::time::timeout;
 
-use super::{
-    answer, question,
-    server::{Seen, Server, Step, events, head, whole},
-};
+use super::{answer, question};
 
 const TEXT: &str = r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hi"}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
 
 fn responses(server: &Server) -> OpenAiResponses {
-    OpenAiResponses::new("gpt-test").with_base_url(&server.base_url()).unwrap().with_api_key("sk-123456789")
+    OpenAiResponses::new("gpt-test")
+        .with_base_url(&format!("{}/v1", server.url()))
+        .unwrap()
+        .with_api_key("sk-123456789")
 }
 
 /// What one call yields when the server plays this script; `HOST` stands for the server.

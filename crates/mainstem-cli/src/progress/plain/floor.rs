@@ -39,7 +39,7 @@ impl<T> Floor<T> {
         self.lanes[lane].is_over = false;
     }
 
-    /// A lane has nothing more to say for now.
+    /// A lane has nothing more to say, until it says so.
     pub(super) fn leave(&mut self, lane: usize) {
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.is_over = true;

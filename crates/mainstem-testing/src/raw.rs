@@ -1,4 +1,10 @@
-//! A scripted HTTP server: for each connection a script of raw bytes, pauses and cuts.
+//! A scripted HTTP server for providers' own tests: for each connection a script of raw bytes, pauses and cuts.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "whatever goes wrong here fails the test that it runs in"
+)]
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,8 +17,9 @@ use tokio::{
 };
 
 /// What a connection does once a request has been read.
-#[derive(Clone)]
-pub(crate) enum Step {
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "written by tests")]
+pub enum Step {
     /// Writes these bytes.
     Send(Vec<u8>),
     /// Waits.
@@ -23,34 +30,51 @@ pub(crate) enum Step {
     AwaitClose,
 }
 
-/// A body sent as `text/event-stream`, chunked, one HTTP chunk for each payload.
-pub(crate) fn events(payloads: &[&str]) -> Vec<Step> {
-    let mut steps = vec![head("200 OK", "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n")];
-    steps.extend(payloads.iter().map(|payload| event(payload)));
-    steps.push(Step::Send(b"0\r\n\r\n".to_vec()));
-    steps
+/// A body sent as `text/event-stream`, one HTTP chunk for each payload.
+pub fn events(payloads: &[&str]) -> Vec<Step> {
+    streamed("text/event-stream", payloads.iter().map(|payload| format!("data: {payload}\n\n")))
 }
 
-/// One event in an HTTP chunk of its own, named as its payload says.
-fn event(payload: &str) -> Step {
-    let name = payload.split('"').nth(3).unwrap_or_default();
-    let frame = format!("event: {name}\ndata: {payload}\n\n");
-    Step::Send(format!("{:x}\r\n{frame}\r\n", frame.len()).into_bytes())
+/// The same, each event named as the first value of its payload, its `type`, says.
+pub fn named_events(payloads: &[&str]) -> Vec<Step> {
+    let name = |payload: &str| payload.split('"').nth(3).unwrap_or_default().to_owned();
+    let named = payloads.iter().map(|payload| format!("event: {}\ndata: {payload}\n\n", name(payload)));
+    streamed("text/event-stream", named)
+}
+
+/// A body sent as `application/x-ndjson`, one HTTP chunk for each line.
+pub fn lines(payloads: &[&str]) -> Vec<Step> {
+    streamed("application/x-ndjson", payloads.iter().map(|payload| format!("{payload}\n")))
+}
+
+fn streamed(media_type: &str, frames: impl Iterator<Item = String>) -> Vec<Step> {
+    let headers = format!("content-type: {media_type}\r\ntransfer-encoding: chunked\r\n");
+    let chunks = frames.map(|frame| chunk(frame.as_bytes()));
+    let end = Step::Send(b"0\r\n\r\n".to_vec());
+    [head("200 OK", &headers)].into_iter().chain(chunks).chain([end]).collect()
+}
+
+/// An HTTP chunk.
+pub fn chunk(bytes: &[u8]) -> Step {
+    Step::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
 /// A response of one piece, after which the connection is closed.
-pub(crate) fn whole(status: &str, headers: &str, body: &str) -> Vec<Step> {
+pub fn whole(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let length = format!("{headers}content-length: {}\r\nconnection: close\r\n", body.len());
     vec![head(status, &length), Step::Send(body.as_bytes().to_vec())]
 }
 
-pub(crate) fn head(status: &str, headers: &str) -> Step {
+/// The head of a response; each header ends with a line break.
+pub fn head(status: &str, headers: &str) -> Step {
     Step::Send(format!("HTTP/1.1 {status}\r\n{headers}\r\n").into_bytes())
 }
 
 /// What the server noticed.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Seen {
+#[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "compared by tests")]
+pub enum Seen {
+    /// A client connected.
     Connected,
     /// A request, head and body.
     Request(String),
@@ -58,7 +82,9 @@ pub(crate) enum Seen {
     Closed,
 }
 
-pub(crate) struct Server {
+/// The server, on the loopback. Dropping it ends it.
+#[derive(Debug)]
+pub struct Server {
     address: SocketAddr,
     seen: mpsc::Receiver<Seen>,
     task: JoinHandle<()>,
@@ -66,7 +92,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Plays the first script on the first connection, and so on.
-    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+    pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (report, seen) = mpsc::channel(100);
@@ -81,16 +107,18 @@ impl Server {
         Self { address, seen, task }
     }
 
-    pub(crate) fn base_url(&self) -> String {
+    /// Scheme, host and port.
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn host(&self) -> String {
+    /// Host and port.
+    pub fn host(&self) -> String {
         self.address.to_string()
     }
 
     /// What was noticed next, within 2 s.
-    pub(crate) async fn next(&mut self) -> Seen {
+    pub async fn next(&mut self) -> Seen {
         timeout(Duration::from_secs(2), self.seen.recv())
             .await
             .expect("the server notices something")
@@ -98,7 +126,7 @@ impl Server {
     }
 
     /// The next request.
-    pub(crate) async fn request(&mut self) -> String {
+    pub async fn request(&mut self) -> String {
         loop {
             if let Seen::Request(request) = self.next().await {
                 return request;
