@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// List the vendors whose models can be asked, and what sets each of them up.
     Models(Models),
+    /// List the tools that an agent has, those of MCP servers included: these are started for it.
+    Tools(Tools),
     /// Say which version this is.
     Version,
 }
@@ -147,6 +149,20 @@ pub(crate) struct Models {
     pub(crate) output: Form,
 }
 
+/// `mainstem tools`
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// The agent; by default the one that `mainstem run` would run.
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// The directory of the agents' files; by default as `mainstem run` has it.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The form of the list; json has the schemas, too.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: Form,
+}
+
 /// What stdout gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -238,6 +254,15 @@ Files:
     files = false
     shell = true                # as --shell does
     agent_generate = true       # the agent can draft others, as files of subagents/
+
+Tools of MCP servers, which are started when an agent that has them first works:
+    [mcp.everything]
+    command = \"npx\"
+    args = [\"-y\", \"@modelcontextprotocol/server-everything\"]
+    [mcp.docs]
+    url = \"https://docs.example/mcp\"
+    headers = { Authorization = \"Bearer ${DOCS_TOKEN}\" }
+  `mainstem tools` lists them. An agent's file chooses with mcp_servers: [docs], or with tools:.
 
 Models:
   Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; OLLAMA_HOST for Ollama; OPENAI_BASE_URL

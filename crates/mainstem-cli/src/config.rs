@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
 use mainstem::{
+    mcp::Server,
     policy::{Cost, Limits, Prices, Rules},
     vendor::VENDORS,
 };
@@ -46,6 +47,10 @@ pub(crate) struct Settings {
     pub(crate) budget: Limits,
     /// What models cost, besides what is known.
     pub(crate) prices: Option<Prices>,
+    /// MCP servers, by name.
+    pub(crate) mcp: BTreeMap<String, Setting<Server>>,
+    /// Whether agents' files may declare some, too.
+    pub(crate) agent_servers: Option<Setting<bool>>,
     /// By vendor.
     pub(crate) providers: BTreeMap<&'static str, Access>,
 }
@@ -113,6 +118,8 @@ impl Settings {
             agent_generate: None,
             budget: budget(run.budget_tokens, run.budget_cost),
             prices: None,
+            mcp: BTreeMap::new(),
+            agent_servers: None,
             providers: BTreeMap::new(),
         }
     }
@@ -137,6 +144,8 @@ impl Settings {
             let other = providers.remove(vendor).unwrap_or_default();
             providers.insert(vendor, access.or(other));
         }
+        let mut mcp = others.mcp;
+        mcp.extend(self.mcp);
         Self {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
@@ -147,6 +156,8 @@ impl Settings {
             agent_generate: self.agent_generate.or(others.agent_generate),
             budget: first(self.budget, others.budget),
             prices: self.prices.or(others.prices),
+            mcp,
+            agent_servers: self.agent_servers.or(others.agent_servers),
             providers,
         }
     }

@@ -5,7 +5,9 @@ mod online;
 use std::{fmt::Write as _, path::Path};
 
 use mainstem::{
+    mcp::{Client, Server},
     spec::{Sources, SpecError},
+    tool::ToolSource,
     vendor::VENDORS,
 };
 
@@ -63,6 +65,7 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
             findings.push(Finding::well("configuration: read"));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
+            findings.extend(servers(args, &settings)?);
             findings.extend(model(args, &settings, &mut exit)?);
         }
     }
@@ -101,6 +104,34 @@ fn workspace(settings: &Settings) -> Finding {
         _ => {
             Finding::wrong(format!("{text}, {}", counted(errors, "error")), "see `mainstem agents validate`")
         }
+    }
+}
+
+/// Which MCP servers there are, and, if it was asked for, whether they start and have tools.
+fn servers(args: &Doctor, settings: &Settings) -> Result<Vec<Finding>, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let look = |(name, said): (&String, &Setting<Server>)| match Client::new(&**name, said.value.clone()) {
+        Err(error) => {
+            Finding::wrong(format!("MCP server ({}): {error}", said.origin), "give it another name there")
+        }
+        Ok(_) if !args.online => {
+            Finding::absent(format!("MCP server {name}: `{}` ({}), not started", said.value, said.origin))
+        }
+        Ok(client) => runtime.block_on(reach(name, &client)),
+    };
+    Ok(settings.mcp.iter().map(look).collect())
+}
+
+async fn reach(name: &str, client: &Client) -> Finding {
+    client.ready().await;
+    let (problems, tools) = (client.problems(), client.tools().names().count());
+    client.shutdown().await;
+    match problems.first() {
+        None => Finding::well(format!("MCP server {name}: {}", counted(tools, "tool"))),
+        Some(problem) => Finding::wrong(
+            problem.clone(),
+            format!("try `{}` by hand, or correct [mcp.{name}]", client.server()),
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod doctor;
 mod exit;
+mod harness;
 mod model;
 mod models;
 mod output;
@@ -16,6 +17,7 @@ mod run;
 mod sanitize;
 mod table;
 mod terminal;
+mod tools;
 
 use std::{
     io::{self, Write},
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Agents(args) => agents::run(args, cli.config.as_deref(), terminal),
         Command::Doctor(args) => doctor::run(args, cli.config.as_deref(), terminal),
         Command::Models(args) => models::run(args, cli.config.as_deref(), terminal),
+        Command::Tools(args) => tools::run(args, cli.config.as_deref(), terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

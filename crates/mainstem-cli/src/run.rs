@@ -8,13 +8,13 @@ mod ledger;
 mod setup;
 mod signals;
 
-use std::{fs::File, io, path::Path};
+use std::{fs::File, io, path::Path, time::Duration};
 
 use anyhow::{Context, bail};
 use mainstem::prelude::{Background, OutputSchema, RunOptions};
 
 use self::{
-    drive::{Drive, Sinks},
+    drive::{Drive, Sinks, Warnings},
     ledger::Ledger,
     setup::Setup,
 };
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
     let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
+    let warnings = Warnings::new(harness.clone(), &notes);
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let (mode, objection) = terminal.mode(args.progress, args.output);
     let mut progress = progress::on_stderr(mode, terminal, &prompt);
@@ -45,14 +46,18 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress,
         signals: signals::watch().or_exit(Exit::Failed)?,
+        warnings,
     };
     let exit = runtime.block_on(async {
         let mut drive = Drive::new(args, sinks, harness.stream_events_with(prompt, options));
         drive.until_end().await;
-        let handle = drive.handle.clone();
+        let (handle, is_patient) = (drive.handle.clone(), drive.is_patient());
         let exit = drive.finish(args).await;
         if args.diagnostics && args.output != Format::Json {
             progress::say(&handle.diagnostics().to_string(), terminal);
+        }
+        if is_patient {
+            harness.shutdown(Duration::ZERO).await;
         }
         exit
     });

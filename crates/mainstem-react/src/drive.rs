@@ -141,6 +141,9 @@ impl<'a> Work<'a> {
 
     async fn ask(&mut self) -> Result<Answer, AgentError> {
         let agent = self.agent.parts();
+        if agent.tools.sources().next().is_some() {
+            unless(self.cx.cancelled(), agent.tools.ready()).await;
+        }
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
         let answer = next.run(self.cx, self.request()).await?;
         let answer = next.say(self.cx, answer).await?;
@@ -157,7 +160,7 @@ impl<'a> Work<'a> {
             agent: agent.id.clone(),
             system: self.system.clone(),
             messages,
-            tools: if last { Arc::default() } else { agent.tools.specs().clone() },
+            tools: if last { Arc::default() } else { agent.tools.specs() },
             tool_choice: ToolChoice::Auto,
             options: agent.options.clone(),
         }

@@ -225,7 +225,7 @@ impl<'a> NextTool<'a> {
             return Err(ToolError::new("interrupted before it began"));
         }
         let mut tool = self.agent.tools.resolve(&call.name, &call.arguments)?;
-        match pass(cx, tool, &call).await {
+        match pass(cx, &*tool, &call).await {
             Ok(None) => {}
             Ok(Some(arguments)) => {
                 call.arguments = arguments;
@@ -248,11 +248,7 @@ impl<'a> NextTool<'a> {
 }
 
 /// Asks the run's gate, if it has one.
-async fn pass(
-    cx: &RunContext,
-    tool: &Arc<dyn Tool>,
-    call: &PendingCall,
-) -> Result<Option<Value>, ToolOutput> {
+async fn pass(cx: &RunContext, tool: &dyn Tool, call: &PendingCall) -> Result<Option<Value>, ToolOutput> {
     let Some(gate) = cx.gate() else { return Ok(None) };
     let PendingCall { id, name, arguments } = call;
     gate.pass(cx, Passing { id, name, arguments, is_read_only: tool.is_read_only() }).await

@@ -15,7 +15,7 @@ mod copilot;
 mod open_code;
 mod tool;
 
-pub(crate) use tool::{foreign_tool, our_tools};
+pub(crate) use tool::{foreign_tool, our_tools, server_tool};
 
 /// Which product's vocabulary a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -68,7 +68,7 @@ impl Dialect {
     const OTHERS: [Self; 3] = [Self::ClaudeCode, Self::OpenCode, Self::Copilot];
 
     /// Keys that no other product has: a file that has one is ours.
-    const OUR_OWN: [&str; 11] = [
+    const OUR_OWN: [&str; 12] = [
         "max_iters",
         "disallowed_tools",
         "workspace",
@@ -80,6 +80,7 @@ impl Dialect {
         "timeout_seconds",
         "max_tokens_total",
         "output_schema",
+        "mcp_servers",
     ];
 
     /// Whose file it is: the path says so, or else the keys that only one product has.

@@ -92,5 +92,7 @@ pub use set::{Changes, SpecSet};
 pub use skill::{Skill, parse_skill};
 pub use skills::{SkillSet, load_skills};
 pub use sources::Sources;
-pub use spec::{AgentSpec, DEFAULT_STEPS, Header, Mode, Origin, Permission, Workspace, WorkspaceMode};
+pub use spec::{
+    AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, Origin, Permission, Workspace, WorkspaceMode,
+};
 pub use watch::Watch;

@@ -47,6 +47,8 @@ pub struct AgentSpec {
     pub disallowed_tools: Vec<String>,
     /// The only skills the agent is offered.
     pub skills: Option<Vec<String>>,
+    /// The only MCP servers whose tools the agent has.
+    pub mcp_servers: Option<Vec<McpServer>>,
     /// Whether the agent is out of reach for models, and only callable from code.
     pub hidden: bool,
     /// In which role the agent may run.
@@ -129,6 +131,16 @@ pub enum Origin {
     Program,
 }
 
+/// An MCP server of an agent: one that the program knows by this name, or one that the spec itself declares.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// What it is called.
+    pub name: String,
+    /// How it is reached, as written; what that means is the program's to say. `Debug` doesn't show it: it may hold secrets.
+    pub declaration: Option<Value>,
+}
+
 /// A header for a remote agent. The value may hold `${ENV_VAR}`, and `Debug` doesn't show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -154,6 +166,7 @@ impl AgentSpec {
             tools: None,
             disallowed_tools: Vec::new(),
             skills: None,
+            mcp_servers: None,
             hidden: false,
             mode: Mode::default(),
             workspace: Workspace::default(),
@@ -220,6 +233,29 @@ impl Header {
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
+    }
+}
+
+impl McpServer {
+    /// One that the program knows.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), declaration: None }
+    }
+
+    /// One of the agent's own.
+    #[must_use]
+    pub fn declared(name: impl Into<String>, declaration: Value) -> Self {
+        Self { name: name.into(), declaration: Some(declaration) }
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("name", &self.name)
+            .field("is_declared", &self.declaration.is_some())
+            .finish_non_exhaustive()
     }
 }
 

@@ -151,6 +151,16 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
+    /// It lists an MCP server that is not configured. The agent is there all the same, without that server's tools.
+    #[error("agent {id:?} lists MCP server {server:?}, which is not configured; known: {}", or_none(known))]
+    UnknownServer {
+        /// Which agent.
+        id: String,
+        /// What it lists.
+        server: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// It asks for a directory, and there is no workspace to find it in.
     #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
     NoWorkspace {
@@ -184,6 +194,7 @@ impl CatalogError {
             | Self::Permissions { id, .. }
             | Self::UnknownTool { id, .. }
             | Self::UnknownSkill { id, .. }
+            | Self::UnknownServer { id, .. }
             | Self::NoWorkspace { id }
             | Self::Output { id, .. }
             | Self::NotInEffect { id, .. } => id,
@@ -192,7 +203,7 @@ impl CatalogError {
 
     /// Whether the agent is in the catalog in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::UnknownTool { .. } | Self::UnknownSkill { .. })
+        matches!(self, Self::UnknownTool { .. } | Self::UnknownSkill { .. } | Self::UnknownServer { .. })
     }
 }
 

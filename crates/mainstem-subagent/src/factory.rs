@@ -1,13 +1,18 @@
 //! From a spec to an agent: what it inherits, and what its spec says otherwise.
 
+mod allowed;
+mod offer;
+
 use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
 use mainstem_react::{Agent, AgentBuilder, Middleware, StructuredOutput};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
-use mainstem_tool::{OutputSchema, Tool, ToolSet};
+use mainstem_tool::{OutputSchema, Tool, ToolSet, ToolSource};
 
+use self::allowed::{Allowed, is_meant};
+pub use self::offer::{Audience, Offer};
 use crate::{
     Catalog, CatalogError, Limits, Subagents,
     prompt::child_prompt,
@@ -28,6 +33,8 @@ pub struct AgentFactory {
     pub registry: ModelRegistry,
     /// The tools that can be inherited.
     pub tools: ToolSet,
+    /// Where more tools come from, and for whom.
+    pub servers: Vec<Offer>,
     /// How a model shall answer, unless the spec says otherwise.
     pub options: ModelOptions,
     /// What stands around each call of a child too.
@@ -51,6 +58,7 @@ impl AgentFactory {
             model,
             registry: ModelRegistry::new(),
             tools: ToolSet::new(),
+            servers: Vec::new(),
             options: ModelOptions::default(),
             middleware: Vec::new(),
             plan_tools: false,
@@ -70,6 +78,7 @@ impl AgentFactory {
         for spec in std::iter::once(&general).chain(specs.iter()) {
             problems.extend(self.unknown_tools(spec));
             problems.extend(self.unknown_skills(spec));
+            problems.extend(self.unknown_servers(spec));
             match self.build(spec).and_then(|agent| Ok((agent, rules(spec)?))) {
                 Ok((agent, rules)) => catalog.insert(spec.clone(), agent, rules),
                 Err(error) => problems.push(error),
@@ -143,7 +152,7 @@ impl AgentFactory {
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
-            .tools(self.tools.filtered(|name| inherits(spec, name)))
+            .tools(self.tools_of(spec))
             .max_iterations(spec.steps)
             .options(self.options.overlaid(&over));
         if !prompt.is_empty() {
@@ -166,7 +175,7 @@ impl AgentFactory {
     /// `agent_generate` for an agent that thinks with this model.
     fn generate(&self, model: Arc<dyn Model>) -> Option<Arc<dyn Tool>> {
         let workspace = self.generate_in.clone()?;
-        let tools = self.tools.names().map(str::to_owned).chain(self.fleet_tools()).collect();
+        let tools = self.tools.names().chain(self.fleet_tools()).collect();
         Some(Drafts::new(model, self.options.clone(), &self.middleware, workspace, tools).tool())
     }
 
@@ -176,17 +185,55 @@ impl AgentFactory {
         tools::all().into_iter().map(|tool| tool.spec().name).chain(generate)
     }
 
+    /// The tools that an agent has without those for children.
+    fn tools_of(&self, spec: &AgentSpec) -> ToolSet {
+        let mut tools = self.tools.clone();
+        self.servers_of(spec).for_each(|source| tools.insert_source(source.clone()));
+        let allowed = Allowed::of(spec);
+        tools.filtered(move |name| allowed.has(name))
+    }
+
+    /// The servers whose tools an agent has; its own first.
+    fn servers_of(&self, spec: &AgentSpec) -> impl Iterator<Item = &Arc<dyn ToolSource>> {
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.servers.iter().filter(|offer| offer.is_for(spec)).partition(|offer| offer.is_own());
+        let mut servers: Vec<_> = own.iter().map(|offer| &offer.source).collect();
+        let is_hidden = |other: &Offer| own.iter().any(|offer| offer.source.name() == other.source.name());
+        servers.extend(others.into_iter().filter(|other| !is_hidden(other)).map(|offer| &offer.source));
+        servers.into_iter()
+    }
+
     fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
-        let known: Vec<_> = self.tools.names().map(str::to_owned).chain(self.fleet_tools()).collect();
+        let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).collect();
+        let has = self.tools_of(spec);
+        let may_come =
+            |tool: &str| has.may_have(tool) || tool.contains('*') && has.sources().next().is_some();
+        let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);
         let listed = spec.tools.iter().flatten();
         listed
-            .filter(|tool| !known.contains(tool) && *tool != tools::LOAD_SKILL)
+            .filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL)
             .map(|tool| CatalogError::UnknownTool {
                 id: spec.id.clone(),
                 tool: tool.clone(),
                 known: known.clone(),
             })
             .collect()
+    }
+
+    fn unknown_servers(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
+        let has = |name: &str| self.servers_of(spec).any(|source| source.name() == name);
+        let listed = spec
+            .mcp_servers
+            .iter()
+            .flatten()
+            .filter(move |server| server.declaration.is_none() && !has(&server.name));
+        let shared = self.servers.iter().filter(|offer| !offer.is_own());
+        let known: Vec<_> = shared.map(|offer| offer.source.name().to_owned()).collect();
+        listed.map(move |server| CatalogError::UnknownServer {
+            id: spec.id.clone(),
+            server: server.name.clone(),
+            known: known.clone(),
+        })
     }
 
     fn unknown_skills(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
@@ -232,8 +279,7 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
 
 /// Whether a spec lets its agent have a tool that it would inherit.
 fn inherits(spec: &AgentSpec, tool: &str) -> bool {
-    let allowed = spec.tools.as_ref().is_none_or(|tools| tools.iter().any(|listed| listed == tool));
-    allowed && !spec.disallowed_tools.iter().any(|listed| listed == tool)
+    Allowed::of(spec).has(tool)
 }
 
 /// Whether a spec names a tool itself; what lets a child spawn is never inherited.

@@ -36,7 +36,7 @@ pub use catalog::{Catalog, CatalogEntry};
 pub use crew::{Crew, Crews};
 pub use error::{CatalogError, SpawnError};
 pub use external::ExternalTool;
-pub use factory::{AgentFactory, rules};
+pub use factory::{AgentFactory, Audience, Offer, rules};
 pub use fleet::{Fleet, Limits};
 pub use middleware::Subagents;
 pub use options::{Background, SpawnOptions};

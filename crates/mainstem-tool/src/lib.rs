@@ -32,6 +32,7 @@ mod output;
 mod output_schema;
 mod seldom;
 mod set;
+mod source;
 mod tool;
 mod typed;
 
@@ -46,5 +47,6 @@ pub use output::{Json, ToolOutput};
 pub use output_schema::{OutputSchema, OutputSchemaError};
 pub use seldom::{Seldom, unless};
 pub use set::{ToolSet, ToolSetError};
+pub use source::ToolSource;
 pub use tool::Tool;
 pub use typed::{TypedTool, schema_of, tool_fn};

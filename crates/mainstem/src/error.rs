@@ -76,6 +76,10 @@ pub enum BuildError {
     #[cfg(feature = "files")]
     #[error(transparent)]
     Open(#[from] mainstem_workspace::WorkspaceError),
+    /// An MCP server can't be called that.
+    #[cfg(feature = "mcp")]
+    #[error(transparent)]
+    Mcp(#[from] mainstem_mcp::Error),
     /// There is no directory for `agent_generate` to write to.
     #[error("agent_generate needs a workspace to write to; name one with `workspace(directory)`")]
     GenerateNowhere,

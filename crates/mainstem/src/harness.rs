@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub use self::builder::HarnessBuilder;
-use self::recruiter::Recruiter;
+use self::{builder::Servers, recruiter::Recruiter};
 use crate::BuildError;
 
 /// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
@@ -174,10 +174,19 @@ impl Harness {
     }
 
     /// Stops all background work, that of tenants too: asks it to stop, waits so long, then drops what is left. When it returns, nothing that the harness
-    /// spawned is alive, and each task has an end in its record. Runs that somebody polls are not touched.
+    /// spawned is alive, and each task has an end in its record. MCP servers are ended last, for good. Runs that somebody polls are not touched.
     pub async fn shutdown(&self, grace: Duration) {
         let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.0.tasks.clone()).collect();
         join_all(tenants.iter().chain([&self.0.tasks]).map(|tasks| tasks.shutdown(grace))).await;
+        let tenants: Vec<_> =
+            self.0.tenants.iter().map(|tenant| tenant.0.recruiter.servers().clone()).collect();
+        join_all(tenants.iter().chain([self.0.recruiter.servers()]).map(Servers::shutdown)).await;
+    }
+
+    /// Starts the MCP servers that are not at work, and waits until it is known which tools they have; what is wrong with them is then
+    /// among the [`warnings`](Self::warnings). Nobody needs to: a run that has their tools does the same.
+    pub async fn ready(&self) {
+        self.0.recruiter.servers().ready().await;
     }
 
     /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
@@ -186,9 +195,11 @@ impl Harness {
     }
 
     /// What was wrong with the agents, the skills and the tools of the workspace when they were last read, in words, each with its severity:
-    /// errors left something out, warnings did not. They are read by [`HarnessBuilder::build`], and before a run if files have changed.
+    /// errors left something out, warnings did not; and what is wrong with MCP servers now. Files are read by [`HarnessBuilder::build`], and before a run if files have changed.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.0.recruiter.warnings().to_vec().into_iter()
+        let mut warnings = self.0.recruiter.warnings().to_vec();
+        warnings.extend(self.0.recruiter.servers().problems());
+        warnings.into_iter()
     }
 }
 

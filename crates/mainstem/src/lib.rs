@@ -47,6 +47,8 @@ pub use mainstem_anthropic as anthropic;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;
+#[cfg(feature = "mcp")]
+pub use mainstem_mcp as mcp;
 pub use mainstem_message as message;
 pub use mainstem_model as model;
 #[cfg(feature = "ollama")]

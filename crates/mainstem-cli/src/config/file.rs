@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use mainstem::{
+    mcp::Server,
     policy::{Limits, Prices, RuleSet},
     vendor::{VENDORS, vendor},
 };
@@ -29,6 +30,9 @@ struct File {
     #[serde(default)]
     budget: Limits,
     prices: Option<Prices>,
+    #[serde(default)]
+    mcp: BTreeMap<String, Spanned<Server>>,
+    agent_servers: Option<bool>,
     #[serde(default)]
     providers: BTreeMap<Known, Provider>,
 }
@@ -77,6 +81,14 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
             );
         }
     }
+    for (name, server) in &file.mcp {
+        if let Some(secret) = server.get_ref().secret_in_plain() {
+            let place = place(text, server.span().start);
+            bail!(
+                "{origin}:{place} a secret does not belong into a file: write `${{MY_KEY}}` for {secret} of MCP server {name:?}"
+            );
+        }
+    }
     let access = |provider: Provider| Access {
         base_url: provider.base_url.map(said),
         api_key_env: provider.api_key_env.map(|variable| said(variable.0)),
@@ -94,8 +106,22 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         agent_generate: file.agent_generate.map(switch),
         budget: file.budget,
         prices: file.prices,
+        mcp: file
+            .mcp
+            .into_iter()
+            .map(|(name, server)| (name, Setting::new(beside(server.into_inner(), near), &*origin)))
+            .collect(),
+        agent_servers: file.agent_servers.map(switch),
         providers: file.providers.into_iter().map(|(vendor, said)| (vendor.0, access(said))).collect(),
     })
+}
+
+/// A directory is meant as seen from the file.
+fn beside(mut server: Server, near: &Path) -> Server {
+    if let Some(dir) = server.dir_mut() {
+        *dir = near.join(&*dir);
+    }
+    server
 }
 
 /// `line:column:` of an offset, both from 1, columns in characters.

@@ -1,14 +1,20 @@
 //! The one loop that waits: for events, room on stdout, signals, limits, the clock.
 
-use std::{cell::RefCell, collections::VecDeque, pin::Pin, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{HashSet, VecDeque},
+    pin::Pin,
+    rc::Rc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::LocalBoxStream};
 use mainstem::{
     event::EventStreamExt,
-    prelude::{Run, RunHandle},
+    prelude::{Harness, Run, RunHandle},
 };
-use mainstem_event::{AgentEvent, Clock, EventFilter, SystemClock};
+use mainstem_event::{AgentEvent, Clock, EventFilter, EventKind, SystemClock};
 use tokio::{
     sync::{mpsc::OwnedPermit, oneshot},
     time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
@@ -40,6 +46,13 @@ pub(super) struct Sinks {
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
     pub(super) signals: oneshot::Receiver<Signal>,
+    pub(super) warnings: Warnings,
+}
+
+/// What is wrong with the harness, each thing said once: an MCP server does not start before it is needed.
+pub(super) struct Warnings {
+    harness: Harness,
+    said: HashSet<String>,
 }
 
 /// A run under way.
@@ -50,6 +63,7 @@ pub(super) struct Drive {
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
     pub(super) signals: Signals,
+    warnings: Warnings,
     questions: Questions,
     /// What waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
@@ -82,7 +96,7 @@ enum Next {
 
 impl Drive {
     pub(super) fn new(args: &args::Run, sinks: Sinks, run: Run) -> Self {
-        let Sinks { ledger, output, stdout, progress, signals } = sinks;
+        let Sinks { ledger, output, stdout, progress, signals, warnings } = sinks;
         let (handle, ledger) = (run.handle(), Rc::new(RefCell::new(ledger)));
         let filter = filter(args, handle.session().id().as_str());
         let keep = ledger.clone();
@@ -96,6 +110,7 @@ impl Drive {
             stdout,
             progress,
             signals: Signals(Some(signals)),
+            warnings,
             questions: Questions::default(),
             queue: output.begin().into_iter().collect(),
             stop: None,
@@ -135,8 +150,7 @@ impl Drive {
     /// Stops the background tasks that are left: gently, unless there is no more patience.
     async fn end_tasks(&mut self) {
         let tasks = self.handle.session().task_set().clone();
-        let is_at_once = self.stop.as_ref().is_some_and(Stop::is_at_once);
-        let grace = if is_at_once || self.is_given_up { Duration::ZERO } else { self.clock.grace };
+        let grace = if self.is_patient() { self.clock.grace } else { Duration::ZERO };
         tokio::select! {
             biased;
             () = tasks.shutdown(grace) => return,
@@ -171,9 +185,18 @@ impl Drive {
         if self.filter.matches(event) {
             self.show(event);
         }
+        // By then it is known which tools there are.
+        if let EventKind::ModelCallStart { .. } = event.kind {
+            self.warnings.news().for_each(|warning| self.progress.note(&warning));
+        }
         // Also of those that are not shown.
         self.questions.event(event);
         self.ask();
+    }
+
+    /// Whether things may end at their own pace.
+    pub(super) fn is_patient(&self) -> bool {
+        !self.is_given_up && !self.stop.as_ref().is_some_and(Stop::is_at_once)
     }
 
     /// Answers the open question and goes on to the next, or says how to answer.
@@ -218,6 +241,17 @@ impl Drive {
             self.event(&event);
         }
         self.progress.finish(SystemClock.now());
+    }
+}
+
+impl Warnings {
+    /// Those that are said already.
+    pub(super) fn new(harness: Harness, said: &[String]) -> Self {
+        Self { harness, said: said.iter().cloned().collect() }
+    }
+
+    fn news(&mut self) -> impl Iterator<Item = String> {
+        self.harness.warnings().filter(|warning| self.said.insert(warning.clone()))
     }
 }
 

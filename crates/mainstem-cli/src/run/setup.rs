@@ -1,15 +1,16 @@
 //! From settings to a harness and a prompt; or to an error that says what to set.
 
-use std::{io::Read, path::PathBuf};
+use std::io::Read;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use mainstem::{BuildError, Harness, HarnessBuilder, spec::Mode};
+use mainstem::{BuildError, Harness, spec::Mode};
 
 use crate::{
     args,
     config::{PROJECT, Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
+    harness::{self, in_words, workspace},
     model,
     terminal::Terminal,
 };
@@ -48,6 +49,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     } else {
         notes.extend(shell_of_the_project(settings));
         notes.extend(servers_of_the_project(settings));
+        notes.extend(tools_of_the_project(settings));
     }
     let harness = harness(args, settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());
@@ -72,13 +74,12 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
         .registry(registry)
         .plan_tools(args.plan)
         .permissions(settings.permissions.clone());
-    let here = Setting::new(PathBuf::from("."), "the current directory");
-    let workspace = settings.workspace.as_ref().unwrap_or(&here);
+    let workspace = &workspace(settings);
     harness = match &**name {
         demo::NAME => demo::furnish(harness, args.demo_pace),
         _ => {
             let harness = harness.workspace(&workspace.value);
-            furnish(if args.foreign { harness.foreign_agents() } else { harness }, settings)?
+            harness::furnish(if args.foreign { harness.foreign_agents() } else { harness }, settings)?
         }
     };
     if let Some(prices) = &settings.prices {
@@ -87,17 +88,15 @@ fn harness(args: &args::Run, settings: &Settings, model: &Setting<String>) -> an
     if let Some(most) = settings.max_turns {
         harness = harness.max_iterations(most.get());
     }
-    harness.build().map_err(|error| match error {
-        BuildError::Workspace { .. } | BuildError::Open(_) => anyhow!("{}: {error}", workspace.origin),
-        other => other.into(),
-    })
+    harness.build().map_err(|error| in_words(error, workspace))
 }
 
 /// What the demo has no use for.
 fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     let workspace = settings.workspace.as_ref().map(|said| ("agents", &said.origin));
     let shell = settings.shell.as_ref().filter(|said| said.value).map(|said| ("tools", &said.origin));
-    let unused = workspace.into_iter().chain(shell);
+    let servers = settings.mcp.values().next().map(|said| ("tools", &said.origin));
+    let unused = workspace.into_iter().chain(shell).chain(servers);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 
@@ -115,29 +114,6 @@ fn servers_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
     })
 }
 
-/// What agents can touch.
-fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    let harness = match &settings.files {
-        Some(said) => harness.file_tools(said.value),
-        None => harness,
-    };
-    let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
-    match &settings.shell {
-        Some(said) if said.value => with_shell(harness).context(said.origin.clone()),
-        _ => Ok(harness),
-    }
-}
-
-#[cfg(unix)]
-fn with_shell(harness: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
-    Ok(harness.with_shell())
-}
-
-#[cfg(not(unix))]
-fn with_shell(_: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
-    bail!("there is no shell on this system")
-}
-
 /// Whether the agent exists and may run as the root.
 fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
     let crew = harness.crew();
@@ -152,6 +128,15 @@ fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Nor what it starts.
+fn tools_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
+    let servers = settings.mcp.iter().filter(|(_, said)| said.origin == PROJECT);
+    servers.map(|(name, said)| {
+        let does = if said.value.command_line().is_some() { "starts" } else { "sends tool calls to" };
+        format!("warning: {PROJECT} {does} `{}`, for MCP server {name:?}", said.value)
+    })
 }
 
 fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {

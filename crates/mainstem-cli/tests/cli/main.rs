@@ -8,6 +8,7 @@ mod background;
 mod config;
 mod exits;
 mod files;
+mod mcp;
 mod outputs;
 mod provider;
 mod server;

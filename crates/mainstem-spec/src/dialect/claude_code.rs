@@ -7,7 +7,7 @@ pub(super) const KEYS: [(&str, Meaning); 13] = [
     ("maxTurns", Meaning::Same("steps")),
     ("permissionMode", Meaning::Read(Foreign::PermissionMode)),
     ("background", Meaning::Read(Foreign::Background)),
-    ("mcpServers", Meaning::Ignored("a file brings no MCP servers; the program connects them")),
+    ("mcpServers", Meaning::Same("mcp_servers")),
     ("hooks", Meaning::Ignored(super::NO_HOOKS)),
     ("memory", Meaning::Ignored("agents keep no memory beside their session; see persist_session")),
     ("effort", Meaning::Ignored(super::NO_EFFORT)),

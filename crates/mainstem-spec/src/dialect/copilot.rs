@@ -13,7 +13,7 @@ pub(super) const KEYS: [(&str, Meaning); 12] = [
     ("target", Meaning::Ignored("the agent is read whatever it is meant for")),
     ("argument-hint", Meaning::Ignored("there is no input field to show it in")),
     ("handoffs", Meaning::Ignored("an agent hands over by agent_spawn; tell it so in the prompt")),
-    ("mcp-servers", Meaning::Ignored("a file brings no MCP servers; the program connects them")),
+    ("mcp-servers", Meaning::Same("mcp_servers")),
     ("metadata", Meaning::Ignored("nothing reads it")),
     ("hooks", Meaning::Ignored(super::NO_HOOKS)),
     ("github", Meaning::Ignored("it sets rights on GitHub, where this agent doesn't run")),

@@ -17,6 +17,21 @@ pub(crate) fn foreign_tool(name: &str) -> Option<&'static [&'static str]> {
     find(&claude_code::TOOLS, name).filter(|ours| !ours.is_empty())
 }
 
+/// Ours for a tool of an MCP server: `mcp__github` is all of that server's, in Claude Code, and so is `github/*` in Copilot.
+pub(crate) fn server_tool(dialect: Dialect, name: &str) -> Option<String> {
+    match dialect {
+        Dialect::ClaudeCode => {
+            let server = name.strip_prefix("mcp__").filter(|server| !server.contains("__"))?;
+            Some(format!("mcp__{server}__*"))
+        }
+        Dialect::Copilot => {
+            let (server, tool) = name.split_once('/')?;
+            plain(name).is_none().then(|| format!("mcp__{server}__{tool}"))
+        }
+        Dialect::Mainstem | Dialect::OpenCode => None,
+    }
+}
+
 fn find(table: &[(&str, &'static [&'static str])], name: &str) -> Option<&'static [&'static str]> {
     table.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }

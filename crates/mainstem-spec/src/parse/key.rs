@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Keyed, Reader};
 use crate::{
-    Dialect, Header, Permission, SpecError, WorkspaceMode,
+    Dialect, Header, McpServer, Permission, SpecError, WorkspaceMode,
     dialect::Meaning,
     node::{Entry, Node, Value},
     rules::{self, Verdict},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Every key there is, for "did you mean".
-pub(crate) const KEYS: [&str; 23] = [
+pub(crate) const KEYS: [&str; 24] = [
     "name",
     "description",
     "model",
@@ -24,6 +24,7 @@ pub(crate) const KEYS: [&str; 23] = [
     "tools",
     "disallowed_tools",
     "skills",
+    "mcp_servers",
     "hidden",
     "mode",
     "workspace",
@@ -105,6 +106,7 @@ impl Reader {
             "tools" => self.tools(node)?,
             "disallowed_tools" => self.disallowed_tools(node)?,
             "skills" => spec.skills = Some(node.names()?),
+            "mcp_servers" => self.mcp_servers(node)?,
             "hidden" => self.hidden(node)?,
             "mode" => self.mode(node)?,
             "workspace" => drop(node.entries()?),
@@ -157,6 +159,17 @@ impl Reader {
         Ok(())
     }
 
+    /// Names, declarations by name, or a list of both. Says nothing of what a declaration holds: that may be a secret.
+    fn mcp_servers(&mut self, node: &Node) -> Read<()> {
+        let servers: Vec<_> = match &node.value {
+            Value::Map(entries) => entries.iter().map(declared).collect(),
+            Value::List(items) => items.iter().map(server).collect::<Read<Vec<_>>>()?.concat(),
+            _ => node.names()?.into_iter().map(McpServer::named).collect(),
+        };
+        self.spec.mcp_servers = Some(servers);
+        Ok(())
+    }
+
     /// Either `pattern: deny` or `deny: [pattern, …]`.
     fn permission(&mut self, entry: &Entry) {
         let rules = match &entry.node.value {
@@ -180,6 +193,22 @@ impl Reader {
         // An absent value has no place of its own.
         let at = if matches!(entry.node.value, Value::Null) { Some(entry.at) } else { error.position };
         self.found.push(SpecError { position: at, ..error.about(key) });
+    }
+}
+
+/// One item of a list of MCP servers.
+fn server(item: &Node) -> Read<Vec<McpServer>> {
+    match &item.value {
+        Value::Text(name) => Ok(vec![McpServer::named(name.trim())]),
+        Value::Map(entries) => Ok(entries.iter().map(declared).collect()),
+        _ => Err(item.error("expected the name of an MCP server, or a name and how it is reached")),
+    }
+}
+
+fn declared(entry: &Entry) -> McpServer {
+    match &entry.node.value {
+        Value::Null => McpServer::named(&*entry.key),
+        _ => McpServer::declared(&*entry.key, entry.node.json()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde_json::Value;
 
-use super::{AgentSpec, Header, Mode, Origin, Permission, WorkspaceMode};
+use super::{AgentSpec, Header, McpServer, Mode, Origin, Permission, WorkspaceMode};
 
 impl AgentSpec {
     /// Sets the system prompt.
@@ -53,6 +53,12 @@ impl AgentSpec {
     #[must_use]
     pub fn with_skills(self, skills: impl IntoIterator<Item: Into<String>>) -> Self {
         Self { skills: Some(texts(skills)), ..self }
+    }
+
+    /// Restricts the agent to the tools of these MCP servers, which the program knows; replaces an earlier list.
+    #[must_use]
+    pub fn with_mcp_servers(self, names: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { mcp_servers: Some(names.into_iter().map(McpServer::named).collect()), ..self }
     }
 
     /// Puts the agent out of reach for models, or back into it.

@@ -5,6 +5,7 @@ mod crew;
 mod files;
 #[cfg(feature = "files")]
 mod places;
+mod servers;
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +25,10 @@ use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
 use mainstem_tool::Tool;
 
-pub(super) use self::crew::{Declared, Scope};
+pub(super) use self::{
+    crew::{Declared, Scope},
+    servers::Servers,
+};
 use super::Harness;
 use crate::BuildError;
 
@@ -39,6 +43,7 @@ pub struct HarnessBuilder {
     workspace: Option<PathBuf>,
     #[cfg(feature = "files")]
     files: files::Files,
+    servers: servers::Declared,
     foreign_agents: bool,
     specs: Vec<AgentSpec>,
     tenants: BTreeMap<String, Vec<AgentSpec>>,
@@ -74,6 +79,7 @@ impl Harness {
             workspace: None,
             #[cfg(feature = "files")]
             files: files::Files::default(),
+            servers: servers::Declared::default(),
             foreign_agents: false,
             specs: Vec::new(),
             tenants: BTreeMap::new(),

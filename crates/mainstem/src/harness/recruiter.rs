@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     HarnessBuilder,
-    builder::{Declared, Scope},
+    builder::{Declared, Scope, Servers},
 };
 use crate::BuildError;
 
@@ -58,6 +58,11 @@ impl Recruiter {
     /// What was wrong with the files when they were last read.
     pub(super) fn warnings(&self) -> Arc<[String]> {
         lock(&self.0.present).warnings.clone()
+    }
+
+    /// The MCP servers of those who work here.
+    pub(super) fn servers(&self) -> &Servers {
+        &self.0.scope.servers
     }
 
     fn look(&self) -> Arc<Crew> {

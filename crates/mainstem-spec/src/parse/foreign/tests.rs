@@ -55,7 +55,7 @@ fn claude_code_is_read() {
 fn what_claude_code_has_and_mainstem_has_not_is_said() {
     assert_snapshot!(report(CLAUDE, "permissionMode: acceptEdits\nmcpServers: [github]\nhooks: {PreToolUse: []}\nmemory: project\neffort: high\nisolation: worktree\ncolor: cyan\ninitialPrompt: Go\nallowed-tools: Read\nfavourite: tea"), @r#"
     :3:1: warning: "permissionMode" of Claude Code is ignored: an agent's permissions narrow its parent's and never widen them
-    :4:1: warning: "mcpServers" of Claude Code is ignored: a file brings no MCP servers; the program connects them
+    :4:1: warning: "mcpServers" is read as "mcp_servers"
     :5:1: warning: "hooks" of Claude Code is ignored: hooks aren't run, so what they forbid is not forbidden; use permissions
     :6:1: warning: "memory" of Claude Code is ignored: agents keep no memory beside their session; see persist_session
     :7:1: warning: "effort" of Claude Code is ignored: how hard a model thinks is set with the model
@@ -219,7 +219,7 @@ fn copilot_is_read() {
     let spec = spec(COPILOT, lines);
     assert_eq!(
         spec.tools.unwrap(),
-        ["grep_files", "edit_file", "write_file", "glob_files", "shell", "github/*", "usages"]
+        ["grep_files", "edit_file", "write_file", "glob_files", "shell", "mcp__github__*", "usages"]
     );
     assert_eq!(spec.model, None);
     assert_snapshot!(report(COPILOT, lines), @r#"
@@ -228,7 +228,7 @@ fn copilot_is_read() {
     :6:1: warning: "target" of Copilot is ignored: the agent is read whatever it is meant for
     :7:1: warning: "argument-hint" of Copilot is ignored: there is no input field to show it in
     :8:1: warning: "handoffs" of Copilot is ignored: an agent hands over by agent_spawn; tell it so in the prompt
-    :9:1: warning: "mcp-servers" of Copilot is ignored: a file brings no MCP servers; the program connects them
+    :9:1: warning: "mcp-servers" is read as "mcp_servers"
     :10:1: warning: "metadata" of Copilot is ignored: nothing reads it
     "#);
     assert_snapshot!(report(COPILOT, "model: [GPT-5, GPT-4.1]\nmode: agent\ntools: ['*']\nagents: [worker]"), @r#"
@@ -290,4 +290,26 @@ fn a_parsed_file_knows_its_places() {
     let line = |key: &str| parsed.place(key).map(|at| at.line);
     assert_eq!((line("description"), line("steps"), line("model")), (Some(2), Some(3), Some(4)));
     assert_eq!((line("disallowed_tools"), line("color"), line("tools")), (Some(5), None, None));
+}
+
+#[test]
+fn servers_and_their_tools_are_named_as_they_are_here() {
+    let check = |path: &str, lines: &str, servers: &[&str], tools: &[&str]| {
+        let spec = spec(path, lines);
+        let named: Vec<_> = spec.mcp_servers.iter().flatten().map(|server| &*server.name).collect();
+        assert_eq!(
+            (&*named, spec.tools.unwrap_or_default()),
+            (servers, tools.iter().map(|tool| (*tool).to_owned()).collect())
+        );
+    };
+    let claude = "tools: mcp__github, mcp__slack__send\nmcpServers:\n  - github\n  - slack:\n      command: npx\n      env: {TOKEN: s3cret}";
+    check(CLAUDE, claude, &["github", "slack"], &["mcp__github__*", "mcp__slack__send"]);
+    let copilot =
+        "tools: ['github/*', 'slack/send', 'read']\nmcp-servers: {slack: {type: local, command: npx}}";
+    check(COPILOT, copilot, &["slack"], &["mcp__github__*", "mcp__slack__send", "read_file", "list_files"]);
+    check("subagents/reviewer.md", "mcp_servers: github, slack", &["github", "slack"], &[]);
+    let declared = spec(CLAUDE, claude).mcp_servers.unwrap();
+    assert_eq!(declared[1].declaration.as_ref().unwrap()["command"], "npx");
+    assert!(declared[0].declaration.is_none() && !format!("{declared:?}").contains("s3cret"), "{declared:?}");
+    assert_snapshot!(report("subagents/reviewer.md", "mcp_servers: [1]"), @":3:15: error: expected the name of an MCP server, or a name and how it is reached");
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::super::{Reader, key::Read};
 use crate::{
     Dialect,
-    dialect::{foreign_tool, our_tools},
+    dialect::{foreign_tool, our_tools, server_tool},
     node::{Entry, Node},
 };
 
@@ -31,7 +31,7 @@ impl Reader {
         for name in whole {
             match our_tools(self.dialect, &name) {
                 Some(ours) if !ours.is_empty() => tools.extend(ours.iter().map(|tool| (*tool).to_owned())),
-                _ => tools.push(name),
+                _ => tools.push(server_tool(self.dialect, &name).unwrap_or(name)),
             }
         }
         let mut seen = HashSet::new();

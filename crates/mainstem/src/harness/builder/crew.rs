@@ -13,15 +13,17 @@ use mainstem_tool::{Artifacts, ToolSet};
 #[cfg(feature = "files")]
 use mainstem_workspace::Workspace;
 
-use super::HarnessBuilder;
 #[cfg(feature = "files")]
 use super::places;
+use super::{HarnessBuilder, servers::Servers};
 use crate::BuildError;
 
 /// Where a harness works and what it reads.
 pub(in crate::harness) struct Scope {
     pub(in crate::harness) workspace: Option<PathBuf>,
     pub(in crate::harness) sources: Sources,
+    /// What the tools of servers come from, once for all who work here.
+    pub(in crate::harness) servers: Servers,
     tenant: Option<String>,
 }
 
@@ -36,8 +38,9 @@ impl HarnessBuilder {
     /// The scope of a tenant, or that of the harness itself.
     pub(in crate::harness) fn scope(&self, tenant: Option<&str>) -> Result<Scope, BuildError> {
         let tenant = tenant.map(str::to_owned);
+        let servers = self.servers.connect()?;
         let Some(base) = &self.workspace else {
-            return Ok(Scope { workspace: None, sources: Sources::new(), tenant });
+            return Ok(Scope { workspace: None, sources: Sources::new(), servers, tenant });
         };
         let (base, mut sources) = (existing(base)?, Sources::new());
         let mut workspace = base.clone();
@@ -48,7 +51,7 @@ impl HarnessBuilder {
             sources = self.read_from(sources, &existing(&workspace)?);
         }
         let sources = self.read_from(sources, &base);
-        Ok(Scope { workspace: Some(workspace), sources, tenant })
+        Ok(Scope { workspace: Some(workspace), sources, servers, tenant })
     }
 
     fn read_from(&self, sources: Sources, workspace: &Path) -> Sources {
@@ -98,9 +101,12 @@ impl HarnessBuilder {
         let root = self.root_spec(specs);
         let mut skills = skills.clone();
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
-        let (factory, taken) = self.factory(scope, specs, &skills)?;
+        let (mut factory, taken) = self.factory(scope, specs, &skills)?;
+        let (offers, mut about_servers) = scope.servers.offers(specs);
+        factory.servers = offers;
         let (mut catalog, problems) = factory.catalog(specs);
         let mut said = self.said_of(scope, problems, specs, last, &mut catalog)?;
+        said.append(&mut about_servers);
         said.extend(
             taken.iter().map(|tool| {
                 format!("warning: the program has a tool {tool:?}, so the workspace's is not used")

@@ -1,0 +1,97 @@
+//! `mainstem tools`: what an agent can call.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use mainstem::{
+    Harness,
+    prelude::ScriptedModel,
+    tool::{ToolSet, ToolSpec},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    agents::{json, print},
+    args::{Form, Tools},
+    config::{Setting, Settings, var},
+    exit::{Exit, Fault, OrExit},
+    harness::{furnish, in_words, workspace},
+    model, progress, table,
+    terminal::Terminal,
+};
+
+const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
+
+/// As much of a description as fits into a line.
+const WIDTH: usize = 72;
+
+pub(crate) fn run(args: &Tools, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let flags = Settings {
+        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+        ..Settings::default()
+    };
+    let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
+    let harness = harness(args, &settings).or_exit(Exit::Config)?;
+    let tools = tools(args, &harness).or_exit(Exit::Usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let problems = runtime.block_on(async {
+        tools.ready().await;
+        let problems: Vec<_> = tools.sources().flat_map(|source| source.problems()).collect();
+        let listed = list(args, &tools, terminal);
+        harness.shutdown(std::time::Duration::ZERO).await;
+        listed.map(|()| problems)
+    })?;
+    problems.iter().for_each(|problem| progress::say(&format!("error: {problem}"), terminal));
+    Ok(if problems.is_empty() { Exit::Reply } else { Exit::Config })
+}
+
+/// The harness that a run would have, with a model that is never asked.
+fn harness(args: &Tools, settings: &Settings) -> anyhow::Result<Harness> {
+    let workspace = workspace(settings);
+    let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
+        .registry(model::registry(settings, 0.0, var)?)
+        .workspace(&workspace.value);
+    furnish(harness, settings)?.build().map_err(|error| in_words(error, &workspace))
+}
+
+/// What the agent has as the one that runs.
+fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
+    let crew = harness.crew();
+    if let Some(id) = args.agent.as_deref().filter(|id| crew.catalog.get(id).is_none()) {
+        let known: Vec<_> = crew.catalog.iter().map(|entry| &*entry.spec.id).collect();
+        return Err(anyhow!("--agent: unknown agent {id:?}; known: {}", known.join(", ")));
+    }
+    Ok(crew.root.tools().clone())
+}
+
+fn list(args: &Tools, tools: &ToolSet, terminal: Terminal) -> Result<(), Fault> {
+    let specs = tools.specs();
+    match args.output {
+        Form::Json => json(&specs.iter().map(|spec| object(spec, tools)).collect(), terminal),
+        Form::Text => print(&table::text(HEADS, specs.iter().map(|spec| row(spec, tools))), terminal),
+    }
+}
+
+fn row(spec: &ToolSpec, tools: &ToolSet) -> [String; 3] {
+    let line = spec.description.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(WIDTH).collect();
+    let does = if short.len() < line.len() { format!("{}…", short.trim_end()) } else { short };
+    [spec.name.clone(), from(spec, tools), does]
+}
+
+fn object(spec: &ToolSpec, tools: &ToolSet) -> Value {
+    json!({
+        "name": spec.name,
+        "from": from(spec, tools),
+        "description": spec.description,
+        "read_only": tools.get(&spec.name).is_some_and(|tool| tool.is_read_only()),
+        "parameters": spec.parameters,
+    })
+}
+
+/// Whose tool it is: a server's, or one that comes with the harness.
+fn from(spec: &ToolSpec, tools: &ToolSet) -> String {
+    tools
+        .source_of(&spec.name)
+        .map_or_else(|| "mainstem".to_owned(), |source| format!("mcp {}", source.name()))
+}

@@ -1,0 +1,281 @@
+//! The living connection to a server, shared by all who call its tools.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use mainstem_tool::{ToolError, ToolSet, ToolSource};
+use rmcp::{
+    RoleClient,
+    model::CallToolRequestParams,
+    service::{Peer, ServiceError},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    Error, Server,
+    call::{Call, Calls},
+    keeper::Keeper,
+    name,
+    open::{chain, root},
+};
+
+/// How long a server that did not start is left alone.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a model call waits for a list of tools that has changed.
+const RELIST: Duration = Duration::from_secs(10);
+
+/// A connection to a server, made when it is first needed. Cheap to clone; when the last clone is dropped, the server is ended.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// use mainstem_mcp::{Client, Server};
+/// use mainstem_tool::{ToolSet, ToolSource};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_mcp::Error> {
+/// let client = Client::new("everything", Server::command("npx", ["-y", "@modelcontextprotocol/server-everything"]))?;
+/// client.ready().await;
+/// assert!(client.tools().get("mcp__everything__echo").is_some(), "{:?}", client.problems());
+///
+/// // Agents that have this set have one server, and see it change.
+/// let mut tools = ToolSet::new();
+/// tools.insert_source(Arc::new(client.clone()));
+/// client.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) name: Arc<str>,
+    pub(crate) server: Arc<Server>,
+    prefix: String,
+    present: Arc<watch::Sender<Present>>,
+    calls: Arc<Calls>,
+    stop: CancellationToken,
+    _ends_with_this: DropGuard,
+    this: Weak<Self>,
+}
+
+/// How things are.
+#[derive(Clone, Default)]
+pub(crate) struct Present {
+    pub(crate) phase: Phase,
+    /// What it listed last; kept when it ends, for a call to start it anew.
+    pub(crate) tools: ToolSet,
+    /// What is wrong with tools that were left out.
+    pub(crate) problems: Arc<[String]>,
+    /// How often the server said that its list has changed, and how much of that has been looked at.
+    pub(crate) changes: u64,
+    pub(crate) listed: u64,
+}
+
+#[derive(Clone, Default)]
+pub(crate) enum Phase {
+    #[default]
+    Idle,
+    Starting,
+    Up(Peer<RoleClient>),
+    Down(Arc<Error>, Instant),
+}
+
+impl Client {
+    /// A connection to this server, under a name of at most 32 letters, digits, `-` and single `_`. Nothing is started yet.
+    ///
+    /// # Errors
+    /// The name is none.
+    pub fn new(name: impl Into<Arc<str>>, server: Server) -> Result<Self, Error> {
+        let name: Arc<str> = name.into();
+        if !name::is_server(&name) {
+            return Err(Error::Name { name: name.to_string() });
+        }
+        let stop = CancellationToken::new();
+        Ok(Self(Arc::new_cyclic(|this| Shared {
+            prefix: name::prefix(&name),
+            name,
+            server: Arc::new(server),
+            present: Arc::default(),
+            calls: Arc::default(),
+            _ends_with_this: stop.clone().drop_guard(),
+            stop,
+            this: this.clone(),
+        })))
+    }
+
+    /// How it is reached.
+    pub fn server(&self) -> &Server {
+        &self.0.server
+    }
+
+    /// Ends the server for good, and returns when it has ended: its stdin is closed, a second later comes `SIGTERM`, another later `SIGKILL`.
+    /// Calls that wait become errors.
+    pub async fn shutdown(&self) {
+        self.0.stop.cancel();
+        let mut present = self.0.present.subscribe();
+        // It fails if the keeper's runtime is gone, and everything with it.
+        let _ = present.wait_for(|present| matches!(present.phase, Phase::Idle | Phase::Down(..))).await;
+    }
+}
+
+impl Shared {
+    /// Starts the server, unless it is at work or was shut down.
+    fn start(&self) {
+        let begins = self.present.send_if_modified(|present| {
+            let rests = matches!(present.phase, Phase::Idle | Phase::Down(..));
+            if rests {
+                present.phase = Phase::Starting;
+            }
+            rests
+        });
+        if begins {
+            let keeper = Keeper {
+                name: self.name.clone(),
+                server: self.server.clone(),
+                shared: self.this.clone(),
+                present: self.present.clone(),
+                calls: self.calls.clone(),
+                stop: self.stop.clone(),
+            };
+            keeper.spawn();
+        }
+    }
+
+    /// The server, started if need be.
+    async fn peer(&self) -> Result<Peer<RoleClient>, Arc<Error>> {
+        let is_up = |present: &Present| matches!(present.phase, Phase::Up(_));
+        if !is_up(&self.present.borrow()) {
+            self.start();
+        }
+        let mut present = self.present.subscribe();
+        let settled =
+            present.wait_for(|present| !matches!(present.phase, Phase::Idle | Phase::Starting)).await;
+        match settled.map(|present| present.phase.clone()) {
+            Ok(Phase::Up(peer)) => Ok(peer),
+            Ok(Phase::Down(error, _)) => Err(error),
+            _ => Err(Arc::new(Error::ShutDown { server: self.name.to_string() })),
+        }
+    }
+
+    /// Sends a call.
+    pub(crate) async fn begin(&self, params: CallToolRequestParams) -> Result<Call, ToolError> {
+        let peer = self.peer().await.map_err(|error| ToolError::new(error.to_string()))?;
+        match Call::send(peer, self.calls.clone(), params).await {
+            Ok(call) => Ok(call),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+
+    /// What became of a call, for the model.
+    pub(crate) async fn failed(&self, error: ServiceError) -> ToolError {
+        let name = &self.name;
+        match error {
+            ServiceError::McpError(said) => ToolError::new(format!(
+                "the MCP server {name:?} refused the call: {} ({})",
+                said.message, said.code.0
+            )),
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
+                let why = self
+                    .end()
+                    .await
+                    .map_or_else(|| "it closed the connection".to_owned(), |error| error.to_string());
+                ToolError::new(format!("the call got no answer: {why}; a new call starts it anew"))
+            }
+            ServiceError::TransportSend(error) => {
+                ToolError::new(format!("the MCP server {name:?} can't be reached: {}", root(&*error.error)))
+            }
+            other => {
+                ToolError::new(format!("the MCP server {name:?} did not take the call: {}", chain(&other)))
+            }
+        }
+    }
+
+    /// Why a connection that has just closed did so; the keeper knows in a moment.
+    async fn end(&self) -> Option<Arc<Error>> {
+        let mut present = self.present.subscribe();
+        let down = present.wait_for(|present| matches!(present.phase, Phase::Down(..)));
+        match timeout(Duration::from_secs(3), down).await {
+            Ok(Ok(present)) => match &present.phase {
+                Phase::Down(error, _) => Some(error.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Starts it if that is worth trying, and says whether that is worth waiting for.
+    fn wake(&self) -> bool {
+        let present = self.present.borrow().clone();
+        match &present.phase {
+            Phase::Idle => self.start(),
+            Phase::Down(_, since) if present.tools.specs().is_empty() => {
+                if since.elapsed() >= RETRY_AFTER {
+                    self.start();
+                }
+                return false;
+            }
+            Phase::Down(..) => return false,
+            Phase::Starting | Phase::Up(_) => {}
+        }
+        true
+    }
+}
+
+#[async_trait]
+impl ToolSource for Client {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    async fn ready(&self) {
+        if !self.0.wake() {
+            return;
+        }
+        let mut present = self.0.present.subscribe();
+        // Bounded by the keeper's own patience.
+        let _ = present.wait_for(|present| !matches!(present.phase, Phase::Idle | Phase::Starting)).await;
+        let _ = timeout(RELIST, present.wait_for(|present| present.is_listed())).await;
+    }
+
+    fn tools(&self) -> ToolSet {
+        self.0.present.borrow().tools.clone()
+    }
+
+    fn owns(&self, tool: &str) -> bool {
+        tool.starts_with(&self.0.prefix)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let present = self.0.present.borrow();
+        let down = match &present.phase {
+            Phase::Down(error, _) if !matches!(**error, Error::ShutDown { .. }) => Some(error.to_string()),
+            _ => None,
+        };
+        down.into_iter().chain(present.problems.iter().cloned()).collect()
+    }
+}
+
+impl Present {
+    /// Whether the list of tools is the newest, or there is none to come.
+    fn is_listed(&self) -> bool {
+        self.listed == self.changes || !matches!(self.phase, Phase::Up(_))
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("name", &self.0.name)
+            .field("server", &self.0.server)
+            .finish_non_exhaustive()
+    }
+}

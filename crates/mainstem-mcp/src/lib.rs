@@ -1,0 +1,33 @@
+//! Tools of [MCP](https://modelcontextprotocol.io) servers, for all agents of a fleet at once.
+//!
+//! A [`Server`] says how a server is reached: a command that is started and spoken to over its stdin and stdout, or an address for
+//! streamable HTTP. A [`Client`] is the living connection: one process or one HTTP session, however many agents use it. It is a
+//! [`ToolSource`](mainstem_tool::ToolSource): its tools are there once the server has listed them, change when the server says that they
+//! have, and are named `mcp__<server>__<tool>`.
+//!
+//! | when | what happens |
+//! |---|---|
+//! | an agent that has it calls a model | the server is started, if it is not running, and its tools are listed |
+//! | it says how far a call is | [`RunContext::progress`](mainstem_tool::RunContext::progress): live in the stream, and part of the result |
+//! | a call is cancelled or dropped | the server is told, by `notifications/cancelled` |
+//! | it dies | calls that wait become error results that say so; the next call starts it anew |
+//! | the last handle goes, or [`Client::shutdown`] | stdin is closed, then `SIGTERM`, then `SIGKILL`, for its whole process group |
+//!
+//! A server sees `PATH`, `HOME` and the like of this process's environment, and what its declaration passes on: never the keys of models.
+
+mod call;
+mod client;
+mod content;
+mod error;
+mod keeper;
+mod name;
+mod open;
+mod process;
+mod server;
+mod tap;
+mod tool;
+mod vars;
+
+pub use client::Client;
+pub use error::Error;
+pub use server::Server;

@@ -1,0 +1,198 @@
+//! How a server is reached.
+
+mod declaration;
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use self::declaration::Declaration;
+
+/// A server that is started or reached when it is first needed, and how.
+///
+/// Texts may hold `${NAME}` or `${NAME:-default}`, which is looked up in the environment when the server starts; such values are never shown.
+///
+/// ```
+/// use mainstem_mcp::Server;
+///
+/// let files = Server::command("npx", ["-y", "@modelcontextprotocol/server-filesystem", "."]);
+/// let docs = Server::http("https://docs.example/mcp").with_header("Authorization", "Bearer ${DOCS_TOKEN}");
+///
+/// let read: Server = serde_json::from_str(r#"{"command": "uvx", "args": ["mcp-server-git"], "tools": ["git_log", "git_diff*"]}"#)?;
+/// assert_eq!(read, Server::command("uvx", ["mcp-server-git"]).with_tools(["git_log", "git_diff*"]));
+/// # let _ = (files, docs);
+/// # Ok::<_, serde_json::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Declaration")]
+pub struct Server {
+    pub(crate) reach: Reach,
+    pub(crate) start_timeout: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) is_trusted: bool,
+    is_listed_only: bool,
+}
+
+/// The two ways.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Command { program: String, args: Vec<String>, env: BTreeMap<String, String>, dir: Option<PathBuf> },
+    Http { url: String, headers: BTreeMap<String, String> },
+}
+
+impl Server {
+    /// A program that speaks MCP over its stdin and stdout.
+    ///
+    /// It is started in a process group of its own. Of this process's environment it sees `PATH`, `HOME`, `USER`, the locale and their
+    /// like, and what [`with_env`](Self::with_env) passes on.
+    pub fn command(program: impl Into<String>, args: impl IntoIterator<Item: Into<String>>) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self::new(Reach::Command { program: program.into(), args, env: BTreeMap::new(), dir: None })
+    }
+
+    /// A server that speaks streamable HTTP at this address.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::new(Reach::Http { url: url.into(), headers: BTreeMap::new() })
+    }
+
+    fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            start_timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(120),
+            tools: None,
+            is_trusted: false,
+            is_listed_only: false,
+        }
+    }
+
+    /// A variable of the program's environment. A server over HTTP has none.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let Reach::Command { env, .. } = &mut self.reach {
+            env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// The directory in which the program works; this process's by default.
+    #[must_use]
+    pub fn with_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        if let Reach::Command { dir, .. } = &mut self.reach {
+            *dir = Some(path.into());
+        }
+        self
+    }
+
+    /// A header of every request. A program has none.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let Reach::Http { headers, .. } = &mut self.reach {
+            headers.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Offers only these of its tools, by the server's own names; a `*` at the end stands for any ending.
+    #[must_use]
+    pub fn with_tools(mut self, names: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// How long it may take to start and list its tools; 30 s by default.
+    #[must_use]
+    pub fn with_start_timeout(mut self, time: Duration) -> Self {
+        self.start_timeout = time;
+        self
+    }
+
+    /// How long a call may be without an answer or a word about its progress; 2 min by default.
+    #[must_use]
+    pub fn with_timeout(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
+    /// Believes what it says about its tools, so that those which it calls read-only run in plan mode. Not by default: a server can say
+    /// anything (see [tool annotations](https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations)).
+    #[must_use]
+    pub fn with_trust(mut self, is_trusted: bool) -> Self {
+        self.is_trusted = is_trusted;
+        self
+    }
+
+    /// Whether only agents whose spec lists it have its tools; not by default.
+    #[must_use]
+    pub fn with_listed_only(mut self, is_listed_only: bool) -> Self {
+        self.is_listed_only = is_listed_only;
+        self
+    }
+
+    /// The program that is started, with its arguments as they are written; `None` for a server over HTTP.
+    pub fn command_line(&self) -> Option<String> {
+        match &self.reach {
+            Reach::Command { program, args, .. } => {
+                Some([std::slice::from_ref(program), args].concat().join(" "))
+            }
+            Reach::Http { .. } => None,
+        }
+    }
+
+    /// The directory of the program, if one was given.
+    pub fn dir_mut(&mut self) -> Option<&mut PathBuf> {
+        match &mut self.reach {
+            Reach::Command { dir, .. } => dir.as_mut(),
+            Reach::Http { .. } => None,
+        }
+    }
+
+    /// The variable or header whose name says that it is a secret, and whose value is written out instead of being `${NAME}`. For files,
+    /// which hold none.
+    pub fn secret_in_plain(&self) -> Option<&str> {
+        let (Reach::Command { env: named, .. } | Reach::Http { headers: named, .. }) = &self.reach;
+        let is_secret = |name: &str| {
+            let name = name.to_ascii_uppercase();
+            ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTHORIZATION"].iter().any(|word| name.contains(word))
+        };
+        named.iter().find(|(name, value)| is_secret(name) && !value.contains("${")).map(|(name, _)| &**name)
+    }
+
+    /// Whether only agents that list it have its tools.
+    pub fn is_listed_only(&self) -> bool {
+        self.is_listed_only
+    }
+
+    /// Whether it offers a tool, by the server's own name.
+    pub(crate) fn offers(&self, tool: &str) -> bool {
+        let is_meant = |listed: &String| match listed.strip_suffix('*') {
+            Some(start) => tool.starts_with(start),
+            None => listed == tool,
+        };
+        self.tools.as_ref().is_none_or(|listed| listed.iter().any(is_meant))
+    }
+}
+
+impl fmt::Display for Server {
+    /// The program and its arguments, or the address without its query; as written, so without any value of a variable.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reach {
+            Reach::Command { .. } => f.write_str(&self.command_line().unwrap_or_default()),
+            Reach::Http { url, .. } => f.write_str(url.split('?').next().unwrap_or_default()),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    /// Without the values of variables and headers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("reach", &self.to_string())
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! `${NAME}` in what a declaration says: values from the environment, which are secrets from then on.
+
+use crate::Error;
+
+/// A secret shorter than this is not looked for in texts: it would tear holes into words.
+const SHORTEST_SECRET: usize = 8;
+
+/// Texts with their variables replaced, and what must not be shown of them.
+#[derive(Default)]
+pub(crate) struct Vars {
+    secrets: Vec<String>,
+}
+
+impl Vars {
+    /// Replaces `${NAME}`, and `${NAME:-default}` if there is no such variable. Anything else that begins with `$` stays.
+    pub(crate) fn expand(
+        &mut self,
+        text: &str,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<String, Error> {
+        let (mut expanded, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else { break };
+            expanded.push_str(before);
+            let (name, default) = name.split_once(":-").map_or((name, None), |(name, or)| (name, Some(or)));
+            match var(name) {
+                Some(value) => {
+                    expanded.push_str(&value);
+                    self.hide(value);
+                }
+                None => expanded.push_str(default.ok_or_else(|| Error::Variable { name: name.to_owned() })?),
+            }
+            rest = behind;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
+    /// Never shows this.
+    pub(crate) fn hide(&mut self, secret: String) {
+        if secret.len() >= SHORTEST_SECRET {
+            self.secrets.push(secret);
+        }
+    }
+
+    /// A text without the secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is replaced, and what is hidden.
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let var = |name: &str| (name == "TOKEN").then(|| "s3cret-value".to_owned());
+        let expanded = Vars::default().expand(text, var).map_err(|error| error.to_string());
+        assert_eq!(expanded.as_deref().map_err(String::as_str), expected, "{text}");
+    }
+
+    #[test]
+    fn variables_are_replaced() {
+        check("plain $HOME", Ok("plain $HOME"));
+        check("Bearer ${TOKEN}", Ok("Bearer s3cret-value"));
+        check("${TOKEN}${TOKEN}!", Ok("s3cret-values3cret-value!"));
+        check("${NONE:-fallback}", Ok("fallback"));
+        check("${TOKEN:-fallback}", Ok("s3cret-value"));
+        check("${open", Ok("${open"));
+        check("${NONE}", Err("the environment has no variable NONE; set it, or write ${NONE:-default}"));
+    }
+
+    #[test]
+    fn values_are_secrets() {
+        let mut vars = Vars::default();
+        vars.expand("${A} ${B}", |name| Some(if name == "A" { "long-enough" } else { "short" }.to_owned()))
+            .unwrap();
+        assert_eq!(vars.redact("a long-enough, short text"), "a [secret], short text");
+    }
+}

@@ -1,0 +1,27 @@
+//! Which tools a spec lets its agent have.
+
+use mainstem_policy::Pattern;
+use mainstem_spec::AgentSpec;
+
+/// What a spec says about the tools that its agent would inherit.
+pub(super) struct Allowed {
+    only: Option<Vec<String>>,
+    never: Vec<String>,
+}
+
+impl Allowed {
+    pub(super) fn of(spec: &AgentSpec) -> Self {
+        Self { only: spec.tools.clone(), never: spec.disallowed_tools.clone() }
+    }
+
+    pub(super) fn has(&self, tool: &str) -> bool {
+        let is_in = |list: &[String]| list.iter().any(|listed| is_meant(listed, tool));
+        self.only.as_deref().is_none_or(is_in) && !is_in(&self.never)
+    }
+}
+
+/// Whether a list's entry is this tool's name, or a glob for it.
+pub(super) fn is_meant(listed: &str, tool: &str) -> bool {
+    let by_glob = || listed.parse::<Pattern>().is_ok_and(|pattern| pattern.is_about_all_of(tool));
+    listed == tool || listed.contains('*') && by_glob()
+}

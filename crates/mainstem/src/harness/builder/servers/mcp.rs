@@ -1,0 +1,132 @@
+//! With MCP.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::join_all;
+use mainstem_mcp::{Client, Server};
+use mainstem_spec::{AgentSpec, McpServer, SpecSet};
+use mainstem_subagent::{Audience, Offer};
+use mainstem_tool::ToolSource;
+use serde::Deserialize;
+
+use super::super::HarnessBuilder;
+use crate::BuildError;
+
+/// What the program says of servers.
+#[derive(Default)]
+pub(in crate::harness::builder) struct Declared {
+    servers: BTreeMap<String, Server>,
+    agents_may: bool,
+}
+
+impl HarnessBuilder {
+    /// Gives agents the tools of an MCP server, as `mcp__<name>__<tool>`: all agents, or, with
+    /// [`Server::with_listed_only`], those whose spec lists it in `mcp_servers`. A spec that lists servers has the tools of no others.
+    ///
+    /// The server is started when an agent that has it first calls a model, or by [`Harness::ready`](crate::Harness::ready). There is one for
+    /// all agents and sessions of the harness, and one for those of each tenant; it ends with them. One that does not start is said by
+    /// [`Harness::warnings`](crate::Harness::warnings), and its tools are missing.
+    pub fn mcp_server(mut self, name: impl Into<String>, server: Server) -> Self {
+        self.servers.servers.insert(name.into(), server);
+        self
+    }
+
+    /// Whether a spec may declare servers of its own, by their command or address in `mcp_servers`; not by default.
+    ///
+    /// What declares a command has it run: whoever may write into the workspace's `subagents/`, among them agents with file tools, can then
+    /// run anything with this program's rights.
+    pub fn agent_servers(mut self, allowed: bool) -> Self {
+        self.servers.agents_may = allowed;
+        self
+    }
+}
+
+impl Declared {
+    /// A set of connections, none of them made yet.
+    pub(in crate::harness::builder) fn connect(&self) -> Result<Servers, BuildError> {
+        let clients = self.servers.iter().map(|(name, server)| Client::new(&**name, server.clone()));
+        let clients = clients.collect::<Result<_, _>>()?;
+        Ok(Servers(Arc::new(Inner { clients, agents_may: self.agents_may, own: Mutex::default() })))
+    }
+}
+
+/// The connections of a harness or a tenant.
+#[derive(Clone)]
+pub(in crate::harness) struct Servers(Arc<Inner>);
+
+struct Inner {
+    clients: Vec<Client>,
+    agents_may: bool,
+    /// By agent and name: those that specs declare, which go on as long as they are declared so.
+    own: Mutex<BTreeMap<(String, String), Client>>,
+}
+
+impl Servers {
+    /// Which servers there are for whom, and in words what is wrong with those that agents declare.
+    pub(in crate::harness::builder) fn offers(&self, specs: &SpecSet) -> (Vec<Offer>, Vec<String>) {
+        let audience = |client: &Client| match client.server().is_listed_only() {
+            true => Audience::Listed,
+            false => Audience::Everyone,
+        };
+        let offer = |client: &Client| Offer::new(Arc::new(client.clone()), audience(client));
+        let (mut offers, mut problems): (Vec<_>, _) =
+            (self.0.clients.iter().map(offer).collect(), Vec::new());
+        let mut own = BTreeMap::new();
+        for (spec, declared) in declarations(specs) {
+            match self.own(spec, declared) {
+                Ok(client) => {
+                    offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
+                    own.insert((spec.id.clone(), declared.name.clone()), client);
+                }
+                Err(why) => problems
+                    .push(format!("error: agent {:?}: MCP server {:?}: {why}", spec.id, declared.name)),
+            }
+        }
+        *self.lock() = own;
+        (offers, problems)
+    }
+
+    /// The server that an agent declares; the one that it has, if that is the same.
+    fn own(&self, spec: &AgentSpec, declared: &McpServer) -> Result<Client, String> {
+        if !self.0.agents_may {
+            return Err("agents may not start servers here; declare it for the program, or allow it with `agent_servers`".to_owned());
+        }
+        let declaration = declared.declaration.as_ref().ok_or("it is declared without anything")?;
+        let server = Server::deserialize(declaration).map_err(|error| error.to_string())?;
+        let known = self.lock().get(&(spec.id.clone(), declared.name.clone())).cloned();
+        match known.filter(|client| *client.server() == server) {
+            Some(client) => Ok(client),
+            None => Client::new(&*declared.name, server).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn all(&self) -> Vec<Client> {
+        self.0.clients.iter().chain(self.lock().values()).cloned().collect()
+    }
+
+    pub(in crate::harness) async fn ready(&self) {
+        join_all(self.all().iter().map(ToolSource::ready)).await;
+    }
+
+    pub(in crate::harness) async fn shutdown(&self) {
+        join_all(self.all().iter().map(Client::shutdown)).await;
+    }
+
+    pub(in crate::harness) fn problems(&self) -> Vec<String> {
+        self.all().iter().flat_map(ToolSource::problems).map(|problem| format!("error: {problem}")).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, String), Client>> {
+        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn declarations(specs: &SpecSet) -> impl Iterator<Item = (&AgentSpec, &McpServer)> {
+    specs.iter().flat_map(|spec| {
+        let declared = spec.mcp_servers.iter().flatten().filter(|server| server.declaration.is_some());
+        declared.map(move |server| (spec, server))
+    })
+}

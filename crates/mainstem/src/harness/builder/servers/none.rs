@@ -1,0 +1,41 @@
+//! Without MCP there are no servers.
+
+use mainstem_spec::{AgentSpec, SpecSet};
+use mainstem_subagent::Offer;
+
+use crate::BuildError;
+
+#[derive(Default)]
+pub(in crate::harness::builder) struct Declared {}
+
+#[derive(Clone)]
+pub(in crate::harness) struct Servers;
+
+impl Declared {
+    #[expect(clippy::unnecessary_wraps, reason = "as with MCP")]
+    pub(in crate::harness::builder) fn connect(&self) -> Result<Servers, BuildError> {
+        Ok(Servers)
+    }
+}
+
+impl Servers {
+    pub(in crate::harness::builder) fn offers(&self, specs: &SpecSet) -> (Vec<Offer>, Vec<String>) {
+        let wants =
+            |spec: &AgentSpec| spec.mcp_servers.iter().flatten().any(|server| server.declaration.is_some());
+        let said = |spec: &AgentSpec| {
+            format!(
+                "error: agent {:?} declares an MCP server, and this program is built without the feature `mcp`",
+                spec.id
+            )
+        };
+        (Vec::new(), specs.iter().filter(|spec| wants(spec)).map(said).collect())
+    }
+
+    pub(in crate::harness) async fn ready(&self) {}
+
+    pub(in crate::harness) async fn shutdown(&self) {}
+
+    pub(in crate::harness) fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,5 @@
+//! Against processes: MCP servers and model servers, most of them not ours.
+#![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
+
+#[cfg(unix)]
+mod mcp;

@@ -1,0 +1,496 @@
+//! Tools of MCP servers: one process for a whole fleet, live progress, cancels that reach it, and what becomes of it when it dies.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use mainstem::{
+    mcp::Server,
+    message::ToolState,
+    model::{ModelRequest, ModelStream, scripted::Turn},
+    prelude::*,
+    spec::McpServer,
+};
+use mainstem_testing::{CountedIds, FakeClock, laws, render};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A call of `agent_spawn`.
+fn spawn(turn: Turn, agent_id: &str) -> Turn {
+    turn.call("agent_spawn", json!({ "agent_id": agent_id, "task": "go" }))
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A server, and the file in which it notes what happens to it.
+struct Rig {
+    dir: TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self { dir: TempDir::new().unwrap() }
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn server(&self) -> Server {
+        self.server_with(&[])
+    }
+
+    fn server_with(&self, flags: &[&str]) -> Server {
+        let log = self.log_file().display().to_string();
+        Server::command(env!("CARGO_BIN_EXE_mcp_server"), [&[&*log], flags].concat())
+    }
+
+    fn log(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// How often something happened.
+    fn count(&self, what: &str) -> usize {
+        self.log().iter().filter(|line| line.starts_with(what)).count()
+    }
+
+    /// Waits until something has happened.
+    async fn until(&self, what: &str) {
+        let began = Instant::now();
+        while self.count(what) == 0 {
+            assert!(began.elapsed() < Duration::from_secs(20), "no {what:?} in {:?}", self.log());
+            tokio::time::sleep(ms(5)).await;
+        }
+    }
+
+    /// Whether the process that was started last is there.
+    fn is_alive(&self) -> bool {
+        let log = self.log();
+        let started = log.iter().rev().find_map(|line| line.strip_prefix("start ")).unwrap();
+        // A zombie is not alive.
+        let status = fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
+        status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    }
+
+    async fn until_dead(&self) {
+        let began = Instant::now();
+        while self.is_alive() {
+            assert!(began.elapsed() < Duration::from_secs(20), "it lives: {:?}", self.log());
+            tokio::time::sleep(ms(5)).await;
+        }
+    }
+}
+
+fn harness(model: impl Model, server: Server) -> HarnessBuilder {
+    Harness::builder("main", model)
+        .clock(FakeClock::default())
+        .ids(CountedIds::default())
+        .mcp_server("rig", server)
+}
+
+fn call(turn: Turn, tool: &str, arguments: Value) -> Turn {
+    turn.call(format!("mcp__rig__{tool}"), arguments)
+}
+
+async fn events(run: Run) -> Vec<AgentEvent> {
+    let events: Vec<_> = run.collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// The text of each result, with its state, in order.
+fn results(events: &[AgentEvent]) -> Vec<(ToolState, String)> {
+    let mut results = Vec::new();
+    let mut texts = std::collections::BTreeMap::<_, String>::new();
+    for event in events {
+        match &event.kind {
+            EventKind::ToolResultTextDelta { tool_call_id, delta } => {
+                texts.entry(tool_call_id.clone()).or_default().push_str(delta);
+            }
+            EventKind::ToolResultEnd { tool_call_id, state, .. } => {
+                results.push((*state, texts.remove(tool_call_id).unwrap_or_default()));
+            }
+            _ => {}
+        }
+    }
+    results
+}
+
+/// The children, one after the other, without times and ids: a server takes the time it takes.
+fn lanes(events: &[AgentEvent]) -> String {
+    let text = render(events);
+    let untimed = text.lines().filter_map(|line| line.trim().split_once(' ')).map(|(_, line)| line.trim());
+    let bare = untimed.map(|line| line.split(" (call-").next().unwrap_or(line));
+    let mut lines: Vec<_> = bare.filter(|line| !line.starts_with("main")).collect();
+    lines.sort_by_key(|line| line.split(' ').next());
+    lines.join("\n")
+}
+
+/// Agents and the tools that they were offered, one entry a model call.
+type Seen = Arc<Mutex<Vec<(String, String)>>>;
+
+/// Notes which tools of the server each model call is offered.
+struct Offered {
+    seen: Seen,
+    inner: ScriptedModel,
+}
+
+impl Offered {
+    fn new(inner: ScriptedModel) -> (Self, Seen) {
+        let seen = Seen::default();
+        (Self { seen: seen.clone(), inner }, seen)
+    }
+}
+
+impl Model for Offered {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let names = request.tools.iter().filter_map(|tool| tool.name.strip_prefix("mcp__rig__"));
+        let names = names.collect::<Vec<_>>().join(" ");
+        self.seen.lock().unwrap().push((request.agent.to_string(), names));
+        self.inner.stream(request)
+    }
+}
+
+const ALL: &str = "echo env count hang die grow fail";
+
+#[tokio::test]
+async fn two_children_at_once_share_one_process() {
+    let rig = Rig::new();
+    let model = ScriptedModel::new()
+        .agent("main", [spawn(spawn(Turn::new(), "ann"), "bob"), Turn::new().text("Done.")])
+        .agent("ann", [call(Turn::new(), "count", json!({"to": 2})), Turn::new().text("I counted.")])
+        .agent("bob", [call(Turn::new(), "echo", json!({"text": "hi"})), Turn::new().text("I echoed.")]);
+    let harness = harness(model, rig.server())
+        .subagent(AgentSpec::new("ann", "A"))
+        .subagent(AgentSpec::new("bob", "B"))
+        .build()
+        .unwrap();
+    assert!(rig.log().is_empty(), "nothing is started before it is needed");
+    let events = events(harness.stream_events("go")).await;
+    insta::assert_snapshot!(lanes(&events));
+    assert_eq!((rig.count("start"), rig.count("list")), (1, 1), "{:?}", rig.log());
+    // The next run, and another session, have the same one.
+    harness.call("again").await.unwrap();
+    assert_eq!(rig.count("start"), 1);
+    harness.shutdown(ms(100)).await;
+    assert_eq!(
+        rig.log().last().unwrap(),
+        "end",
+        "it was asked, and has ended by the time that shutdown returns"
+    );
+    assert!(!rig.is_alive());
+}
+
+#[tokio::test]
+async fn progress_is_live() {
+    let rig = Rig::new();
+    let model = ScriptedModel::new()
+        .agent("main", [call(Turn::new(), "count", json!({"to": 3})), Turn::new().text("Counted.")]);
+    let harness = harness(model, rig.server()).build().unwrap();
+    let events = events(harness.stream_events("go")).await;
+    let deltas: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ToolResultTextDelta { delta, .. } => Some(&**delta),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(deltas, ["1/3: at 1\n", "2/3: at 2\n", "3/3: at 3\n", "counted"]);
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_the_server_and_so_does_a_drop() {
+    let rig = Rig::new();
+    let script = || ScriptedModel::new().agent("main", [call(Turn::new(), "hang", json!({}))]);
+    let harness_of = |model| harness(model, rig.server()).build().unwrap();
+    let harness = harness_of(script());
+    let run = harness.stream_events("go");
+    let handle = run.handle();
+    let cancel = async {
+        rig.until("call hang").await;
+        handle.cancel();
+    };
+    let (events, ()) = tokio::join!(events(run), cancel);
+    rig.until("cancelled").await;
+    let (state, text) = results(&events).remove(0);
+    assert_eq!((state, &*text), (ToolState::Interrupted, "interrupted; the MCP server was told"));
+    assert_eq!(rig.count("start"), 1, "the server goes on");
+    drop((harness, handle));
+    rig.until_dead().await;
+
+    let again = Rig::new();
+    let harness = self::harness(script(), again.server()).build().unwrap();
+    let mut run = harness.stream_events("go");
+    tokio::select! {
+        () = again.until("call hang") => {}
+        () = async { while run.next().await.is_some() {} } => panic!("it hangs"),
+    }
+    drop(run);
+    again.until("cancelled").await;
+}
+
+#[tokio::test]
+async fn death_is_an_error_result_and_the_next_call_starts_it_anew() {
+    let rig = Rig::new();
+    let model = ScriptedModel::new().agent(
+        "main",
+        [
+            // Who waits beside the one that kills it gets an error, too.
+            call(call(Turn::new(), "hang", json!({})), "die", json!({})),
+            call(Turn::new(), "echo", json!({"text": "back"})),
+            Turn::new().text("Back."),
+        ],
+    );
+    let harness = harness(model, rig.server()).build().unwrap();
+    let results = results(&events(harness.stream_events("go")).await);
+    let died = "the call got no answer: the MCP server \"rig\" has ended: it closed the connection (exit status: 3); it said last: the \
+                end is near; a new call starts it anew";
+    assert_eq!(results[..2], [(ToolState::Error, died.to_owned()), (ToolState::Error, died.to_owned())]);
+    assert_eq!(results[2], (ToolState::Success, "back".to_owned()));
+    assert_eq!(rig.count("start"), 2);
+}
+
+#[tokio::test]
+async fn a_tool_that_comes_is_there_in_the_next_model_call() {
+    let rig = Rig::new();
+    let script = ScriptedModel::new().agent(
+        "main",
+        [
+            call(Turn::new(), "grow", json!({})),
+            call(Turn::new(), "more", json!({})),
+            Turn::new().text("More."),
+        ],
+    );
+    let (model, seen) = Offered::new(script);
+    let harness = harness(model, rig.server()).build().unwrap();
+    let results = results(&events(harness.stream_events("go")).await);
+    assert_eq!(results[1], (ToolState::Success, "more".to_owned()));
+    let seen: Vec<_> = seen.lock().unwrap().iter().map(|(_, tools)| tools.clone()).collect();
+    assert_eq!(seen, [ALL.to_owned(), format!("{ALL} more"), format!("{ALL} more")]);
+    let broken = "error: a tool of the MCP server \"rig\" is left out: the schema of tool \"mcp__rig__broken\" is not valid";
+    let warnings: Vec<_> = harness.warnings().collect();
+    assert!(warnings.len() == 1 && warnings[0].starts_with(broken), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn failures_are_what_the_server_says() {
+    let rig = Rig::new();
+    let model = ScriptedModel::new().agent(
+        "main",
+        [
+            call(Turn::new(), "fail", json!({"how": "tool"})),
+            call(Turn::new(), "fail", json!({"how": "protocol"})),
+            call(Turn::new(), "count", json!({"to": "many"})),
+            Turn::new().text("Failed."),
+        ],
+    );
+    let harness = harness(model, rig.server()).build().unwrap();
+    let results = results(&events(harness.stream_events("go")).await);
+    assert_eq!(results[0], (ToolState::Error, "no such city".to_owned()));
+    let refused = "the MCP server \"rig\" refused the call: no such city (-32602)";
+    assert_eq!(results[1], (ToolState::Error, refused.to_owned()));
+    assert!(results[2].1.contains("/to"), "checked before it is sent: {}", results[2].1);
+    assert_eq!(rig.count("call count"), 0);
+}
+
+#[tokio::test]
+async fn a_call_without_a_word_is_given_up() {
+    let rig = Rig::new();
+    let model = ScriptedModel::new()
+        .agent("main", [call(Turn::new(), "hang", json!({})), Turn::new().text("Given up.")]);
+    let harness = harness(model, rig.server().with_timeout(Duration::from_secs(1))).build().unwrap();
+    let results = results(&events(harness.stream_events("go")).await);
+    let silent = "the MCP server \"rig\" did not answer for 1 s, so the call was given up";
+    assert_eq!(results, [(ToolState::Error, silent.to_owned())]);
+    rig.until("cancelled").await;
+}
+
+#[tokio::test]
+async fn a_server_knows_none_of_our_keys() {
+    let rig = Rig::new();
+    let model =
+        ScriptedModel::new().agent("main", [call(Turn::new(), "env", json!({})), Turn::new().text("Seen.")]);
+    let server =
+        rig.server().with_env("GIVEN", "${CARGO_MANIFEST_DIR}-x").with_env("DEFAULT", "${NO_SUCH:-y}");
+    let harness = harness(model, server).build().unwrap();
+    let (_, text) = results(&events(harness.stream_events("go")).await).remove(0);
+    let known: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&known["GIVEN"], &known["DEFAULT"]),
+        (&json!(concat!(env!("CARGO_MANIFEST_DIR"), "-x")), &json!("y"))
+    );
+    assert!(known.get("PATH").is_some());
+    // Cargo sets this one for us, and nobody passed it on.
+    assert!(
+        std::env::var("CARGO_MANIFEST_DIR").is_ok() && known.get("CARGO_MANIFEST_DIR").is_none(),
+        "{known}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_is_said_and_the_run_goes_on() {
+    async fn check(server: Server, expected: &str) {
+        let model = ScriptedModel::new().agent("main", [Turn::new().text("Without it.")]);
+        let harness = harness(model, server).build().unwrap();
+        assert_eq!(harness.call("go").await.unwrap().text(), "Without it.");
+        harness.ready().await;
+        assert_eq!(
+            harness.warnings().collect::<Vec<_>>(),
+            [format!("error: the MCP server \"rig\" can't be used: {expected}")]
+        );
+    }
+    let none = "`/no/such/program --flag` does not start: No such file or directory (os error 2)";
+    check(Server::command("/no/such/program", ["--flag"]), none).await;
+    let unset = Server::command("cat", ["${NO_SUCH_VARIABLE}"]);
+    check(
+        unset,
+        "the environment has no variable NO_SUCH_VARIABLE; set it, or write ${NO_SUCH_VARIABLE:-default}",
+    )
+    .await;
+    let rig = Rig::new();
+    let silent = rig.server_with(&["--silent"]).with_start_timeout(Duration::from_secs(1));
+    check(silent, "it did not answer within 1 s (signal: 15 (SIGTERM))").await;
+    assert!(!rig.is_alive());
+    // What it says goes into no message if it is a secret.
+    let broken = rig.server_with(&["--broken"]).with_env("TOKEN", "${CARGO_MANIFEST_DIR}");
+    let harness = harness(ScriptedModel::new(), broken).build().unwrap();
+    harness.ready().await;
+    let warning = harness.warnings().next().unwrap();
+    assert!(warning.ends_with("(exit status: 4); it said last: my token is [secret]"), "{warning}");
+    let refused = Server::http("http://127.0.0.1:9/mcp?key=${CARGO_MANIFEST_DIR}");
+    let harness = self::harness(ScriptedModel::new(), refused).build().unwrap();
+    harness.ready().await;
+    let warning = harness.warnings().next().unwrap();
+    assert!(
+        warning.contains("onnection refused") && !warning.contains(env!("CARGO_MANIFEST_DIR")),
+        "{warning}"
+    );
+}
+
+#[tokio::test]
+async fn it_dies_with_the_harness_however_stubborn() {
+    let rig = Rig::new();
+    let harness = harness(ScriptedModel::new(), rig.server_with(&["--stubborn"])).build().unwrap();
+    harness.ready().await;
+    assert!(rig.is_alive());
+    drop(harness);
+    rig.until_dead().await;
+    assert_eq!((rig.count("ignores its end"), rig.count("end")), (1, 0), "{:?}", rig.log());
+
+    // A runtime that goes away takes it along at once.
+    let rig = Rig::new();
+    let server = rig.server_with(&["--stubborn"]);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let harness = self::harness(ScriptedModel::new(), server).build().unwrap();
+        runtime.block_on(harness.ready());
+        drop(runtime);
+    })
+    .join()
+    .unwrap();
+    rig.until_dead().await;
+}
+
+#[tokio::test]
+async fn specs_say_whose_tools_an_agent_has() {
+    async fn check(build: impl Fn(AgentSpec) -> AgentSpec, listed_only: bool, expected: &str) {
+        let rig = Rig::new();
+        let (model, seen) = Offered::new(
+            ScriptedModel::new()
+                .agent("main", [spawn(Turn::new(), "kid"), Turn::new().text("Done.")])
+                .agent("kid", [Turn::new().text("Hi.")]),
+        );
+        let spec = build(AgentSpec::new("kid", "K"));
+        let harness =
+            harness(model, rig.server().with_listed_only(listed_only)).subagent(spec).build().unwrap();
+        events(harness.stream_events("go")).await;
+        let of = |agent: &str| seen.lock().unwrap().iter().find(|(id, _)| id == agent).unwrap().1.clone();
+        assert_eq!(
+            (of("main"), of("kid")),
+            (if listed_only { "" } else { ALL }.to_owned(), expected.to_owned())
+        );
+        let warnings: Vec<_> = harness.warnings().filter(|warning| !warning.contains("broken")).collect();
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+    check(|spec| spec, false, ALL).await;
+    check(|spec| spec, true, "").await;
+    check(|spec| spec.with_mcp_servers(["rig"]), true, ALL).await;
+    check(|spec| spec.with_mcp_servers([""; 0]), false, "").await;
+    check(|spec| spec.with_tools(["mcp__rig__echo"]), false, "echo").await;
+    check(|spec| spec.with_tools(["mcp__rig__e*", "mcp__rig__die"]), false, "echo env die").await;
+    check(|spec| spec.with_disallowed_tools(["mcp__rig__*"]), false, "").await;
+    let rig = Rig::new();
+    let kid = AgentSpec::new("kid", "K").with_mcp_servers(["rick"]);
+    let built = harness(ScriptedModel::new(), rig.server()).subagent(kid).build();
+    let known = "agent \"kid\" lists MCP server \"rick\", which is not configured; known: rig";
+    assert_eq!(built.unwrap_err().to_string(), known);
+}
+
+#[tokio::test]
+async fn an_agent_has_a_server_of_its_own_if_it_may() {
+    let rig = Rig::new();
+    let log = rig.log_file();
+    let declaration = json!({"command": env!("CARGO_BIN_EXE_mcp_server"), "args": [log], "tools": ["echo"]});
+    let mut kid = AgentSpec::new("kid", "K");
+    kid.mcp_servers = Some(vec![McpServer::declared("rig", declaration)]);
+    let script = || {
+        ScriptedModel::new()
+            .agent("main", [spawn(spawn(Turn::new(), "kid"), "kid"), Turn::new().text("Done.")])
+            .agent("kid", [call(Turn::new(), "echo", json!({"text": "mine"})), Turn::new().text("Hi.")])
+    };
+    let build = |may: bool| {
+        let (model, seen) = Offered::new(script());
+        let harness =
+            Harness::builder("main", model).subagent(kid.clone()).agent_servers(may).build().unwrap();
+        (harness, seen)
+    };
+    let (harness, seen) = build(true);
+    events(harness.stream_events("go")).await;
+    assert_eq!(rig.count("call echo"), 2);
+    assert_eq!(rig.count("start"), 1, "one for all instances");
+    let seen = seen.lock().unwrap().clone();
+    assert!(
+        seen.contains(&("main".into(), String::new())) && seen.contains(&("kid".into(), "echo".into())),
+        "{seen:?}"
+    );
+    let (refused, _) = build(false);
+    let why = "error: agent \"kid\": MCP server \"rig\": agents may not start servers here; declare it for the program, or allow it \
+               with `agent_servers`";
+    assert_eq!(refused.warnings().collect::<Vec<_>>(), [why]);
+}
+
+#[tokio::test]
+async fn plan_mode_believes_trusted_servers_only() {
+    async fn check(trusted: bool, expected: ToolState) {
+        let rig = Rig::new();
+        let model = ScriptedModel::new().agent(
+            "main",
+            [call(Turn::new(), "echo", json!({"text": "plan"})), Turn::new().text("Planned.")],
+        );
+        let harness = harness(model, rig.server().with_trust(trusted)).build().unwrap();
+        let run = harness.stream_events_with("go", RunOptions::new().with_plan_mode(true));
+        let seen = results(&events(run).await);
+        assert_eq!(seen[0].0, expected, "{seen:?} {:?}", harness.warnings().collect::<Vec<_>>());
+    }
+    check(true, ToolState::Success).await;
+    check(false, ToolState::Denied).await;
+}
+
+#[test]
+fn a_server_has_a_name() {
+    let built = Harness::builder("main", ScriptedModel::new())
+        .mcp_server("my server", Server::command("a", [""; 0]))
+        .build();
+    let error = "\"my server\" is no name for an MCP server: use at most 32 letters, digits, - and single _";
+    assert_eq!(built.unwrap_err().to_string(), error);
+}
