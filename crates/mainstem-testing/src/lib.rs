@@ -15,6 +15,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "cassettes")]
+mod cassette;
 mod clock;
 mod context;
 mod ids;
@@ -24,6 +26,8 @@ mod server;
 pub mod task_store;
 mod timeline;
 
+#[cfg(feature = "cassettes")]
+pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
 pub use ids::CountedIds;

@@ -34,7 +34,7 @@ const ALLOWED: [(&str, &str); 27] = [
     ),
     ("server", "mainstem"),
     ("cli", "mainstem event server"),
-    ("testing", "message event model task tool journal"),
+    ("testing", "message event model http task tool journal"),
     ("tests", "mainstem"),
     ("bench", "mainstem message event model sse openai"),
     ("xtask", ""),
