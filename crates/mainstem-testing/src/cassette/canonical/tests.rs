@@ -66,7 +66,8 @@ fn same_is_method_path_query_and_body_but_no_key() {
 
 #[test]
 fn the_last_bit_of_a_fraction_does_not_count() {
-    let check = |one: Value, other: Value, expected: bool| assert_eq!(alike(&one, &other), expected, "{one} {other}");
+    let check =
+        |one: Value, other: Value, expected: bool| assert_eq!(alike(&one, &other), expected, "{one} {other}");
     check(json!({"t": [0.1]}), json!({"t": [0.1_f64.next_up()]}), true);
     check(json!({"t": [0.1]}), json!({"t": [0.100_000_1]}), false);
     check(json!({"t": [0.1]}), json!({"t": [0.1, 0.1]}), false);

@@ -62,10 +62,10 @@ fn what_is_no_tape_is_said_with_its_place() {
             "{{\"request\":{{\"method\":\"GET\",\"path\":\"/\"}},\"response\":{{\"chunks\":[{chunk}]}}}}"
         ))
     };
-    check(&chunk("{}"), "t.jsonl:2:67: this is no line of a tape: a chunk has either `text` or `base64`");
+    check(&chunk("{}"), "t.jsonl:2:64: this is no line of a tape: a chunk has either `text` or `base64`");
     check(
         &chunk("{\"base64\":\"*\"}"),
-        "t.jsonl:2:79: this is no line of a tape: no base64: Invalid symbol 42, offset 0.",
+        "t.jsonl:2:76: this is no line of a tape: no base64: Invalid symbol 42, offset 0.",
     );
 }
 
