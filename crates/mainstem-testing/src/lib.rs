@@ -1,4 +1,5 @@
-//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, and [`timeline`], which prints a run.
+//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, [`timeline`], which prints a run, and
+//! [cassettes](Cassette) with the answers of real vendors.
 //!
 //! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
 //!
