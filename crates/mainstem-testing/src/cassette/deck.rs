@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use http_body_util::{BodyExt, Full, Limited, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Request, Response, StatusCode,
     body::{Bytes, Incoming},
@@ -78,10 +78,11 @@ impl Deck {
     /// Answers a request.
     pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
         let (head, body) = request.into_parts();
-        let Ok(body) = Limited::new(body, LIMIT).collect().await else {
-            return Ok(self.too_long(&head.method));
+        let body = match Limited::new(body, LIMIT).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(self.too_long(&head.method)),
+            Err(_) => return Err(Cut),
         };
-        let body = body.to_bytes();
         let mut url = self.upstream.clone();
         url.set_path(head.uri.path());
         url.set_query(head.uri.query());
@@ -114,7 +115,7 @@ impl Deck {
     }
 
     fn too_long(&self, method: &hyper::Method) -> Response<Reply> {
-        let what = format!("a {method} request that is longer than {LIMIT} bytes or broke off");
+        let what = format!("a {method} request that is longer than {LIMIT} bytes");
         self.tape().unfit(None, what.clone());
         refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("a tape can't hold {what}"))
     }

@@ -9,7 +9,7 @@ use hyper::{
     body::{Bytes, Frame},
 };
 use mainstem_http::{RequestBuilder, Response as Answer};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::mpsc, task::yield_now, time::timeout};
 
 use super::{
     Mode,
@@ -23,7 +23,7 @@ use super::{
 /// How long an answer that nobody reads any more has for its end. Clients leave when they have read that it is over.
 const LINGER: Duration = Duration::from_millis(250);
 
-type Sender = mpsc::Sender<Result<Frame<Bytes>, Cut>>;
+type Piece = Result<Frame<Bytes>, Cut>;
 
 /// Asks the vendor.
 pub(super) async fn forward(
@@ -51,8 +51,17 @@ pub(super) async fn forward(
     }
     let (client, body) = mpsc::channel(1);
     deck.answers.spawn(deck.stop.clone().run_until_cancelled_owned(pass_on(answer, client, take)));
-    let body = stream::unfold(body, async |mut body| Some((body.recv().await?, body)));
+    let body = stream::unfold(body, async |mut body| Some((next(&mut body).await?, body)));
     Ok(respond(status, sent, StreamBody::new(body).boxed_unsync()))
+}
+
+async fn next(body: &mut mpsc::Receiver<Piece>) -> Option<Piece> {
+    let piece = body.recv().await?;
+    if piece.is_err() {
+        // What came before goes out first: hyper sends what it has when there is nothing to add.
+        yield_now().await;
+    }
+    Some(piece)
 }
 
 /// Why an answer is not recorded.
@@ -87,7 +96,7 @@ fn root(error: &dyn Error) -> String {
 }
 
 /// Chunk by chunk, at the pace of the client.
-async fn pass_on(mut answer: Answer, client: Sender, mut take: Take) {
+async fn pass_on(mut answer: Answer, client: mpsc::Sender<Piece>, mut take: Take) {
     loop {
         let next = tokio::select! {
             biased;

@@ -55,8 +55,11 @@ impl Secrets {
     pub(super) fn learn(&mut self, headers: &HeaderMap, url: &Url) {
         let is_secret = |name: &str| HEADERS.iter().any(|word| name.contains(word));
         let headers = headers.iter().filter(|(name, _)| is_secret(name.as_str()));
-        // Of `Bearer …` only what comes after it is secret.
-        let values = headers.filter_map(|(_, value)| value.to_str().ok()?.split_whitespace().last());
+        // `Bearer …`, and cookies: `a=…; b=…`.
+        let values = headers
+            .filter_map(|(_, value)| value.to_str().ok())
+            .flat_map(|value| value.split([' ', ';', ',']));
+        let values = values.flat_map(|value| [value, value.split_once('=').map_or("", |(_, value)| value)]);
         let query = url.query_pairs().filter(|(name, _)| is_parameter(name));
         for secret in values.map(str::to_owned).chain(query.map(|(_, value)| value.into_owned())) {
             if secret.len() >= SHORTEST_KEY {

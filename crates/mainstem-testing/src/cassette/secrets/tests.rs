@@ -65,6 +65,7 @@ fn keys_are_learned_from_headers_and_query() {
     for header in ["x-api-key", "api-key", "x-goog-api-key", "x-my-token", "cookie"] {
         check(header, "a-bearer-key", "", bearer);
     }
+    check("cookie", "a=a-bearer-key; b=x-key+1234", "", "[redacted], [redacted], Bearer, tiny");
     check("accept", "a-bearer-key", "", "a-bearer-key, x-key+1234, Bearer, tiny");
     check("accept", "*/*", "alt=sse&KEY=x-key%2B1234", "a-bearer-key, [redacted], Bearer, tiny");
     // Local servers take any key; a word like theirs is no secret.
