@@ -11,16 +11,12 @@ use super::{
 const LISTED: usize = 5;
 
 /// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes first.
-pub(super) fn sentence<'a>(
-    tape: &str,
-    asked: &Asked,
-    recorded: impl Iterator<Item = (usize, &'a Asked)>,
-) -> String {
+pub(super) fn sentence(tape: &str, asked: &Asked, recorded: &[(usize, Asked)]) -> String {
     let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
-    format!("{what}: {}", nearest(asked, &recorded.collect::<Vec<_>>()))
+    format!("{what}: {}", nearest(asked, recorded))
 }
 
-fn nearest(asked: &Asked, recorded: &[(usize, &Asked)]) -> String {
+fn nearest(asked: &Asked, recorded: &[(usize, Asked)]) -> String {
     let mut alike = recorded.iter().filter(|(_, one)| same(one, asked)).map(|(line, _)| *line);
     if let Some(line) = alike.next_back() {
         return format!("line {line} is the same, but has been played; each line is played once");
@@ -39,7 +35,7 @@ fn nearest(asked: &Asked, recorded: &[(usize, &Asked)]) -> String {
     }
 }
 
-fn elsewhere(recorded: &[(usize, &Asked)]) -> String {
+fn elsewhere(recorded: &[(usize, Asked)]) -> String {
     if recorded.is_empty() {
         return "nothing is on the tape".to_owned();
     }

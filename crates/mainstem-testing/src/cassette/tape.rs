@@ -95,10 +95,10 @@ impl Tape {
     /// Notes that there is no answer, and says so.
     pub(super) fn miss(&mut self, asked: &Asked, why: &str) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        let recorded = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_kept());
-        let recorded = recorded.map(|(index, entry)| (line(index), &entry.exchange.request));
-        let mut sentence = format!("{}{why}", miss::sentence(&name, asked, recorded));
-        self.secrets.redact_text(&mut sentence);
+        let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_kept());
+        let recorded: Vec<_> =
+            kept.map(|(index, entry)| (line(index), entry.request(&self.secrets))).collect();
+        let sentence = format!("{}{why}", miss::sentence(&name, asked, &recorded));
         self.misses.push(sentence.clone());
         sentence
     }
@@ -194,11 +194,18 @@ impl Entry {
         matches!(self.state, State::Waiting | State::Played | State::Recorded)
     }
 
+    /// The request, as it may be shown.
+    fn request(&self, secrets: &Secrets) -> Asked {
+        let mut request = self.exchange.request.clone();
+        secrets.redact_request(&mut request);
+        request
+    }
+
     /// The line to write, without any secret; none if that can't be had.
     fn line(&mut self, secrets: &Secrets) -> Option<&str> {
         if self.line.as_ref().is_none_or(|(known, _)| *known != secrets.len()) {
             let mut exchange = self.exchange.clone();
-            secrets.redact_request(&mut exchange.request);
+            exchange.request = self.request(secrets);
             secrets.redact_answer(&mut exchange.response);
             let line = format::encode(&exchange);
             self.line = (!secrets.are_in(&exchange, &line)).then_some((secrets.len(), line));

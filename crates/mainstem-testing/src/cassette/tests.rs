@@ -122,7 +122,8 @@ async fn chunks_are_the_same_byte_by_byte_for_the_vendor_the_client_and_the_tape
     );
     cassette.finish().await.unwrap();
     let body = "8\r\ndata: gr\r\n1\r\n\u{fffd}\r\n6\r\n\u{fffd}ße\n\n\r\nE\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
-    assert!(recorded.ends_with(&format!("\r\n\r\n{body}")), "{recorded}");
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ntransfer-encoding: chunked";
+    assert_eq!(recorded, format!("{head}\r\n\r\n{body}"));
     drop(vendor);
 
     let cassette = shelf.replay().await;
@@ -153,6 +154,42 @@ async fn a_chunk_is_passed_on_before_the_next_one_comes() {
     assert!(timeout(ms(50), client.read_u8()).await.is_err(), "nothing comes, nor does it end");
     cassette.finish().await.unwrap();
     assert_eq!(timeout(ms(1000), rest(client)).await.unwrap(), "", "the end of the cassette ends it");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_when_it_has_all_has_the_whole_answer() {
+    let script = vec![
+        raw::head("200 OK", CHUNKED),
+        raw::chunk(b"[DONE]"),
+        Step::Pause(ms(50)),
+        Step::Send(b"0\r\n\r\n".to_vec()),
+    ];
+    let (shelf, vendor) = (Shelf::new(), Server::start(vec![script]).await);
+    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    until(&mut post(&cassette, "").await, "[DONE]").await;
+    cassette.finish().await.unwrap();
+    assert!(shelf.text().contains("[DONE]") && !shelf.text().contains(r#""end""#), "{}", shelf.text());
+}
+
+#[tokio::test]
+async fn the_vendor_gets_what_the_client_sends_but_what_would_hide_the_answer() {
+    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
+    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let head =
+        "PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\nx-own: 1\r\nauthorization: Bearer abc\r\naccept-encoding: gzip";
+    rest(send(&cassette, head, "some body").await).await;
+    let asked = vendor.request().await;
+    assert!(
+        asked.starts_with("PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\n") && asked.ends_with("\r\n\r\nsome body"),
+        "{asked}"
+    );
+    let has = |header: &str| asked.contains(&format!("\r\n{header}"));
+    assert!(
+        has("x-own: 1") && has("authorization: Bearer abc") && has(&format!("host: {}", vendor.host())),
+        "{asked}"
+    );
+    assert!(!has("accept-encoding") && !has("connection: close"), "{asked}");
+    cassette.finish().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,8 +11,8 @@ fn asked(path: &str, body: Value) -> Asked {
 
 fn check(recorded: &[Asked], expected: &str) {
     let asked = asked("/v1/chat", json!({"model": "m", "messages": [{"content": "Rome?"}]}));
-    let recorded = recorded.iter().enumerate().map(|(index, one)| (index + 2, one));
-    let said = sentence("t.jsonl", &asked, recorded);
+    let recorded: Vec<_> = recorded.iter().enumerate().map(|(index, one)| (index + 2, one.clone())).collect();
+    let said = sentence("t.jsonl", &asked, &recorded);
     let rest =
         said.strip_prefix("t.jsonl has no answer to POST /v1/chat (MAINSTEM_CASSETTE=record records anew): ");
     assert_eq!(rest.unwrap_or(&said), expected);

@@ -82,3 +82,18 @@ async fn what_can_not_be_hidden_is_not_written() {
     check("ethod", "{}").await;
     check("redacted", "\"redacted\"").await;
 }
+
+#[tokio::test]
+async fn a_key_on_a_tape_that_somebody_wrote_is_not_said() {
+    let shelf = Shelf::new();
+    fs::create_dir(shelf.path().parent().unwrap()).unwrap();
+    let body = format!("{{\"json\":[\"a text that is so long that it is cut in the key: {KEY}\"]}}");
+    let request = format!("{{\"method\":\"POST\",\"path\":\"/v1/chat\",\"body\":{body}}}");
+    let line = format!("{{\"request\":{request},\"response\":{{}}}}");
+    fs::write(shelf.path(), format!("{{\"mainstem_cassette\":1}}\n{line}\n")).unwrap();
+    let cassette = shelf.replay().await;
+    let head = format!("POST /v1/chat HTTP/1.1\r\nx-api-key: {KEY}");
+    let said = rest(send(&cassette, &head, "[\"a text that is so long that it is cut\"]").await).await;
+    assert!(said.contains("in the key: [redacted]") && !said.contains("a-key"), "{said}");
+    assert!(cassette.finish().await.is_err());
+}
