@@ -159,21 +159,29 @@ async fn a_miss_is_told_by_the_providers_error_and_by_the_cassette() {
     }
 }
 
-/// The events of each agent, without their times: which of two agents is first is up to the network.
+/// The events of each agent and of each call's result, without their times: which of two children is first is up to the network.
 async fn lanes(run: Run) -> BTreeMap<String, String> {
     let events: Vec<_> = run.collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     let mut lanes = BTreeMap::<_, Vec<_>>::new();
     for event in events {
-        lanes
-            .entry(event.agent_key().map_or_else(|| "main".to_owned(), ToString::to_string))
-            .or_default()
-            .push(event);
+        lanes.entry(lane(&event)).or_default().push(event);
     }
     let untimed =
         |line: &str| line.trim_start().split_once(' ').map(|(_, rest)| rest.trim_start().to_owned());
-    let lane = |events: Vec<_>| render(&events).lines().filter_map(untimed).collect::<Vec<_>>().join("\n");
-    lanes.into_iter().map(|(key, events)| (key, lane(events))).collect()
+    let text = |events: Vec<_>| render(&events).lines().filter_map(untimed).collect::<Vec<_>>().join("\n");
+    lanes.into_iter().map(|(key, events)| (key, text(events))).collect()
+}
+
+fn lane(event: &AgentEvent) -> String {
+    use EventKind::{ToolResultEnd, ToolResultStart, ToolResultTextDelta};
+    let agent = event.agent_key().map_or("main", |key| key.as_str());
+    match &event.kind {
+        ToolResultStart { tool_call_id, .. }
+        | ToolResultTextDelta { tool_call_id, .. }
+        | ToolResultEnd { tool_call_id, .. } => format!("{agent} {tool_call_id}"),
+        _ => agent.to_owned(),
+    }
 }
 
 fn fleet(model: Arc<dyn Model>) -> Harness {
@@ -195,7 +203,7 @@ async fn a_fleet_replays_as_the_same_timelines() {
         let work =
             async |cassette: &Cassette| lanes(fleet(model(vendor, cassette, "m")).stream_events("go")).await;
         let recorded = shelf.record(vendor, script, work).await;
-        assert_eq!(recorded.len(), 3, "{}: {recorded:?}", vendor.name);
+        assert_eq!(recorded.len(), 7, "{}: three agents and four calls: {recorded:?}", vendor.name);
         assert_eq!(
             shelf.text(vendor).lines().count(),
             7,
