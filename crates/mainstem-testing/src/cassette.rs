@@ -76,7 +76,7 @@ use deck::Deck;
 /// wherever else they turn up in a body, also across the boundary of chunks. [`CassetteBuilder::redact`] adds values. What a model spells out over
 /// several events is not recognized.
 ///
-/// One cassette has a tape at a time. Dropping it ends it, with every connection; what is being recorded then is kept as far as it came.
+/// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; what is being recorded then is kept as far as it came.
 #[must_use]
 pub struct Cassette {
     path: PathBuf,

@@ -34,7 +34,7 @@ pub(super) struct Cut;
 /// The body of an answer.
 pub(super) type Reply = UnsyncBoxBody<Bytes, Cut>;
 
-#[derive(Debug)]
+/// Not to be shown: what is being recorded is as the vendor said it.
 pub(super) struct Deck {
     tape: Mutex<Tape>,
     pub(super) mode: Mode,

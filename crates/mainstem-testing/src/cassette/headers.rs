@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use hyper::{HeaderMap, header};
 
 /// Of requests: what says which form of an API is meant.
-const ASKED: [&str; 6] =
-    ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta", "x-goog-user-project"];
+const ASKED: [&str; 5] = ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
 
 /// Of answers: what a client acts upon, or a person asks a vendor about.
-const ANSWERED: [&str; 11] = [
+const ANSWERED: [&str; 12] = [
     "content-type",
+    "content-encoding",
     "retry-after",
     "retry-after-ms",
     "x-should-retry",

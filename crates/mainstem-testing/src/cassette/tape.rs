@@ -18,7 +18,6 @@ use super::{
 use crate::CassetteError;
 
 /// The exchanges, in the order of the tape.
-#[derive(Debug)]
 pub(super) struct Tape {
     path: PathBuf,
     entries: Vec<Entry>,
@@ -29,7 +28,6 @@ pub(super) struct Tape {
     problem: Option<CassetteError>,
 }
 
-#[derive(Debug)]
 struct Entry {
     exchange: Exchange,
     state: State,
