@@ -6,6 +6,7 @@ mod artifacts;
 mod background;
 mod budget;
 mod cancel;
+mod cassettes;
 mod compat;
 mod diagnostics;
 mod fleet;

@@ -53,7 +53,10 @@ impl Http {
 }
 
 /// The one place that installs a crypto provider and builds a client.
-fn client() -> reqwest::Result<Client> {
+///
+/// # Errors
+/// There is no TLS to be had.
+pub fn client() -> reqwest::Result<Client> {
     // Refused if one is installed already, which then serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_tool::unless;
-use reqwest::{
-    Client,
-    header::{HeaderMap, HeaderName, HeaderValue},
-    redirect::Policy,
-};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
     model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter},
@@ -91,7 +87,7 @@ pub(crate) async fn open(
                 .into_iter()
                 .filter_map(|(name, value)| Some((name?, value)))
                 .collect();
-            let client = client().map_err(|error| error.to_string())?;
+            let client = mainstem_http::client().map_err(|error| error.to_string())?;
             let greeting = greet(StreamableHttpClientTransport::with_client(client, config), listener);
             greeting.await.map_err(|why| format!("{server}: {why}"))
         }
@@ -147,18 +143,6 @@ fn header_map(
         map.insert(header, value);
     }
     Ok(map)
-}
-
-/// Requests without a limit on time: a call's answer is a stream.
-fn client() -> reqwest::Result<Client> {
-    // Refused if one is installed already, which then serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(std::time::Duration::from_secs(10))
-        // What is meant for one server goes to no other.
-        .redirect(Policy::none())
-        .build()
 }
 
 /// Why there is no greeting, without the names of rmcp's types.

@@ -1,4 +1,5 @@
-//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, and [`timeline`], which prints a run.
+//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, [`timeline`], which prints a run, and
+//! [cassettes](Cassette) with the answers of real vendors.
 //!
 //! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
 //!
@@ -15,6 +16,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "cassettes")]
+mod cassette;
 mod clock;
 mod context;
 mod ids;
@@ -24,6 +27,8 @@ mod server;
 pub mod task_store;
 mod timeline;
 
+#[cfg(feature = "cassettes")]
+pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
 pub use ids::CountedIds;

@@ -24,7 +24,7 @@ const ALLOWED: [(&str, &str); 27] = [
     ("react", "message event model tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool"),
-    ("mcp", "message tool"),
+    ("mcp", "message tool http"),
     ("remote", "message event sse task tool subagent"),
     ("session", "message event model policy spec task tool journal react subagent"),
     (
@@ -34,7 +34,7 @@ const ALLOWED: [(&str, &str); 27] = [
     ),
     ("server", "mainstem"),
     ("cli", "mainstem event server"),
-    ("testing", "message event model task tool journal"),
+    ("testing", "message event model http task tool journal"),
     ("tests", "mainstem"),
     ("bench", "mainstem message event model sse openai"),
     ("xtask", ""),

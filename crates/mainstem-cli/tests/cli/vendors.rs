@@ -1,7 +1,7 @@
 //! Every vendor's API, from the command line: a fleet on each, `models`, `doctor`.
 
 use mainstem::model::{ModelError, ScriptedModel, scripted::Turn};
-use mainstem_testing::ModelServer;
+use mainstem_testing::{Cassette, Mode, ModelServer};
 use serde_json::json;
 
 use crate::support::{Cli, Done, mainstem};
@@ -48,6 +48,38 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         assert_eq!(result["reply"], "Both did it.", "{vendor}");
         assert_eq!(result["agents"].as_array().map(Vec::len), Some(3), "{vendor}: {result}");
     }
+}
+
+#[test]
+fn a_run_replays_from_a_cassette_without_a_vendor() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let shelf = tempfile::tempdir().unwrap();
+    let path = shelf.path().join("tape.jsonl");
+    let run = |upstream: &str, mode: Mode, input: &str| {
+        let open = Cassette::builder(&path, upstream).mode(mode).open();
+        let cassette = runtime.block_on(open).unwrap();
+        let line = format!("run -m openai:m {input}");
+        let done = mainstem(&line).env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", cassette.url()).run();
+        let end = runtime.block_on(cassette.finish());
+        assert!(!format!("{done:?}{end:?}").contains("that-is-secret"), "{done:?}{end:?}");
+        (done, end)
+    };
+    let script = ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]);
+    let server = runtime.block_on(ModelServer::start(script)).unwrap();
+    let nobody = "http://127.0.0.1:1/v1";
+    for (upstream, mode) in [(&*server.base_url(), Mode::Record), (nobody, Mode::Replay)] {
+        let (done, end) = run(upstream, mode, "Hi");
+        assert_eq!((done.code, &*done.stdout), (Some(0), "Hello.\n"), "{done:?}");
+        end.unwrap();
+    }
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("that-is-secret"));
+    // Who asks for something else reads why there is no answer.
+    let (done, end) = run(nobody, Mode::Replay, "Ho");
+    assert!(
+        done.code != Some(0) && done.stderr.contains("tape.jsonl has no answer to POST /v1/chat/completions"),
+        "{done:?}"
+    );
+    assert!(end.unwrap_err().to_string().contains(r#"recorded "Hi", asked "Ho""#));
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! What of a request counts when it is looked for on a tape: not the order of its keys, not its secrets, and not what differs from run to run.
+
+use serde_json::{Number, Value};
+
+use super::{
+    exchange::{Asked, Body},
+    secrets::REDACTED,
+};
+use crate::CassetteError;
+
+/// Places in JSON bodies that do not count: JSON pointers, in which `*` stands for every key or index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ignored(Vec<Vec<String>>);
+
+impl Ignored {
+    pub(super) fn parse(pointers: &[String]) -> Result<Self, CassetteError> {
+        pointers.iter().map(|pointer| parse(pointer)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Sorts the keys, and takes out what does not count.
+    pub(super) fn canonical(&self, asked: &mut Asked) {
+        if let Some(Body::Json(value)) = &mut asked.body {
+            self.0.iter().for_each(|path| strip(value, path));
+            value.sort_all_objects();
+        }
+    }
+}
+
+fn parse(pointer: &str) -> Result<Vec<String>, CassetteError> {
+    let rest =
+        pointer.strip_prefix('/').ok_or_else(|| CassetteError::Pointer { pointer: pointer.to_owned() })?;
+    Ok(rest.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+}
+
+fn strip(value: &mut Value, path: &[String]) {
+    match path {
+        [] => {}
+        [last] => remove(value, last),
+        [first, rest @ ..] => children(value, first).into_iter().for_each(|child| strip(child, rest)),
+    }
+}
+
+fn children<'a>(value: &'a mut Value, name: &str) -> Vec<&'a mut Value> {
+    match value {
+        Value::Object(map) => {
+            map.iter_mut().filter(|(key, _)| matches(name, key)).map(|(_, value)| value).collect()
+        }
+        Value::Array(items) => {
+            let items = items.iter_mut().enumerate();
+            items.filter(|(index, _)| matches(name, &index.to_string())).map(|(_, item)| item).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Of an array the places stay, so that others are still where their pointers say.
+fn remove(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(map) => map.retain(|key, _| !matches(name, key)),
+        array => children(array, name).into_iter().for_each(|item| *item = Value::Null),
+    }
+}
+
+fn matches(name: &str, key: &str) -> bool {
+    name == "*" || name == key
+}
+
+/// Whether two canonical requests are the same.
+pub(super) fn same(one: &Asked, other: &Asked) -> bool {
+    one.method == other.method
+        && target(&one.path) == target(&other.path)
+        && match (&one.body, &other.body) {
+            (Some(Body::Json(one)), Some(Body::Json(other))) => alike(one, other),
+            (one, other) => one == other,
+        }
+}
+
+/// Whether two values are the same, a fraction's last bit aside: it can change when it is written and read.
+pub(super) fn alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(number), Value::Number(other)) => number == other || near(number, other),
+        (Value::Array(items), Value::Array(others)) => {
+            items.len() == others.len() && items.iter().zip(others).all(|(one, other)| alike(one, other))
+        }
+        (Value::Object(map), Value::Object(others)) => {
+            let is_there = |(key, one)| others.get(key).is_some_and(|other| alike(one, other));
+            map.len() == others.len() && map.iter().all(is_there)
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn near(one: &Number, other: &Number) -> bool {
+    let (Some(one), Some(other)) = (one.as_f64(), other.as_f64()) else { return false };
+    // Whole numbers are exact.
+    one.fract() != 0.0 && (one - other).abs() <= 2.0 * f64::EPSILON * one.abs()
+}
+
+/// Path and query without the parameters that were replaced: whoever replays a tape may have another key, or none.
+pub(super) fn target(path: &str) -> (&str, Vec<&str>) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let counts = |parameter: &&str| !parameter.is_empty() && !parameter.ends_with(REDACTED);
+    (path, query.split('&').filter(counts).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What all connections of a cassette share, and which way a request goes: onto the tape, from the tape, or past it.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use mainstem_http::{Client, Url};
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Mode, exchange::Asked, forward, play, tape::Tape};
+use crate::CassetteError;
+
+/// How many bytes of a request or an answer are kept.
+pub(super) const LIMIT: usize = 16 << 20;
+
+/// How long the end waits for answers that are still coming.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The connection is closed, whatever was said so far.
+#[derive(Debug, thiserror::Error)]
+#[error("cut")]
+pub(super) struct Cut;
+
+/// The body of an answer.
+pub(super) type Reply = UnsyncBoxBody<Bytes, Cut>;
+
+/// Not to be shown: what is being recorded is as the vendor said it.
+pub(super) struct Deck {
+    tape: Mutex<Tape>,
+    pub(super) mode: Mode,
+    /// Whether the pauses between chunks are played, too.
+    paced: bool,
+    /// The vendor's server.
+    upstream: Url,
+    /// None where nobody is asked.
+    client: Option<Client>,
+    /// Answers on their way.
+    pub(super) answers: TaskTracker,
+    /// The end of everything.
+    pub(super) stop: CancellationToken,
+}
+
+impl Deck {
+    pub(super) fn new(tape: Tape, mode: Mode, paced: bool, upstream: Url) -> Result<Self, CassetteError> {
+        let client = || mainstem_http::client().map_err(|error| CassetteError::Start(error.into()));
+        Ok(Self {
+            tape: Mutex::new(tape),
+            mode,
+            paced,
+            upstream,
+            client: mode.asks().then(client).transpose()?,
+            answers: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    pub(super) fn tape(&self) -> MutexGuard<'_, Tape> {
+        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for what is still being recorded, but not for ever.
+    pub(super) async fn settle(&self) {
+        self.answers.close();
+        // What takes longer is recorded as far as it came.
+        _ = timeout(PATIENCE, self.answers.wait()).await;
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Reply>, Cut> {
+        let (head, body) = request.into_parts();
+        let body = match Limited::new(body, LIMIT).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(self.too_long(&head.method)),
+            Err(_) => return Err(Cut),
+        };
+        let mut url = self.upstream.clone();
+        url.set_path(head.uri.path());
+        url.set_query(head.uri.query());
+        let asked = self.tape().asked(&head.method, &url, &head.headers, &body);
+        if self.mode.plays() {
+            let answer = self.tape().play(&asked);
+            if let Some(answer) = answer {
+                return play::reply(answer, self.paced).await;
+            }
+        }
+        match self.client.clone() {
+            None => Ok(self.miss(&asked, "")),
+            Some(client) => {
+                let headers = super::headers::sent_on(head.headers);
+                let request = client.request(head.method, url).headers(headers).body(body);
+                forward::forward(self, request, asked).await
+            }
+        }
+    }
+
+    /// Says what the tape lacks, in a form that clients of models read. Its status is one that nobody asks again after, and that no
+    /// provider takes for a word on what it sent.
+    pub(super) fn miss(&self, asked: &Asked, why: &str) -> Response<Reply> {
+        let sentence = self.tape().miss(asked, why);
+        if asked.is_json() {
+            refusal(StatusCode::EXPECTATION_FAILED, &sentence)
+        } else {
+            plain(StatusCode::EXPECTATION_FAILED, sentence, "text/plain; charset=utf-8")
+        }
+    }
+
+    fn too_long(&self, method: &hyper::Method) -> Response<Reply> {
+        let what = format!("a {method} request that is longer than {LIMIT} bytes");
+        self.tape().unfit(None, what.clone());
+        refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("a tape can't hold {what}"))
+    }
+}
+
+/// An error as the vendors' APIs have it.
+pub(super) fn refusal(status: StatusCode, message: &str) -> Response<Reply> {
+    let error = json!({ "message": message, "type": "cassette", "code": "cassette", "param": null });
+    plain(status, json!({ "type": "error", "error": error }).to_string(), "application/json")
+}
+
+fn plain(status: StatusCode, body: String, media_type: &'static str) -> Response<Reply> {
+    let body = Full::new(Bytes::from(body)).map_err(|never: Infallible| match never {});
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media_type))]);
+    respond(status, headers, body.boxed_unsync())
+}
+
+pub(super) fn respond(status: StatusCode, headers: HeaderMap, body: Reply) -> Response<Reply> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}

@@ -1,0 +1,68 @@
+//! Two bodies, and in what they differ.
+
+use serde_json::json;
+
+use super::*;
+
+fn check(recorded: Value, asked: Value, expected: &[&str]) {
+    let with = |body| Asked {
+        method: "POST".into(),
+        path: "/".into(),
+        headers: [].into(),
+        body: Some(Body::Json(body)),
+    };
+    let found: Vec<_> = differences(&with(recorded), &with(asked)).iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn each_place_is_named_with_both_values() {
+    check(json!({"a": 1}), json!({"a": 1}), &[]);
+    check(
+        json!({"a": 1, "b": "x"}),
+        json!({"a": 2, "b": "y"}),
+        &["/a: recorded 1, asked 2", r#"/b: recorded "x", asked "y""#],
+    );
+    check(
+        json!({"a": [1, {"b": null}]}),
+        json!({"a": [1, {"b": false}, 3]}),
+        &["/a/1/b: recorded null, asked false", "/a/2: recorded nothing, asked 3"],
+    );
+    check(json!({"a/b": {"~": 1}}), json!({"a/b": {}}), &["/a~1b/~0: recorded 1, asked nothing"]);
+    check(json!({"a": {}}), json!({"a": []}), &["/a: recorded {}, asked []"]);
+    check(json!("a"), json!(["a"]), &[r#"the body: recorded "a", asked ["a"]"#]);
+}
+
+#[test]
+fn long_texts_are_shown_where_they_part() {
+    let text = |end: &str| json!({"t": format!("{} in {end} — and {}", "What is the weather".repeat(9), "more ".repeat(30))});
+    check(
+        text("Paris"),
+        text("Rome"),
+        &[
+            r#"/t: recorded "… weather in Paris — and more more more m…", asked "… weather in Rome — and more more more mo…""#,
+        ],
+    );
+    check(
+        json!("x".repeat(100)),
+        json!(1),
+        &[&format!("the body: recorded \"{}…\", asked 1", "x".repeat(40))],
+    );
+    check(json!({"t": "größe"}), json!({"t": "grösse"}), &[r#"/t: recorded "größe", asked "grösse""#]);
+}
+
+#[test]
+fn the_query_counts_and_a_body_need_not_be_json() {
+    let with = |path: &str, body: Option<&str>| Asked {
+        method: "GET".into(),
+        path: path.into(),
+        headers: [].into(),
+        body: body.map(|body| Body::Text(body.into())),
+    };
+    let found = differences(&with("/a?x=1&key=[redacted]", None), &with("/a?x=2", Some("plain")));
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [r#"the query: recorded "x=1", asked "x=2""#, r#"the body: recorded nothing, asked "plain""#]
+    );
+}

@@ -1,0 +1,47 @@
+//! What is said when a tape has no answer: what would have had one, and in what the request differs from it.
+
+use super::{
+    canonical::{same, target},
+    difference::differences,
+    exchange::Asked,
+    mode::VARIABLE,
+};
+
+/// How many differences are listed.
+const LISTED: usize = 5;
+
+/// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes first.
+pub(super) fn sentence(tape: &str, asked: &Asked, recorded: &[(usize, Asked)]) -> String {
+    let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
+    format!("{what}: {}", nearest(asked, recorded))
+}
+
+fn nearest(asked: &Asked, recorded: &[(usize, Asked)]) -> String {
+    let mut alike = recorded.iter().filter(|(_, one)| same(one, asked)).map(|(line, _)| *line);
+    if let Some(line) = alike.next_back() {
+        return format!("line {line} is the same, but has been played; each line is played once");
+    }
+    let to = |asked: &Asked| (asked.method.clone(), target(&asked.path).0.to_owned());
+    let candidates = recorded.iter().filter(|(_, one)| to(one) == to(asked));
+    let compared = candidates.map(|(line, one)| (line, differences(one, asked)));
+    match compared.min_by_key(|(_, differences)| differences.len()) {
+        Some((line, differences)) => {
+            let listed = differences.iter().take(LISTED).map(ToString::to_string).collect::<Vec<_>>();
+            let more = differences.len().saturating_sub(LISTED);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            format!("line {line} is nearest, but {}{more}", listed.join("; "))
+        }
+        None => elsewhere(recorded),
+    }
+}
+
+fn elsewhere(recorded: &[(usize, Asked)]) -> String {
+    if recorded.is_empty() {
+        return "nothing is on the tape".to_owned();
+    }
+    let listed = recorded.iter().take(LISTED).map(|(line, one)| format!("{} (line {line})", one.line()));
+    format!("it has {}", listed.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! An answer from the tape: the same chunks, and the same end.
+
+use std::{collections::BTreeMap, future::pending, time::Duration, vec};
+
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    body::{Bytes, Frame},
+    header::{HeaderName, HeaderValue},
+};
+use tokio::{task::yield_now, time::sleep};
+
+use super::{
+    deck::{Cut, Reply, respond},
+    exchange::{Answer, Chunk, End},
+};
+
+/// Plays it.
+pub(super) async fn reply(answer: Answer, paced: bool) -> Result<Response<Reply>, Cut> {
+    let Some(status) = answer.status else { return Err(ended(answer.end).await) };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let rest = Rest { chunks: answer.chunks.into_iter(), end: answer.end, paced };
+    let body = StreamBody::new(stream::unfold(Some(rest), next));
+    Ok(respond(status, map(&answer.headers), body.boxed_unsync()))
+}
+
+/// How an answer goes on that did not get to its end.
+async fn ended(end: End) -> Cut {
+    match end {
+        // It is the client that leaves, as it did before.
+        End::Left => pending().await,
+        End::Complete | End::Cut => Cut,
+    }
+}
+
+/// What was not played yet.
+struct Rest {
+    chunks: vec::IntoIter<Chunk>,
+    end: End,
+    paced: bool,
+}
+
+async fn next(rest: Option<Rest>) -> Option<(Result<Frame<Bytes>, Cut>, Option<Rest>)> {
+    let mut rest = rest?;
+    match rest.chunks.next() {
+        Some(chunk) => {
+            rest.pause(chunk.ms).await;
+            Some((Ok(Frame::data(chunk.bytes.into())), Some(rest)))
+        }
+        None if rest.end == End::Complete => None,
+        None => {
+            rest.pause(0).await;
+            Some((Err(ended(rest.end).await), None))
+        }
+    }
+}
+
+impl Rest {
+    async fn pause(&self, ms: u64) {
+        // What was said before goes out while this waits: hyper sends what it has when there is nothing to add.
+        yield_now().await;
+        if self.paced && ms > 0 {
+            sleep(Duration::from_millis(ms)).await;
+        }
+    }
+}
+
+/// Headers of a tape as those of a response.
+pub(super) fn map(headers: &BTreeMap<String, String>) -> HeaderMap {
+    let valid = |(name, value): (&String, &String)| {
+        Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
+    };
+    headers.iter().filter_map(valid).collect()
+}

@@ -1,0 +1,237 @@
+//! A tape while it is in use: what was played, what is being recorded, and what went wrong.
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use hyper::{HeaderMap, Method};
+use mainstem_http::Url;
+
+use super::{
+    canonical::{Ignored, same},
+    exchange::{Answer, Asked, Body, End, Exchange},
+    format, headers, miss,
+    secrets::Secrets,
+};
+use crate::CassetteError;
+
+/// The exchanges, in the order of the tape.
+pub(super) struct Tape {
+    path: PathBuf,
+    entries: Vec<Entry>,
+    ignored: Ignored,
+    secrets: Secrets,
+    misses: Vec<String>,
+    /// The first thing that kept an exchange off the tape.
+    problem: Option<CassetteError>,
+}
+
+struct Entry {
+    exchange: Exchange,
+    state: State,
+    /// As it is written, as long as no further secrets are known than so many.
+    line: Option<(usize, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Played,
+    /// The answer is still coming.
+    Open,
+    Recorded,
+    /// Nothing that could be replayed.
+    Void,
+}
+
+impl Tape {
+    /// An empty one.
+    pub(super) fn new(path: PathBuf, ignored: Ignored, secrets: Secrets) -> Self {
+        Self { path, entries: Vec::new(), ignored, secrets, misses: Vec::new(), problem: None }
+    }
+
+    /// Reads what is on it. `false` if there is no such file.
+    pub(super) fn load(&mut self) -> Result<bool, CassetteError> {
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(source) => return Err(CassetteError::Read { path: self.path.clone(), source }),
+        };
+        for mut exchange in format::decode(&self.path, &text)? {
+            self.ignored.canonical(&mut exchange.request);
+            self.entries.push(Entry { exchange, state: State::Waiting, line: None });
+        }
+        Ok(true)
+    }
+
+    /// A request as it may be shown and compared.
+    pub(super) fn asked(&mut self, method: &Method, url: &Url, headers: &HeaderMap, body: &[u8]) -> Asked {
+        self.secrets.learn(headers, url);
+        let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+        let mut asked = Asked {
+            method: method.to_string(),
+            path: format!("{}{query}", url.path()),
+            headers: headers::of_request(headers),
+            body: Body::of(body),
+        };
+        self.secrets.redact_request(&mut asked);
+        self.ignored.canonical(&mut asked);
+        asked
+    }
+
+    /// The next answer to it that has not been played.
+    pub(super) fn play(&mut self, asked: &Asked) -> Option<Answer> {
+        let waits =
+            |entry: &&mut Entry| entry.state == State::Waiting && same(&entry.exchange.request, asked);
+        let entry = self.entries.iter_mut().find(waits)?;
+        entry.state = State::Played;
+        Some(entry.exchange.response.clone())
+    }
+
+    /// Notes that there is no answer, and says so.
+    pub(super) fn miss(&mut self, asked: &Asked, why: &str) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_kept());
+        let recorded: Vec<_> =
+            kept.map(|(index, entry)| (line(index), entry.request(&self.secrets))).collect();
+        let sentence = format!("{}{why}", miss::sentence(&name, asked, &recorded));
+        self.misses.push(sentence.clone());
+        sentence
+    }
+
+    /// A place for the answer to a request.
+    pub(super) fn begin(&mut self, asked: Asked) -> usize {
+        let exchange = Exchange { request: asked, response: Answer::default() };
+        self.entries.push(Entry { exchange, state: State::Open, line: None });
+        self.entries.len() - 1
+    }
+
+    /// The answer that is coming there.
+    pub(super) fn answer(&mut self, index: usize) -> &mut Answer {
+        &mut self.entries[index].exchange.response
+    }
+
+    pub(super) fn end(&mut self, index: usize, end: End) {
+        let entry = &mut self.entries[index];
+        entry.exchange.response.end = end;
+        entry.state = State::Recorded;
+        self.save();
+    }
+
+    /// Takes an exchange back.
+    pub(super) fn void(&mut self, index: usize) {
+        self.entries[index].state = State::Void;
+    }
+
+    /// Takes it back, and says why at the end.
+    pub(super) fn unfit(&mut self, index: Option<usize>, what: String) {
+        index.into_iter().for_each(|index| self.void(index));
+        self.fail(CassetteError::Unfit { path: self.path.clone(), what });
+    }
+
+    fn fail(&mut self, error: CassetteError) {
+        self.problem.get_or_insert(error);
+    }
+
+    /// Writes what is complete, if something is new.
+    fn save(&mut self) {
+        if let Err(error) = self.write() {
+            self.fail(error);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), CassetteError> {
+        let mut text = format::head();
+        let kept = self.entries.iter_mut().filter(|entry| entry.is_kept());
+        for (index, entry) in kept.enumerate() {
+            match entry.line(&self.secrets) {
+                Some(line) => text.push_str(line),
+                None => return Err(CassetteError::Secret { path: self.path.clone(), line: line(index) }),
+            }
+        }
+        replace(&self.path, &text).map_err(|source| CassetteError::Write { path: self.path.clone(), source })
+    }
+
+    /// Ends what is still coming; then whether all went well.
+    pub(super) fn close(&mut self, may_leave_rest: bool) -> Result<(), CassetteError> {
+        let is_open = |index: &usize| self.entries[*index].state == State::Open;
+        let open: Vec<_> = (0..self.entries.len()).filter(is_open).collect();
+        open.into_iter().for_each(|index| self.end(index, End::Left));
+        if !self.misses.is_empty() {
+            return Err(CassetteError::Missed { misses: std::mem::take(&mut self.misses) });
+        }
+        if let Some(problem) = self.problem.take() {
+            return Err(problem);
+        }
+        let requests = self.rest();
+        if may_leave_rest || requests.is_empty() {
+            Ok(())
+        } else {
+            Err(CassetteError::Rest { path: self.path.clone(), requests })
+        }
+    }
+
+    /// What nobody asked for.
+    fn rest(&self) -> Vec<String> {
+        let rest = self.entries.iter().enumerate().filter(|(_, entry)| entry.state == State::Waiting);
+        rest.map(|(index, entry)| format!("{} (line {})", entry.exchange.request.line(), line(index)))
+            .collect()
+    }
+
+    /// What was missed so far.
+    pub(super) fn misses(&self) -> &[String] {
+        &self.misses
+    }
+}
+
+impl Entry {
+    /// Whether it is, or will be, on the tape.
+    fn is_kept(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Played | State::Recorded)
+    }
+
+    /// The request, as it may be shown.
+    fn request(&self, secrets: &Secrets) -> Asked {
+        let mut request = self.exchange.request.clone();
+        secrets.redact_request(&mut request);
+        request
+    }
+
+    /// The line to write, without any secret; none if that can't be had.
+    fn line(&mut self, secrets: &Secrets) -> Option<&str> {
+        if self.line.as_ref().is_none_or(|(known, _)| *known != secrets.len()) {
+            let mut exchange = self.exchange.clone();
+            exchange.request = self.request(secrets);
+            secrets.redact_answer(&mut exchange.response);
+            let line = format::encode(&exchange);
+            self.line = (!secrets.are_in(&exchange, &line)).then_some((secrets.len(), line));
+        }
+        self.line.as_ref().map(|(_, line)| &**line)
+    }
+}
+
+/// The line of an exchange, below the first.
+fn line(index: usize) -> usize {
+    index + 2
+}
+
+/// Puts a whole file into the place of another: no reader sees half of it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let directory =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(directory)?;
+    let mut file = new_file(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Readable for others, as any file in a repository.
+fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    builder.tempfile_in(directory)
+}

@@ -1,0 +1,161 @@
+//! What each mode asks, plays and writes; and what the end says.
+
+use std::io;
+
+use tokio::net::TcpListener;
+
+use super::*;
+
+#[test]
+fn modes_have_names() {
+    let check = |text: &str, expected: Mode| assert_eq!(text.parse::<Mode>().unwrap(), expected);
+    check("auto", Mode::Auto);
+    check("record", Mode::Record);
+    check(" replay\n", Mode::Replay);
+    check("off", Mode::Off);
+    let error = "on".parse::<Mode>().unwrap_err().to_string();
+    assert_eq!(error, r#"MAINSTEM_CASSETTE is "on"; it must be auto, record, replay or off"#);
+}
+
+#[tokio::test]
+async fn auto_plays_what_is_there_and_records_what_is_not() {
+    let shelf = Shelf::new();
+    for (answers, asked) in [(vec!["1"], vec!["\"a\""]), (vec!["2", "3"], vec!["\"b\"", "\"a\"", "\"a\""])] {
+        let mut vendor = Server::start(answers.iter().map(|text| short(text)).collect()).await;
+        let cassette = shelf.open(&vendor.url(), Mode::Auto).await;
+        for body in asked {
+            ask(&cassette, body).await;
+        }
+        cassette.finish().await.unwrap();
+        for _ in answers {
+            vendor.request().await;
+        }
+    }
+    let cassette = shelf.replay().await;
+    for (body, expected) in [("\"a\"", "1"), ("\"b\"", "2"), ("\"a\"", "3")] {
+        assert_eq!(said(&cassette, body).await, expected);
+    }
+    cassette.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn record_begins_anew() {
+    let (shelf, vendor) = (Shelf::new(), Server::start(["1", "2"].map(short).to_vec()).await);
+    for expected in ["1", "2"] {
+        let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+        assert_eq!(said(&cassette, "{}").await, expected);
+        cassette.finish().await.unwrap();
+    }
+    let before = shelf.text();
+    assert!(before.lines().count() == 2 && before.contains(r#""text":"2""#), "{before}");
+    // Of a recording that has nothing to say the old tape is kept.
+    shelf.open(&vendor.url(), Mode::Record).await.finish().await.unwrap();
+    assert_eq!(shelf.text(), before);
+}
+
+#[tokio::test]
+async fn replay_opens_no_connection_not_even_for_a_miss() {
+    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
+    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    ask(&cassette, "{\"a\": 1}").await;
+    cassette.finish().await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let upstream = format!("http://{}", listener.local_addr().unwrap());
+    let cassette = shelf.open(&upstream, Mode::Replay).await;
+    assert_eq!(said(&cassette, "{\"a\": 1}").await, "1");
+    ask(&cassette, "{\"a\": 2}").await;
+    assert!(timeout(ms(50), listener.accept()).await.is_err(), "nobody connects");
+    assert!(cassette.finish().await.is_err());
+}
+
+#[tokio::test]
+async fn off_leaves_the_tape_alone() {
+    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
+    fs::create_dir(shelf.path().parent().unwrap()).unwrap();
+    fs::write(shelf.path(), "no tape at all").unwrap();
+    let cassette = shelf.open(&vendor.url(), Mode::Off).await;
+    assert_eq!(said(&cassette, "{}").await, "1");
+    cassette.finish().await.unwrap();
+    assert_eq!(shelf.text(), "no tape at all");
+}
+
+/// A tape with an answer to `{"a": 1}`.
+async fn taped() -> Shelf {
+    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
+    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    ask(&cassette, "{\"a\": 1}").await;
+    cassette.finish().await.unwrap();
+    shelf
+}
+
+#[tokio::test]
+async fn a_miss_says_what_differs_to_the_client_and_at_the_end() {
+    let shelf = taped().await;
+    let cassette = shelf.replay().await;
+    let expected = "tape.jsonl has no answer to POST /v1/chat (MAINSTEM_CASSETTE=record records anew): line 2 is nearest, but /a: recorded \
+                    1, asked 2";
+    let answer = ask(&cassette, "{\"a\": 2}").await;
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["error"]["message"], expected);
+    let plain = ask(&cassette, "no JSON").await;
+    assert!(
+        plain.contains("text/plain") && plain.contains("the body: recorded {\"a\":1}, asked \"no JSON\""),
+        "{plain}"
+    );
+    let error = cassette.finish().await.unwrap_err().to_string();
+    assert_eq!(error.lines().next().unwrap(), expected);
+    assert_eq!(error.lines().count(), 2, "{error}");
+}
+
+#[tokio::test]
+#[should_panic(expected = "tape.jsonl has no answer to POST /v1/chat")]
+async fn a_test_that_swallows_a_miss_fails_all_the_same() {
+    let shelf = taped().await;
+    let cassette = shelf.replay().await;
+    ask(&cassette, "{\"a\": 2}").await;
+}
+
+#[tokio::test]
+async fn what_nobody_asked_for_is_said_unless_it_may_be() {
+    let shelf = taped().await;
+    let error = shelf.replay().await.finish().await.unwrap_err().to_string();
+    assert!(
+        error.contains("nobody asked for what is on the tape") && error.contains("POST /v1/chat (line 2)"),
+        "{error}"
+    );
+    let lenient = shelf.builder("http://x", Mode::Replay).may_leave_rest().open().await.unwrap();
+    lenient.finish().await.unwrap();
+    // A test that does not look at its end may have had another in mind.
+    drop(shelf.replay().await);
+}
+
+#[tokio::test]
+async fn a_cassette_that_is_dropped_ends_and_keeps_what_came() {
+    let script = vec![raw::head("200 OK", CHUNKED), raw::chunk(b"first"), Step::AwaitClose];
+    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![script]).await);
+    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let mut client = post(&cassette, "").await;
+    until(&mut client, "first").await;
+    let port = Url::parse(cassette.url()).unwrap().port().unwrap();
+    vendor.request().await;
+    drop(cassette);
+    assert!(shelf.text().contains(r#""text":"first"}],"end":"left""#), "{}", shelf.text());
+    assert_eq!(vendor.next().await, Seen::Closed);
+    assert_eq!(timeout(ms(1000), rest(client)).await.unwrap(), "");
+    let error = TcpStream::connect(("127.0.0.1", port)).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn places_that_do_not_count_are_neither_recorded_nor_compared() {
+    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
+    let builder = shelf.builder(&vendor.url(), Mode::Record).ignore("/user/id");
+    let cassette = builder.clone().open().await.unwrap();
+    ask(&cassette, r#"{"user": {"id": "jane", "x": 1}}"#).await;
+    cassette.finish().await.unwrap();
+    assert!(!shelf.text().contains("jane"), "{}", shelf.text());
+    let cassette = builder.mode(Mode::Replay).open().await.unwrap();
+    assert_eq!(said(&cassette, r#"{"user": {"id": "joe", "x": 1}}"#).await, "1");
+    cassette.finish().await.unwrap();
+}
