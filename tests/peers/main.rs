@@ -1,5 +1,8 @@
 //! Against processes: MCP servers and model servers, most of them not ours.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
+mod everything;
 #[cfg(unix)]
 mod mcp;
+mod models;
+mod peer;

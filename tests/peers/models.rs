@@ -1,0 +1,232 @@
+//! Model servers that are not ours: a mock of every vendor's API from npm, and llama.cpp with a real model.
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures_util::future::join_all;
+use mainstem::{
+    message::StopReason,
+    model::{Model, ModelOptions},
+    prelude::*,
+    vendor::{Setup, VENDORS, Vendor, vendor},
+};
+use mainstem_testing::{laws, render};
+use serde_json::{Map, Value};
+
+use crate::peer::{Peer, packages};
+
+/// A model of a vendor at that server.
+fn model(vendor: &Vendor, name: &str, root: &str) -> Arc<dyn Model> {
+    let url = if vendor.base_url == "OPENAI_BASE_URL" { format!("{root}/v1") } else { root.to_owned() };
+    let var = move |name: &str| match name {
+        name if name == vendor.base_url => Some(url.clone()),
+        name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),
+        _ => None,
+    };
+    vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
+}
+
+fn harness(model: impl Model) -> Harness {
+    let weather =
+        |_, city: Map<String, Value>| async move { Ok::<_, ToolError>(format!("{} is sunny", city["city"])) };
+    let weather = tool_fn("weather", "What the weather is", weather);
+    Harness::builder("main", model).tool(weather).max_depth(0).build().unwrap()
+}
+
+async fn events(model: impl Model, prompt: &str) -> Vec<AgentEvent> {
+    let events: Vec<_> = harness(model).stream_events(prompt).collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    events
+}
+
+/// Why the last model call stopped.
+fn stop(events: &[AgentEvent]) -> StopReason {
+    let mut stops = events.iter().filter_map(|event| match &event.kind {
+        EventKind::ModelCallEnd { stop_reason, .. } => Some(stop_reason.clone()),
+        _ => None,
+    });
+    stops.next_back().unwrap()
+}
+
+fn joined(events: &[AgentEvent], text: impl Fn(&EventKind) -> Option<&str>) -> String {
+    events.iter().filter_map(|event| text(&event.kind)).collect()
+}
+
+fn texts(events: &[AgentEvent]) -> String {
+    joined(events, |kind| match kind {
+        EventKind::TextBlockDelta { delta, .. } => Some(delta),
+        _ => None,
+    })
+}
+
+fn thoughts(events: &[AgentEvent]) -> String {
+    joined(events, |kind| match kind {
+        EventKind::ThinkingBlockDelta { delta, .. } => Some(delta),
+        _ => None,
+    })
+}
+
+fn names(events: &[AgentEvent]) -> Vec<(String, Value)> {
+    let started = events.iter().filter_map(|event| match &event.kind {
+        EventKind::ToolResultStart { tool_call_name, input, .. } => {
+            Some((tool_call_name.to_string(), input.clone()))
+        }
+        _ => None,
+    });
+    started.collect()
+}
+
+fn error(events: &[AgentEvent]) -> String {
+    let mut ends = events.iter().filter_map(|event| match &event.kind {
+        EventKind::AgentEnd { outcome, error, .. } => Some((outcome, error)),
+        _ => None,
+    });
+    let (outcome, error) = ends.next_back().unwrap();
+    assert_eq!(*outcome, Outcome::Error, "{}", render(events));
+    error.as_ref().unwrap().message.clone()
+}
+
+/// Every vendor at once, each against a server of its own: some of its answers depend on how often it was asked.
+async fn each<F: Future<Output = ()>>(check: impl Fn(&'static Vendor, Peer) -> F) {
+    let Some(packages) = packages("the mock of all vendors") else { return };
+    join_all(VENDORS.iter().map(|vendor| check(vendor, Peer::aimock(&packages)))).await;
+}
+
+#[tokio::test]
+async fn every_vendors_answers_are_read_from_a_server_that_is_not_ours() {
+    each(async |vendor, peer| {
+        let ask = |prompt: &'static str| events(model(vendor, "m", &peer.url), prompt);
+        let hello = ask("say hello").await;
+        assert_eq!(texts(&hello), "Hello from a server that is not ours.", "{}", vendor.name);
+        assert_eq!(stop(&hello), StopReason::Stop, "{}", vendor.name);
+        let deltas =
+            hello.iter().filter(|event| matches!(event.kind, EventKind::TextBlockDelta { .. })).count();
+        assert!(deltas > 1, "{}: it streams", vendor.name);
+
+        let both = ask("both cities").await;
+        let city = |name: &str| ("weather".to_owned(), serde_json::json!({ "city": name }));
+        assert_eq!(names(&both), [city("Paris"), city("Rome")], "{}", vendor.name);
+        assert_eq!(texts(&both), "I look at both. Both are sunny.", "{}", vendor.name);
+
+        let thought = ask("think first").await;
+        assert_eq!(texts(&thought), "Thought.", "{}", vendor.name);
+        // What this server calls `reasoning_content` is `thinking` in Ollama's own API.
+        let expected = if vendor.name == "ollama" { "" } else { "Let me think about it." };
+        assert_eq!(thoughts(&thought), expected, "{}", vendor.name);
+
+        let long = ask("too long").await;
+        // In two of its APIs it says that this answer ended by itself.
+        let is_said = !matches!(vendor.name, "ollama" | "responses");
+        let expected = if is_said { StopReason::Length } else { StopReason::Stop };
+        assert_eq!((&*texts(&long), stop(&long)), ("This is cut off by the", expected), "{}", vendor.name);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_vendors_faults_are_told_apart() {
+    each(async |vendor, peer| {
+        let ask = |prompt: &'static str| events(model(vendor, "m", &peer.url), prompt);
+        let busy = ask("busy once").await;
+        assert_eq!(texts(&busy), "Not busy any more.", "{}: {}", vendor.name, render(&busy));
+        assert!(
+            busy.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. })),
+            "{}",
+            vendor.name
+        );
+
+        let none = ask("no such model").await;
+        assert!(error(&none).contains("The model does not exist."), "{}: {}", vendor.name, error(&none));
+        // These are tried again and again, and so all at once here.
+        let (down, broken, silent) = tokio::join!(ask("down for good"), ask("break off"), ask("hang up"));
+        assert!(error(&down).contains("It is down."), "{}: {}", vendor.name, error(&down));
+        assert!(texts(&broken).starts_with("This breaks off"), "{}: {}", vendor.name, render(&broken));
+        assert!(error(&broken).contains("was cut off"), "{}: {}", vendor.name, error(&broken));
+        assert_eq!(texts(&silent), "", "{}", vendor.name);
+        assert!(error(&silent).contains("did not answer"), "{}: {}", vendor.name, error(&silent));
+    })
+    .await;
+}
+
+/// Which of our providers llama.cpp can be asked by.
+const SPOKEN: [&str; 3] = ["openai", "responses", "anthropic"];
+
+fn llama() -> Option<(PathBuf, Peer)> {
+    let packages = packages("llama.cpp")?;
+    let peer = Peer::llama(&packages);
+    Some((packages, peer))
+}
+
+#[tokio::test]
+async fn a_real_model_streams_through_three_apis() {
+    let Some((_, peer)) = llama() else { return };
+    for name in SPOKEN {
+        let model = model(vendor(name).unwrap(), "smollm2", &peer.url);
+        let mut options = ModelOptions::default();
+        (options.temperature, options.max_tokens) = (Some(0.0), Some(24));
+        let harness = Harness::builder("main", model).options(options).max_depth(0).build().unwrap();
+        let events: Vec<_> = harness.stream_events("Write one sentence about the sea.").collect().await;
+        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+        let deltas =
+            events.iter().filter(|event| matches!(event.kind, EventKind::TextBlockDelta { .. })).count();
+        assert!(deltas > 5 && texts(&events).contains(' '), "{name}: {}", render(&events));
+        let usage = events.iter().rev().find_map(|event| match &event.kind {
+            EventKind::ModelCallEnd { usage, .. } => *usage,
+            _ => None,
+        });
+        let usage = usage.unwrap();
+        assert!(usage.input_tokens > 0 && (1..=24).contains(&usage.output_tokens), "{name}: {usage:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_real_model_holds_its_answer_to_a_schema() {
+    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Mood {
+        /// One of: happy, sad.
+        mood: Kind,
+    }
+    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Happy,
+        Sad,
+    }
+    let Some((_, peer)) = llama() else { return };
+    let model =
+        OpenAi::new("smollm2").with_base_url(&format!("{}/v1", peer.url)).unwrap().with_json_schema(true);
+    let harness = Harness::builder("main", model).max_depth(0).build().unwrap();
+    let Mood { mood } = harness.call_typed("How does a child feel on its birthday?").await.unwrap();
+    assert!(matches!(mood, Kind::Happy | Kind::Sad));
+}
+
+#[tokio::test]
+async fn dropping_a_run_stops_a_real_model() {
+    let Some((_, peer)) = llama() else { return };
+    let ask = |name: &str| model(vendor(name).unwrap(), "smollm2", &peer.url);
+    for name in SPOKEN {
+        let mut run = harness(ask(name)).stream_events("Tell a long story of a ship, and do not stop.");
+        while let Some(event) = run.next().await {
+            if matches!(event.kind, EventKind::TextBlockDelta { .. }) {
+                break;
+            }
+        }
+        drop(run);
+    }
+    // Both of its slots are free again, or this would wait for three stories.
+    let mut options = ModelOptions::default();
+    options.max_tokens = Some(2);
+    let harness = Harness::builder("main", ask("openai")).options(options).max_depth(0).build().unwrap();
+    let answered = tokio::time::timeout(std::time::Duration::from_secs(20), harness.call("Hi")).await;
+    assert!(answered.is_ok_and(|answer| answer.is_ok()));
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_a_failure_to_connect() {
+    let Some((_, peer)) = llama() else { return };
+    let model = model(vendor("openai").unwrap(), "smollm2", &peer.url);
+    drop(peer);
+    let run = harness(model).call("Hi").await;
+    let error = run.unwrap_err();
+    assert!(error.to_string().contains("can't be reached"), "{error}");
+}
