@@ -33,5 +33,4 @@ mod skills;
 mod spans;
 mod support;
 mod tenants;
-mod vendors;
 mod workspace;

@@ -35,10 +35,11 @@ pub(crate) struct Peer {
 impl Peer {
     /// Starts a program and waits until it says where it listens, on stdout or stderr.
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        // From here on it is ended whatever happens.
+        let mut peer = Self { child: child.unwrap(), url: String::new() };
         let (told, hears) = mpsc::channel();
-        for pipe in [boxed(child.stdout.take().unwrap()), boxed(child.stderr.take().unwrap())] {
+        for pipe in [boxed(peer.child.stdout.take().unwrap()), boxed(peer.child.stderr.take().unwrap())] {
             let told = told.clone();
             // To the end, or the server would wait for its log to be read.
             thread::spawn(move || {
@@ -53,7 +54,8 @@ impl Peer {
                 Err(error) => panic!("no address ({error}): {said:#?}"),
             }
             if let Some(url) = said.last().and_then(|line| address(line)) {
-                return Self { child, url };
+                peer.url = url;
+                return peer;
             }
         }
     }

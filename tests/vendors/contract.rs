@@ -11,7 +11,10 @@ use mainstem::{
 use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
 use serde_json::{Map, Value, json};
 
-use crate::support::Spawns;
+/// A call of `agent_spawn`.
+fn spawn(turn: Turn, task: &str) -> Turn {
+    turn.call("agent_spawn", json!({ "agent_id": "kid", "task": task }))
+}
 
 /// A model of this vendor at a server that speaks its API.
 fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
@@ -96,10 +99,7 @@ async fn all_vendors_give_the_same_events() {
 #[tokio::test]
 async fn a_childs_model_may_be_another_vendors() {
     let script = ScriptedModel::new()
-        .agent(
-            "root-model",
-            [Turn::new().spawn("kid", "one").spawn("kid", "two"), Turn::new().text("Both did.")],
-        )
+        .agent("root-model", [spawn(spawn(Turn::new(), "one"), "two"), Turn::new().text("Both did.")])
         .agent("kid-model", [Turn::new().text("Did it.")]);
     let server = ModelServer::start(script).await.unwrap();
     for root in VENDORS {

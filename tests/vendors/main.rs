@@ -1,0 +1,6 @@
+//! One contract for every vendor's API: the same script gives the same events, and so does the same fault.
+#![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
+
+mod api;
+mod contract;
+mod faults;
