@@ -6,7 +6,7 @@ use mainstem::{
     message::Usage,
     model::{Model, scripted::Turn},
     prelude::*,
-    vendor::{Setup, VENDORS, Vendor, vendor},
+    vendor::{Setup, VENDORS, Vendor},
 };
 use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ fn spawn(turn: Turn, task: &str) -> Turn {
 }
 
 /// A model of this vendor at a server that speaks its API.
-fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
+pub(crate) fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
@@ -28,9 +28,9 @@ fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
 }
 
 /// What the root is: every agent of a run asks with the model's name, which is what the script goes by.
-const ROOT: &str = "main";
+pub(crate) const ROOT: &str = "main";
 
-fn builder(model: Arc<dyn Model>) -> HarnessBuilder {
+pub(crate) fn builder(model: Arc<dyn Model>) -> HarnessBuilder {
     let noop = |_, _: Map<String, Value>| async { Ok::<_, ToolError>("42") };
     Harness::builder(ROOT, model)
         .clock(FakeClock::default())
@@ -110,21 +110,5 @@ async fn a_childs_model_may_be_another_vendors() {
             let harness = builder(root).registry(registry).subagent(spec).build().unwrap();
             assert_eq!(harness.call("go").await.unwrap().text(), "Both did.");
         }
-    }
-}
-
-#[tokio::test]
-async fn no_key_is_shown_anywhere() {
-    for name in VENDORS.iter().map(|vendor| vendor.name) {
-        let vendor = vendor(name).unwrap();
-        let echo = mainstem::model::ModelError::from_status(401, "no such key: a-key-that-is-secret");
-        let server =
-            ModelServer::start(ScriptedModel::new().agent(ROOT, [Turn::new().fail(echo)])).await.unwrap();
-        let harness = builder(model(vendor, &server, ROOT)).build().unwrap();
-        let events: Vec<_> = harness.stream_events("go").collect().await;
-        let mut shown = format!("{harness:?} {events:?}");
-        events.iter().for_each(|event| shown.push_str(&serde_json::to_string(event).unwrap()));
-        assert!(shown.contains("no such key: [secret]"), "{name}: {shown}");
-        assert!(!shown.contains("that-is-secret"), "{name}: {shown}");
     }
 }

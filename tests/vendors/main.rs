@@ -4,3 +4,4 @@
 mod api;
 mod contract;
 mod faults;
+mod secrets;
