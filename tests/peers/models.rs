@@ -1,6 +1,6 @@
 //! Model servers that are not ours: a mock of every vendor's API from npm, and llama.cpp with a real model.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mainstem::{
@@ -150,49 +150,58 @@ async fn every_vendors_faults_are_told_apart() {
 /// Which of our providers llama.cpp can be asked by.
 const SPOKEN: [&str; 3] = ["openai", "responses", "anthropic"];
 
-fn llama() -> Option<(PathBuf, Peer)> {
-    let packages = packages("llama.cpp")?;
+/// In one test, for one model at a time is enough for a small machine.
+#[tokio::test]
+async fn a_real_model_answers_through_three_apis() {
+    let Some(packages) = packages("llama.cpp") else { return };
     let peer = Peer::llama(&packages);
-    Some((packages, peer))
-}
-
-#[tokio::test]
-async fn a_real_model_streams_through_three_apis() {
-    let Some((_, peer)) = llama() else { return };
     for name in SPOKEN {
-        let model = model(vendor(name).unwrap(), "smollm2", &peer.url);
-        let mut options = ModelOptions::default();
-        (options.temperature, options.max_tokens) = (Some(0.0), Some(24));
-        let harness = Harness::builder("main", model).options(options).max_depth(0).build().unwrap();
-        let events: Vec<_> = harness.stream_events("Write one sentence about the sea.").collect().await;
-        laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-        let deltas =
-            events.iter().filter(|event| matches!(event.kind, EventKind::TextBlockDelta { .. })).count();
-        assert!(deltas > 5 && texts(&events).contains(' '), "{name}: {}", render(&events));
-        let usage = events.iter().rev().find_map(|event| match &event.kind {
-            EventKind::ModelCallEnd { usage, .. } => *usage,
-            _ => None,
-        });
-        let usage = usage.unwrap();
-        assert!(usage.input_tokens > 0 && (1..=24).contains(&usage.output_tokens), "{name}: {usage:?}");
+        it_streams(name, &peer).await;
     }
+    it_holds_its_answer_to_a_schema(&peer).await;
+    a_drop_stops_it(&peer).await;
+    let asked = OpenAi::new("smollm2").with_base_url(&format!("{}/v1", peer.url)).unwrap();
+    drop(peer);
+    let error = harness(asked).call("Hi").await.unwrap_err();
+    assert!(error.to_string().contains("can't be reached"), "{error}");
 }
 
-#[tokio::test]
-async fn a_real_model_holds_its_answer_to_a_schema() {
-    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    struct Mood {
-        /// One of: happy, sad.
-        mood: Kind,
-    }
-    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    enum Kind {
-        Happy,
-        Sad,
-    }
-    let Some((_, peer)) = llama() else { return };
+fn ask(name: &str, peer: &Peer, max_tokens: u32) -> Harness {
+    let mut options = ModelOptions::default();
+    (options.temperature, options.max_tokens) = (Some(0.0), Some(max_tokens));
+    let model = model(vendor(name).unwrap(), "smollm2", &peer.url);
+    Harness::builder("main", model).options(options).max_depth(0).build().unwrap()
+}
+
+async fn it_streams(name: &str, peer: &Peer) {
+    let events: Vec<_> =
+        ask(name, peer, 16).stream_events("Write one sentence about the sea.").collect().await;
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    let deltas = events.iter().filter(|event| matches!(event.kind, EventKind::TextBlockDelta { .. })).count();
+    assert!(deltas > 5 && texts(&events).contains(' '), "{name}: {}", render(&events));
+    let usage = events.iter().rev().find_map(|event| match &event.kind {
+        EventKind::ModelCallEnd { usage, .. } => *usage,
+        _ => None,
+    });
+    let usage = usage.unwrap();
+    assert!(usage.input_tokens > 0 && (1..=16).contains(&usage.output_tokens), "{name}: {usage:?}");
+}
+
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Mood {
+    /// How somebody feels.
+    mood: Kind,
+}
+
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Happy,
+    Sad,
+}
+
+async fn it_holds_its_answer_to_a_schema(peer: &Peer) {
     let model =
         OpenAi::new("smollm2").with_base_url(&format!("{}/v1", peer.url)).unwrap().with_json_schema(true);
     let harness = Harness::builder("main", model).max_depth(0).build().unwrap();
@@ -200,12 +209,9 @@ async fn a_real_model_holds_its_answer_to_a_schema() {
     assert!(matches!(mood, Kind::Happy | Kind::Sad));
 }
 
-#[tokio::test]
-async fn dropping_a_run_stops_a_real_model() {
-    let Some((_, peer)) = llama() else { return };
-    let ask = |name: &str| model(vendor(name).unwrap(), "smollm2", &peer.url);
+async fn a_drop_stops_it(peer: &Peer) {
     for name in SPOKEN {
-        let mut run = harness(ask(name)).stream_events("Tell a long story of a ship, and do not stop.");
+        let mut run = ask(name, peer, 2000).stream_events("Tell a long story of a ship, and do not stop.");
         while let Some(event) = run.next().await {
             if matches!(event.kind, EventKind::TextBlockDelta { .. }) {
                 break;
@@ -213,20 +219,8 @@ async fn dropping_a_run_stops_a_real_model() {
         }
         drop(run);
     }
-    // Both of its slots are free again, or this would wait for three stories.
-    let mut options = ModelOptions::default();
-    options.max_tokens = Some(2);
-    let harness = Harness::builder("main", ask("openai")).options(options).max_depth(0).build().unwrap();
-    let answered = tokio::time::timeout(std::time::Duration::from_secs(20), harness.call("Hi")).await;
-    assert!(answered.is_ok_and(|answer| answer.is_ok()));
-}
-
-#[tokio::test]
-async fn a_server_that_is_gone_is_a_failure_to_connect() {
-    let Some((_, peer)) = llama() else { return };
-    let model = model(vendor("openai").unwrap(), "smollm2", &peer.url);
-    drop(peer);
-    let run = harness(model).call("Hi").await;
-    let error = run.unwrap_err();
-    assert!(error.to_string().contains("can't be reached"), "{error}");
+    // Both of its places are free again, or this would wait for the stories.
+    let harness = ask("openai", peer, 2);
+    let answered = tokio::time::timeout(std::time::Duration::from_secs(30), harness.call("Hi")).await;
+    assert!(answered.is_ok());
 }

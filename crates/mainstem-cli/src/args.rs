@@ -2,7 +2,7 @@
 
 mod agents;
 
-use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use mainstem::policy::Cost;
@@ -37,6 +37,9 @@ pub(crate) enum Command {
     Models(Models),
     /// List the tools that an agent has, those of MCP servers included: these are started for it.
     Tools(Tools),
+    /// Serve an agent over HTTP: runs, and what all agents do, as server-sent events.
+    #[command(after_help = SERVE)]
+    Serve(Serve),
     /// Say which version this is.
     Version,
 }
@@ -149,6 +152,36 @@ pub(crate) struct Models {
     pub(crate) output: Form,
 }
 
+/// `mainstem serve`
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen; beyond the loopback only with tokens of one's own.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    pub(crate) bind: SocketAddr,
+    /// The agent that runs; by default the one that `mainstem run` would run.
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The directory of the agents' files, in which they work, too; by default as `mainstem run` has it.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The tokens that are taken, one a line, with a tenant's name before it if it is a tenant's; without it one is made and shown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A further name under which it may be asked, besides those of the loopback; several times for several.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// How long runs may go on when it is stopped; then they are cancelled.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub(crate) grace: Duration,
+
+    /// How fast the demo goes. For tests.
+    #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
+    pub(crate) demo_pace: f64,
+}
+
 /// `mainstem tools`
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
@@ -238,6 +271,15 @@ fn pace(text: &str) -> Result<f64, String> {
 fn after_help() -> String {
     format!("{EXAMPLES}\nExit status:\n{}", exit::table())
 }
+
+const SERVE: &str = "\
+Examples:
+  mainstem serve -m demo
+  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\
+       -d '{\"input\": \"Compare Paris and Rome\"}' http://127.0.0.1:7878/v1/sessions/one/runs
+  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Last-Event-ID: 17' http://127.0.0.1:7878/v1/sessions/one/events
+\nThe token of each request says whose sessions it sees: `acme SECRET` in --token-file opens those of tenant acme alone.
+";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,13 +1,111 @@
-//! From settings to what agents can touch.
+//! From settings to a harness: which agent, with which model, and what agents can touch.
 
 use std::path::PathBuf;
 
 #[cfg(not(unix))]
 use anyhow::bail;
-use anyhow::{Context, anyhow};
-use mainstem::{BuildError, HarnessBuilder};
+use anyhow::{Context, anyhow, ensure};
+use mainstem::{BuildError, Harness, HarnessBuilder, spec::Mode};
 
-use crate::config::{Setting, Settings};
+use crate::{
+    config::{PROJECT, Setting, Settings, var},
+    demo, model,
+};
+
+/// What a command says about the harness that it wants.
+pub(crate) struct Wanted<'a> {
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) plan: bool,
+    pub(crate) foreign: bool,
+    pub(crate) demo_pace: f64,
+}
+
+impl Wanted<'_> {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// What can't be used, and who said it.
+    pub(crate) fn build(&self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+        let registry = model::registry(settings, self.demo_pace, var)?;
+        let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
+        let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
+            .registry(registry)
+            .plan_tools(self.plan)
+            .permissions(settings.permissions.clone());
+        let workspace = workspace(settings);
+        harness = match &*model.value {
+            demo::NAME => demo::furnish(harness, self.demo_pace),
+            _ => {
+                let harness = harness.workspace(&workspace.value);
+                furnish(if self.foreign { harness.foreign_agents() } else { harness }, settings)?
+            }
+        };
+        if let Some(prices) = &settings.prices {
+            harness = harness.prices(prices.clone());
+        }
+        if let Some(most) = settings.max_turns {
+            harness = harness.max_iterations(most.get());
+        }
+        harness.build().map_err(|error| in_words(error, &workspace))
+    }
+}
+
+/// What a person should know of these settings before something runs.
+pub(crate) fn notes(settings: &Settings, is_demo: bool) -> Vec<String> {
+    if is_demo {
+        return unused(settings).collect();
+    }
+    let shell = shell_of_the_project(settings).into_iter();
+    shell.chain(servers_of_the_project(settings)).chain(tools_of_the_project(settings)).collect()
+}
+
+/// What the demo has no use for.
+fn unused(settings: &Settings) -> impl Iterator<Item = String> {
+    let workspace = settings.workspace.as_ref().map(|said| ("agents", &said.origin));
+    let shell = settings.shell.as_ref().filter(|said| said.value).map(|said| ("tools", &said.origin));
+    let servers = settings.mcp.values().next().map(|said| ("tools", &said.origin));
+    let unused = workspace.into_iter().chain(shell).chain(servers);
+    unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
+}
+
+/// Who runs this command in a directory may not have written the file that lies there.
+fn shell_of_the_project(settings: &Settings) -> Option<String> {
+    settings.shell.as_ref().filter(|said| said.value && said.origin == PROJECT)?;
+    Some(format!("warning: agents can run commands, because {PROJECT} says so"))
+}
+
+/// Nor may they expect where the file sends their key.
+fn servers_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
+    let servers = settings.providers.values().filter_map(|access| access.base_url.as_ref());
+    servers.filter(|said| said.origin == PROJECT).map(|said| {
+        format!("warning: {PROJECT} sends prompts, and the key if there is one, to {}", said.value)
+    })
+}
+
+/// Nor what it starts.
+fn tools_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
+    let servers = settings.mcp.iter().filter(|(_, said)| said.origin == PROJECT);
+    servers.map(|(name, said)| {
+        let does = if said.value.command_line().is_some() { "starts" } else { "sends tool calls to" };
+        format!("warning: {PROJECT} {does} `{}`, for MCP server {name:?}", said.value)
+    })
+}
+
+/// Whether the agent exists and may run as the root.
+pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
+    let crew = harness.crew();
+    let may_run = |spec: &mainstem::spec::AgentSpec| spec.mode != Mode::Subagent;
+    match crew.catalog.get(id) {
+        Some(entry) => ensure!(may_run(&entry.spec), "--agent: {id:?} can't be run: its mode is subagent"),
+        None => {
+            let listed =
+                crew.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed() && may_run(spec));
+            let known = listed.map(|spec| spec.id.clone()).collect();
+            return Err(BuildError::UnknownAgent { id: id.to_owned(), known }).context("--agent");
+        }
+    }
+    Ok(())
+}
 
 /// What agents can touch.
 pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {

@@ -15,6 +15,8 @@ mod output;
 mod progress;
 mod run;
 mod sanitize;
+mod serve;
+mod signals;
 mod table;
 mod terminal;
 mod tools;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args, cli.config.as_deref(), terminal),
         Command::Models(args) => models::run(args, cli.config.as_deref(), terminal),
         Command::Tools(args) => tools::run(args, cli.config.as_deref(), terminal),
+        Command::Serve(args) => serve::run(args, cli.config.as_deref(), terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

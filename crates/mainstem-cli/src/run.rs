@@ -6,7 +6,6 @@ mod end;
 mod filter;
 mod ledger;
 mod setup;
-mod signals;
 
 use std::{fs::File, io, path::Path, time::Duration};
 
@@ -23,7 +22,7 @@ use crate::{
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
-    progress,
+    progress, signals,
     terminal::Terminal,
 };
 

@@ -25,12 +25,12 @@ use super::{
     end::Stop,
     filter::filter,
     ledger::Ledger,
-    signals::Signal,
 };
 use crate::{
     args,
     output::{Output, Stdout},
     progress::Progress,
+    signals::Signal,
 };
 
 /// How often progress is redrawn at most.

@@ -8,11 +8,12 @@ use mainstem::{message::Failure, react::RunOutcome};
 use mainstem_event::Outcome;
 use tokio::time::sleep;
 
-use super::{drive::Drive, signals::Signal};
+use super::drive::Drive;
 use crate::{
     args,
     exit::{self, Exit, Fault},
     output::Ending,
+    signals::Signal,
 };
 
 /// Why a run was stopped.

@@ -11,6 +11,7 @@ mod files;
 mod mcp;
 mod outputs;
 mod provider;
+mod serve;
 mod server;
 #[cfg(unix)]
 mod signals;

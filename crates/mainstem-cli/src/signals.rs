@@ -30,7 +30,7 @@ impl Signal {
 ///
 /// # Errors
 /// The system gives no thread, or no signals.
-pub(super) fn watch() -> io::Result<oneshot::Receiver<Signal>> {
+pub(crate) fn watch() -> io::Result<oneshot::Receiver<Signal>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _in_runtime = runtime.enter();

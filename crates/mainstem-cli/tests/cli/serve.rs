@@ -1,0 +1,91 @@
+//! `mainstem serve`: from its start to its stop.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use crate::support::{Running, mainstem};
+
+const TOKEN: &str = "the-token-of-the-test";
+
+/// A server of the demo, and its address.
+fn serve(more: &str) -> (Running, String) {
+    let line = format!("serve -m demo --bind 127.0.0.1:0 --token-file tokens {more}");
+    let mut running = mainstem(&line).file("tokens", &format!("{TOKEN}\nacme {TOKEN}-of-acme\n")).start();
+    let url = running.line();
+    (running, url.trim().strip_prefix("http://").unwrap().to_owned())
+}
+
+/// Sends a request; the answer is read from what this returns.
+fn ask(address: &str, request: &str, headers: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nauthorization: Bearer {TOKEN}\r\n{headers}"
+    );
+    write!(stream, "{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .unwrap();
+    stream
+}
+
+fn answer(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_run_is_asked_for_and_followed() {
+    let (running, address) = serve("--demo-pace 0");
+    let body = r#"{"input": "Review the discount change"}"#;
+    let events = answer(ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", body));
+    assert!(events.starts_with("HTTP/1.1 200 OK\r\n") && events.contains("event: AGENT_END"), "{events}");
+    assert!(events.contains("event: end\ndata: {}"), "{events}");
+    let tools = answer(ask(&address, "GET /v1/tools", "", ""));
+    assert!(tools.contains("\"read_diff\""), "{tools}");
+    running.signal("INT");
+    let done = running.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.stderr, "serving main with demo; Ctrl-C stops\nstopping; again to stop at once\n");
+}
+
+#[test]
+fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
+    let (mut running, address) = serve("--demo-pace 3 --grace 300ms");
+    let mut follower =
+        ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", r#"{"input": "go"}"#);
+    let mut begun = [0; 2048];
+    assert!(follower.read(&mut begun).unwrap() > 0);
+    // Until it is at work.
+    std::thread::sleep(Duration::from_millis(200));
+    let at = Instant::now();
+    running.signal("TERM");
+    running.wait();
+    assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
+    let done = running.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.ends_with("stopping; again to stop at once\n1 runs are cancelled\n"), "{done:?}");
+    let rest = answer(follower);
+    assert!(!rest.contains("event: end\n"), "a reader that is sent away comes back: {rest}");
+}
+
+#[test]
+fn what_can_not_be_served_is_said() {
+    let done = mainstem("serve -m demo --bind 0.0.0.0:0").run();
+    let open = "error: --bind 0.0.0.0:0 is reached from other machines: that needs --token-file\n";
+    assert_eq!((done.code, &*done.stderr), (Some(2), open));
+    let done = mainstem("serve").run();
+    assert!(done.code == Some(3) && done.stderr.contains("or say -m demo for the demo"), "{done:?}");
+    let done = mainstem("serve -m demo --token-file none").run();
+    assert!(
+        done.code == Some(3) && done.stderr.starts_with("error: --token-file none: No such file"),
+        "{done:?}"
+    );
+    let done = mainstem("serve -m demo --token-file tokens").file("tokens", "# no\nshort\n").run();
+    let short = "error: --token-file tokens: line 2: a token has at least 16 characters, without blanks\n";
+    assert_eq!((done.code, &*done.stderr), (Some(3), short));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let done = mainstem(&format!("serve -m demo --bind {}", taken.local_addr().unwrap())).run();
+    assert!(done.code == Some(1) && done.stderr.contains("Address already in use"), "{done:?}");
+}

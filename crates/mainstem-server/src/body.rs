@@ -1,0 +1,114 @@
+//! Bodies and queries, and where in them something is wrong.
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Request, rejection::BytesRejection},
+    http::{StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_path_to_error::{Path, Segment};
+
+use crate::problem::Problem;
+
+/// The most that a body may have, in bytes.
+pub(crate) const MAX: usize = 1 << 20;
+
+/// A JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
+            let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+            media_type.eq_ignore_ascii_case("application/json")
+        });
+        if !is_json {
+            let detail = "the body has to be JSON, with Content-Type: application/json";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail).into_response());
+        }
+        let bytes =
+            Bytes::from_request(request, state).await.map_err(|error| unread(&error).into_response())?;
+        parse(&bytes).map(Self).map_err(IntoResponse::into_response)
+    }
+}
+
+fn unread(error: &BytesRejection) -> Problem {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let detail = format!("the body has more than {MAX} bytes");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+        }
+        status => Problem::new(status, "body_unreadable", error.body_text()),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let (pointer, error) = (pointer(error.path()), error.into_inner());
+        if error.is_data() {
+            let detail = format!("the body is not what is wanted, at {pointer:?}: {error}");
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
+                .with("errors", json!([{ "pointer": pointer, "detail": error.to_string() }]))
+        } else {
+            Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is no JSON: {error}"))
+        }
+    })?;
+    json.end().map_err(|error| {
+        Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is no JSON: {error}"))
+    })?;
+    Ok(value)
+}
+
+/// RFC 6901.
+fn pointer(path: &Path) -> String {
+    let segment = |segment: &Segment| match segment {
+        Segment::Seq { index } => index.to_string(),
+        Segment::Map { key } => key.replace('~', "~0").replace('/', "~1"),
+        Segment::Enum { variant } => variant.clone(),
+        Segment::Unknown => "?".to_owned(),
+    };
+    path.iter().map(|part| format!("/{}", segment(part))).collect()
+}
+
+/// Parameters after the `?`.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let query = axum::extract::Query::<T>::try_from_uri(&parts.uri);
+        let refused = |error: axum::extract::rejection::QueryRejection| {
+            Problem::new(StatusCode::BAD_REQUEST, "bad_query", error.body_text()).into_response()
+        };
+        query.map(|query| Self(query.0)).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is wrong with a body, and where.
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_body_says_what_is_wrong_and_where() {
+        #[track_caller]
+        fn check(body: &str, expected: &str) {
+            let problem = parse::<BTreeMap<String, Vec<u8>>>(body.as_bytes()).unwrap_err();
+            let shown = format!("{problem:?}");
+            assert!(shown.contains(expected), "{shown}");
+        }
+        check("{", "the body is no JSON: EOF while parsing an object at line 1 column 1");
+        check("{} x", "the body is no JSON: trailing characters at line 1 column 4");
+        check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": invalid value: integer `300`"#);
+        check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": invalid type: string"#);
+    }
+}

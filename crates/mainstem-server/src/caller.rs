@@ -1,0 +1,64 @@
+//! Who asks.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use mainstem::Harness;
+
+use crate::{app::App, problem::Problem};
+
+/// Where a browser keeps its token: `EventSource` sends no headers of one's own.
+pub(crate) const COOKIE: &str = "mainstem_token";
+
+/// Who asks, and the harness that is theirs.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) harness: Harness,
+}
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        identify(app, &parts.headers).map_err(IntoResponse::into_response)
+    }
+}
+
+fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
+    if app.tokens.is_empty() {
+        return Ok(Caller { tenant: None, harness: app.harness.clone() });
+    }
+    let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail).challenge();
+    let token = presented(headers).ok_or_else(|| {
+        unauthorized("no_token", "a token is wanted, as `Authorization: Bearer …` or `x-api-key`")
+    })?;
+    let tenant =
+        app.tokens.tenant_of(token).ok_or_else(|| unauthorized("bad_token", "the token is nobody's"))?;
+    let harness = match tenant {
+        None => app.harness.clone(),
+        // It was opened when the server was built, so nothing blocks here.
+        Some(tenant) => app.harness.tenant(tenant).map_err(|error| {
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", error.to_string())
+        })?,
+    };
+    Ok(Caller { tenant: tenant.map(Arc::from), harness })
+}
+
+fn presented(headers: &HeaderMap) -> Option<&str> {
+    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = said(header::AUTHORIZATION.as_str()).and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    bearer.or_else(|| said("x-api-key")).or_else(|| cookie(said(header::COOKIE.as_str())?))
+}
+
+fn cookie(cookies: &str) -> Option<&str> {
+    let mut pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}

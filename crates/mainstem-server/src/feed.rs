@@ -1,0 +1,242 @@
+//! A session's events as the body of an answer.
+
+use std::{pin::Pin, time::Duration};
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, header},
+    response::Response,
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use mainstem::{
+    event::{AgentEvent, Cursor, EventFilter, EventKind},
+    message::RunId,
+    prelude::RunHandle,
+    sse::{end_frame, event_frame, first_frame},
+};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::Seat;
+
+/// How often a reader that hears nothing is told that the connection is alive.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How many events are sent in one piece at most, if they are there already.
+const AT_ONCE: usize = 64;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    Sse,
+    Ndjson,
+}
+
+/// What a reader wants.
+pub(crate) struct Wish {
+    pub(crate) form: Form,
+    pub(crate) filter: EventFilter,
+    /// Leaves out what is said piece by piece.
+    pub(crate) lifecycle: bool,
+    /// Only this run, and no longer than it.
+    pub(crate) run: Option<RunId>,
+    /// Whether to wait for what comes.
+    pub(crate) follow: bool,
+}
+
+impl Wish {
+    pub(crate) fn wants(&self, event: &AgentEvent) -> bool {
+        if let EventKind::Gap { .. } = event.kind {
+            return true;
+        }
+        let of_run = self.run.as_ref().is_none_or(|run| event.run_id() == Some(run));
+        of_run && (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event)
+    }
+
+    fn ends_with(&self, event: &AgentEvent) -> bool {
+        self.run.is_some() && event.run_id() == self.run.as_ref() && event.ends_run()
+    }
+
+    fn encode(&self, event: &AgentEvent) -> Bytes {
+        match self.form {
+            Form::Sse => event_frame(event),
+            Form::Ndjson => (event.to_json() + "\n").into(),
+        }
+    }
+}
+
+/// Who begins and ends, which tools are called, what people are asked; not what is said meanwhile.
+fn is_lifecycle(event: &AgentEvent) -> bool {
+    let name = event.kind.name();
+    !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
+}
+
+/// An answer under way.
+struct Feed {
+    cursor: Cursor,
+    wish: Wish,
+    place: Place,
+    heartbeat: Interval,
+    stop: CancellationToken,
+    /// Given back when the reader leaves.
+    _seat: Seat,
+    /// Stopped when the reader leaves, if it asked for that.
+    _tied: Option<Tied>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    First,
+    Events,
+    /// The run is over, and the reader is told so.
+    End,
+    Over,
+}
+
+/// A run that ends with its reader.
+pub(crate) struct Tied(pub(crate) RunHandle);
+
+impl Drop for Tied {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// The answer that sends what a reader wants, from where the cursor stands.
+pub(crate) fn answer(
+    cursor: Cursor,
+    wish: Wish,
+    seat: Seat,
+    tied: Option<Tied>,
+    stop: CancellationToken,
+) -> Response {
+    let media_type = match wish.form {
+        Form::Sse => "text/event-stream",
+        Form::Ndjson => "application/x-ndjson",
+    };
+    let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let feed = Feed { cursor, wish, place: Place::First, heartbeat, stop, _seat: seat, _tied: tied };
+    let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
+        let piece = feed.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(piece), feed))
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // nginx would collect the events before it passes them on.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl Feed {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match self.place {
+                Place::First => {
+                    self.place = Place::Events;
+                    if self.wish.form == Form::Sse {
+                        return Some(first_frame());
+                    }
+                }
+                Place::Events => {
+                    if let Some(piece) = self.piece().await {
+                        return Some(piece);
+                    }
+                }
+                Place::End => {
+                    self.place = Place::Over;
+                    if self.wish.form == Form::Sse {
+                        return Some(end_frame());
+                    }
+                }
+                Place::Over => return None,
+            }
+        }
+    }
+
+    /// The next events, a sign of life, or nothing if it is over.
+    async fn piece(&mut self) -> Option<Bytes> {
+        let first = match self.cursor.try_next() {
+            Some(event) => event,
+            None if !self.wish.follow => {
+                self.place = Place::End;
+                return None;
+            }
+            None => tokio::select! {
+                biased;
+                // A reader that is sent away comes back with what it saw last; this is no end.
+                () = self.stop.cancelled() => {
+                    self.place = Place::Over;
+                    return None;
+                }
+                event = self.cursor.next() => match event {
+                    Some(event) => event,
+                    None => {
+                        self.place = Place::End;
+                        return None;
+                    }
+                },
+                _ = self.heartbeat.tick() => return Some(self.sign_of_life()),
+            },
+        };
+        self.heartbeat.reset();
+        let mut out = BytesMut::new();
+        let (mut next, mut count) = (Some(first), 0);
+        while let Some(event) = next.take() {
+            if self.wish.wants(&event) {
+                out.extend_from_slice(&self.wish.encode(&event));
+            }
+            if self.wish.ends_with(&event) {
+                self.place = Place::End;
+                break;
+            }
+            count += 1;
+            if count < AT_ONCE {
+                next = self.cursor.try_next();
+            }
+        }
+        (!out.is_empty()).then(|| out.freeze())
+    }
+
+    fn sign_of_life(&self) -> Bytes {
+        match self.wish.form {
+            Form::Sse => Bytes::from_static(b": still here\n\n"),
+            Form::Ndjson => Bytes::from_static(b"\n"),
+        }
+    }
+}
+
+/// What was found before anything is sent: a reader that is behind what is kept, or one for which there is nothing more.
+pub(crate) enum Look {
+    Gone { oldest: u64 },
+    Nothing,
+    Something,
+}
+
+/// Looks at what there is, from where the cursor stands; `over` says whether nothing more will come.
+pub(crate) fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
+    let mut first = true;
+    while let Some(event) = cursor.try_next() {
+        if let (true, EventKind::Gap { to_seq, .. }) = (first, &event.kind) {
+            return Look::Gone { oldest: to_seq + 1 };
+        }
+        first = false;
+        if wish.wants(&event) {
+            return Look::Something;
+        }
+    }
+    if over { Look::Nothing } else { Look::Something }
+}
+
+/// The form that an `Accept` header asks for; `None` if it asks for neither.
+pub(crate) fn form(accept: &str) -> Option<Form> {
+    let mut wanted = accept.split(',').map(|part| part.split(';').next().unwrap_or_default().trim());
+    wanted.find_map(|media_type| match media_type {
+        "text/event-stream" => Some(Form::Sse),
+        "application/x-ndjson" | "application/jsonl" => Some(Form::Ndjson),
+        _ => None,
+    })
+}

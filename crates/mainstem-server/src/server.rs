@@ -1,0 +1,187 @@
+//! Putting the server together, and running it.
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::StatusCode,
+    middleware::{Next, from_fn_with_state},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use mainstem::{BuildError, Harness};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agents,
+    app::{App, Limits},
+    body, catalog, events,
+    hosts::Hosts,
+    problem::Problem,
+    runs, sessions, tasks,
+    tokens::Tokens,
+};
+
+/// A harness that is served. Cheap to clone; clones are the same server.
+#[derive(Clone)]
+pub struct Server(Arc<App>);
+
+/// Why a server can't be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// A tenant that has a token can't be opened.
+    #[error(transparent)]
+    Tenant(#[from] BuildError),
+    /// It is to be reached from elsewhere, and nobody is asked for a token.
+    #[error("{0} is reached from other machines: that needs a token")]
+    Open(std::net::SocketAddr),
+    /// The network.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Builds a [`Server`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    harness: Harness,
+    tokens: Tokens,
+    hosts: Hosts,
+    limits: Limits,
+}
+
+impl Builder {
+    /// Who may ask; everybody by default, which only a server on the loopback, or an application that looks itself, can want.
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// Under which names it may be asked; those of the loopback by default.
+    pub fn hosts(mut self, hosts: Hosts) -> Self {
+        self.hosts = hosts;
+        self
+    }
+
+    /// How many runs are at work at once; 64 by default, more are refused with 429.
+    pub fn max_runs(mut self, most: usize) -> Self {
+        self.limits.runs = most;
+        self
+    }
+
+    /// How many readers follow one session; 32 by default, more are refused with 429.
+    pub fn max_readers(mut self, most: usize) -> Self {
+        self.limits.readers_per_session = most;
+        self
+    }
+
+    /// The server. Opens the tenants that have a token; blocks on the file system.
+    ///
+    /// # Errors
+    /// A tenant that can't be.
+    pub fn build(self) -> Result<Server, ServerError> {
+        let Self { harness, tokens, hosts, limits } = self;
+        for tenant in tokens.tenants() {
+            harness.tenant(tenant)?;
+        }
+        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits))))
+    }
+}
+
+impl Server {
+    /// Begins a server of this harness.
+    #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
+    pub fn new(harness: Harness) -> Builder {
+        let limits = Limits { runs: 64, readers_per_session: 32 };
+        Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits }
+    }
+
+    /// Its routes, to be served by an application of one's own.
+    pub fn router(&self) -> Router {
+        let sessions = Router::new()
+            .route("/", get(sessions::list))
+            .route("/{id}", get(sessions::get))
+            .route("/{id}/runs", get(sessions::list_runs).post(runs::post))
+            .route("/{id}/events", get(events::get))
+            .route("/{id}/fleet", get(sessions::fleet))
+            .route("/{id}/agents", get(agents::list))
+            .route("/{id}/agents/{key}", get(agents::get))
+            .route("/{id}/agents/{key}/messages", post(agents::send))
+            .route("/{id}/agents/{key}/cancel", post(agents::cancel))
+            .route("/{id}/confirmations/{confirm}", post(agents::confirm));
+        let v1 = Router::new()
+            .nest("/sessions", sessions)
+            .route("/runs/{id}", get(runs::get))
+            .route("/runs/{id}/cancel", post(runs::cancel))
+            .route("/tasks", get(tasks::list))
+            .route("/tasks/{id}", get(tasks::get))
+            .route("/tasks/{id}/wait", get(tasks::wait))
+            .route("/tasks/{id}/cancel", post(tasks::cancel))
+            .route("/agents", get(catalog::agents))
+            .route("/tools", get(catalog::tools));
+        Router::new()
+            .nest("/v1", v1)
+            .route("/healthz", get(async || "ok\n"))
+            .route("/readyz", get(ready))
+            .fallback(async || {
+                Problem::new(StatusCode::NOT_FOUND, "no_such_path", "there is nothing at this path")
+            })
+            .method_not_allowed_fallback(async || {
+                let detail = "this path does not take this method";
+                Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+            })
+            .layer(DefaultBodyLimit::max(body::MAX))
+            .layer(from_fn_with_state(self.0.clone(), guard))
+            .with_state(self.0.clone())
+    }
+
+    /// Serves until the token is cancelled. Then no more runs are begun and readers are sent away; runs go on, and are the harness's to stop
+    /// ([`Harness::shutdown`]).
+    ///
+    /// # Errors
+    /// It is reached from other machines, and nobody is asked for a token; the network.
+    pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServerError> {
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() && self.0.tokens.is_empty() {
+            return Err(ServerError::Open(address));
+        }
+        let app = self.0.clone();
+        let stopped = async move {
+            stop.cancelled().await;
+            app.stop.cancel();
+        };
+        axum::serve(listener, self.router()).with_graceful_shutdown(stopped).await?;
+        Ok(())
+    }
+
+    /// How many runs are at work.
+    pub fn live_runs(&self) -> usize {
+        self.0.live_runs()
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("tokens", &self.0.tokens).finish_non_exhaustive()
+    }
+}
+
+async fn ready(State(app): State<Arc<App>>) -> Response {
+    if app.stop.is_cancelled() {
+        let detail = "the server is shutting down";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).into_response();
+    }
+    "ready\n".into_response()
+}
+
+/// Before everything else: whether it is asked under a name of its own.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    match app.hosts.check(authority.as_deref(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}

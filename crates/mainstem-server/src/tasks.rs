@@ -1,0 +1,84 @@
+//! `/tasks`: background tasks.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use mainstem::{
+    event::TaskStatus,
+    message::TaskId,
+    task::{TaskError, TaskFilter, TaskRecord},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{app::App, body::Query, caller::Caller, problem::Problem};
+
+/// How long a cancel or a wait may take.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Params {
+    session: Option<String>,
+    status: Option<TaskStatus>,
+}
+
+pub(crate) async fn list(
+    State(_): State<Arc<App>>,
+    caller: Caller,
+    Query(params): Query<Params>,
+) -> Result<Json<Value>, Problem> {
+    let mut filter = match params.session {
+        Some(session) => TaskFilter::of_root(session.as_str().into()),
+        None => TaskFilter::all(),
+    };
+    if let Some(status) = params.status {
+        filter = filter.with_status(status);
+    }
+    let records = caller.harness.tasks().list(&filter).await.map_err(failed)?;
+    Ok(Json(json!({ "items": records })))
+}
+
+pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<TaskRecord>, Problem> {
+    caller.harness.tasks().get(&TaskId::new(id.as_str())).await.map(Json).map_err(failed)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wait {
+    timeout: Option<u64>,
+}
+
+pub(crate) async fn wait(
+    caller: Caller,
+    Path(id): Path<String>,
+    Query(params): Query<Wait>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    let (tasks, id) = (caller.harness.tasks(), TaskId::new(id.as_str()));
+    let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
+    let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(failed)?;
+    match over.and_then(|mut records| records.pop()) {
+        Some(record) => Ok((StatusCode::OK, Json(json!(record)))),
+        None => Ok((StatusCode::ACCEPTED, Json(json!(tasks.get(&id).await.map_err(failed)?)))),
+    }
+}
+
+pub(crate) async fn cancel(
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
+    let id = TaskId::new(id.as_str());
+    let record = caller.harness.tasks().cancel(&id, "the HTTP API", Duration::from_secs(5)).await;
+    Ok((StatusCode::ACCEPTED, Json(record.map_err(failed)?)))
+}
+
+fn failed(error: TaskError) -> Problem {
+    match error {
+        TaskError::Unknown { .. } => Problem::new(StatusCode::NOT_FOUND, "not_found", error.to_string()),
+        _ => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", error.to_string()),
+    }
+}

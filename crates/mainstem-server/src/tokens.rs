@@ -1,0 +1,173 @@
+//! Who may ask, and for which tenant.
+
+use std::fmt;
+
+use mainstem::{
+    event::{Ids, RandomIds},
+    spec::is_name,
+};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// A token shorter than this is guessed.
+const SHORTEST: usize = 16;
+
+/// The tokens that are taken. Only their SHA-256 is kept; they are compared in constant time.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<Token>);
+
+#[derive(Clone)]
+struct Token {
+    digest: [u8; 32],
+    tenant: Option<String>,
+}
+
+/// Why a token is not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// It is guessed too soon.
+    #[error("a token has at least {SHORTEST} characters, without blanks")]
+    Short,
+    /// A tenant can't be called that.
+    #[error("{0:?} is no tenant's name: use a-z, 0-9, _ and -, starting with a letter or digit")]
+    Tenant(String),
+    /// It is somebody's already.
+    #[error("a token is given twice")]
+    Twice,
+    /// In a file.
+    #[error("line {line}: {error}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong there.
+        error: Box<Self>,
+    },
+    /// A file without any.
+    #[error("there is no token in it; write one a line, or a tenant's name, a blank and its token")]
+    None,
+}
+
+impl Tokens {
+    /// None: then nobody is asked for one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One new token for the harness itself.
+    pub fn generated() -> (String, Self) {
+        // Two random ids, for one begins with the time.
+        let token = format!("{}{}", RandomIds.next("mst-"), RandomIds.next("")).replace('-', "");
+        let tokens = Self(vec![Token { digest: digest(&token), tenant: None }]);
+        (token, tokens)
+    }
+
+    /// Takes this token, too: for a tenant, or for the harness itself.
+    ///
+    /// # Errors
+    /// It is too short, or somebody's already; no tenant can be called that.
+    pub fn with(mut self, token: &str, tenant: Option<&str>) -> Result<Self, TokenError> {
+        if token.len() < SHORTEST || token.contains(char::is_whitespace) {
+            return Err(TokenError::Short);
+        }
+        if let Some(tenant) = tenant.filter(|tenant| !is_name(tenant)) {
+            return Err(TokenError::Tenant(tenant.to_owned()));
+        }
+        let digest = digest(token);
+        if self.0.iter().any(|known| known.digest == digest) {
+            return Err(TokenError::Twice);
+        }
+        self.0.push(Token { digest, tenant: tenant.map(str::to_owned) });
+        Ok(self)
+    }
+
+    /// Those of a file: a line each, with the tenant's name before it if it is a tenant's. Empty lines and `#` comments are passed over.
+    ///
+    /// # Errors
+    /// The line, and what is wrong with it, without the token.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let mut tokens = Self::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (tenant, token) = match line.split_once(char::is_whitespace) {
+                Some((tenant, token)) => (Some(tenant), token.trim()),
+                None => (None, line),
+            };
+            tokens = tokens
+                .with(token, tenant)
+                .map_err(|error| TokenError::Line { line: number + 1, error: Box::new(error) })?;
+        }
+        if tokens.is_empty() { Err(TokenError::None) } else { Ok(tokens) }
+    }
+
+    /// Whether nobody is asked for one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tenants that have one.
+    pub(crate) fn tenants(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|token| token.tenant.as_deref())
+    }
+
+    /// Whose it is; `None` if it is nobody's. All are looked at, whichever it is.
+    pub(crate) fn tenant_of(&self, presented: &str) -> Option<Option<&str>> {
+        let presented = digest(presented);
+        let mut found = None;
+        for token in &self.0 {
+            if bool::from(token.digest.ct_eq(&presented)) {
+                found = Some(token.tenant.as_deref());
+            }
+        }
+        found
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({})", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What a file of tokens says, and whose they are.
+
+    use super::*;
+
+    #[test]
+    fn a_file_has_a_token_a_line() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Tokens::parse(text).unwrap_err().to_string(), expected, "{text}");
+        };
+        check(
+            "# none\n\n",
+            "there is no token in it; write one a line, or a tenant's name, a blank and its token",
+        );
+        check("short", "line 1: a token has at least 16 characters, without blanks");
+        check(
+            "\nacme 0123456789abcdef\nBig 0123456789abcdeg",
+            "line 3: \"Big\" is no tenant's name: use a-z, 0-9, _ and -, starting with a letter or digit",
+        );
+        check("acme 0123456789abcdef\n0123456789abcdef", "line 2: a token is given twice");
+        let tokens = Tokens::parse("# mine\n0123456789abcdef\nacme   fedcba9876543210  \n").unwrap();
+        assert_eq!(tokens.tenant_of("0123456789abcdef"), Some(None));
+        assert_eq!(tokens.tenant_of("fedcba9876543210"), Some(Some("acme")));
+        assert_eq!(tokens.tenant_of("fedcba987654321"), None);
+        assert_eq!(format!("{tokens:?}"), "Tokens(2)");
+    }
+
+    #[test]
+    fn a_generated_token_is_taken() {
+        let (token, tokens) = Tokens::generated();
+        assert!(token.len() > 40 && tokens.tenant_of(&token) == Some(None), "{token}");
+        assert_ne!(token, Tokens::generated().0);
+    }
+}

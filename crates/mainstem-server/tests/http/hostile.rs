@@ -1,0 +1,215 @@
+//! Those who may not: no token, somebody else's, forged names, bodies and cursors that are none.
+
+use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_server::{Hosts, Tokens};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, TOKEN, fleet};
+
+const ACME: &str = "the-token-of-tenant-acme";
+
+async fn rig() -> (Rig, tempfile::TempDir) {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
+    let dir = tempfile::TempDir::new().unwrap();
+    let harness = fleet(model).workspace(dir.path()).build().unwrap();
+    let tokens = Tokens::new().with(TOKEN, None).unwrap().with(ACME, Some("acme")).unwrap();
+    let hosts = Hosts::new().with("agents.example");
+    (Rig::start(harness, |builder| builder.tokens(tokens).hosts(hosts)).await, dir)
+}
+
+/// A request, and the status and code that it is answered with.
+struct Row<'a> {
+    method: Method,
+    path: &'a str,
+    headers: Vec<(&'a str, &'a str)>,
+    body: Option<&'a str>,
+    status: u16,
+    code: &'a str,
+}
+
+fn get<'a>(path: &'a str, headers: &[(&'a str, &'a str)], status: u16, code: &'a str) -> Row<'a> {
+    Row { method: Method::GET, path, headers: headers.to_vec(), body: None, status, code }
+}
+
+fn post<'a>(
+    path: &'a str,
+    headers: &[(&'a str, &'a str)],
+    body: &'a str,
+    status: u16,
+    code: &'a str,
+) -> Row<'a> {
+    Row { method: Method::POST, path, headers: headers.to_vec(), body: Some(body), status, code }
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
+async fn every_hostile_request_is_answered_with_its_code() {
+    let (rig, _dir) = rig().await;
+    let mine = rig.run("mine", "Hi").await;
+    let run = mine["id"].as_str().unwrap();
+    let bearer = format!("Bearer {TOKEN}");
+    let acme = format!("Bearer {ACME}");
+    let (me, other) = (("authorization", &*bearer), ("authorization", &*acme));
+    let json = ("content-type", "application/json");
+    let (runs, of_run, cancel) =
+        ("/v1/sessions/mine/runs", format!("/v1/runs/{run}"), format!("/v1/runs/{run}/cancel"));
+    let events_of_run = format!("/v1/sessions/other/events?run={run}");
+    let large = format!("{{\"input\": \"{}\"}}", "x".repeat(1 << 20));
+    let long = format!("/v1/sessions/{}/runs", "s".repeat(129));
+    let deep = format!("{{\"input\": {}1{}}}", "[".repeat(500), "]".repeat(500));
+    let ok = r#"{"input": "Hi"}"#;
+    let rows = [
+        // Nobody.
+        get("/v1/sessions", &[], 401, "no_token"),
+        get("/v1/runs/x", &[], 401, "no_token"),
+        get("/v1/tasks", &[], 401, "no_token"),
+        get("/v1/tools", &[], 401, "no_token"),
+        get("/v1/sessions/mine/events", &[("authorization", "Basic eDp5")], 401, "no_token"),
+        get("/v1/sessions", &[("authorization", "Bearer wrong-wrong-wrong-wrong")], 401, "bad_token"),
+        get("/v1/sessions", &[("authorization", "Bearer ")], 401, "no_token"),
+        get("/v1/sessions", &[("x-api-key", "wrong")], 401, "bad_token"),
+        get("/v1/sessions", &[("cookie", "mainstem_token=wrong; a=b")], 401, "bad_token"),
+        post(runs, &[json], ok, 401, "no_token"),
+        post(&cancel, &[json], "{}", 401, "no_token"),
+        // Another tenant: as if there were no such thing.
+        get("/v1/sessions/mine", &[other], 404, "not_found"),
+        get("/v1/sessions/mine/events", &[other], 404, "not_found"),
+        get("/v1/sessions/mine/fleet", &[other], 404, "not_found"),
+        get("/v1/sessions/mine/runs", &[other], 404, "not_found"),
+        get("/v1/sessions/mine/agents", &[other], 404, "not_found"),
+        get(&of_run, &[other], 404, "not_found"),
+        post(&cancel, &[other, json], "{}", 404, "not_found"),
+        post(
+            "/v1/sessions/mine/confirmations/c",
+            &[other, json],
+            r#"{"decision": "allow"}"#,
+            404,
+            "not_found",
+        ),
+        post(
+            "/v1/sessions/mine/agents/agent:kid:1/messages",
+            &[other, json],
+            r#"{"content": "x"}"#,
+            404,
+            "not_found",
+        ),
+        get("/v1/tasks/task-1", &[other], 404, "not_found"),
+        // Names of strangers.
+        get("/v1/sessions", &[me, ("host", "evil.example")], 403, "host_not_allowed"),
+        get("/healthz", &[("host", "evil.example")], 403, "host_not_allowed"),
+        get("/v1/sessions", &[me, ("host", "127.0.0.1.evil.example")], 403, "host_not_allowed"),
+        get("/v1/sessions", &[me, ("origin", "http://evil.example")], 403, "host_not_allowed"),
+        get("/v1/sessions", &[me, ("origin", "null")], 403, "host_not_allowed"),
+        post(runs, &[me, json, ("origin", "https://evil.example")], ok, 403, "host_not_allowed"),
+        // Paths.
+        get("/v1/nothing", &[me], 404, "no_such_path"),
+        get("/../etc/passwd", &[me], 404, "no_such_path"),
+        get("/v1/sessions/..%2f..%2fetc/events", &[me], 404, "not_found"),
+        post("/v1/sessions/..%2f..%2fetc/runs", &[me, json], ok, 422, "bad_session_id"),
+        post("/v1/sessions/%2e%2e/runs", &[me, json], ok, 404, "no_such_path"),
+        post("/v1/sessions/a%00b/runs", &[me, json], ok, 422, "bad_session_id"),
+        post(&long, &[me, json], ok, 422, "bad_session_id"),
+        get("/v1/tasks/..%2f..%2fsecrets", &[me], 404, "not_found"),
+        Row {
+            method: Method::DELETE,
+            path: &of_run,
+            headers: vec![me],
+            body: None,
+            status: 405,
+            code: "method_not_allowed",
+        },
+        // Bodies.
+        post(runs, &[me], ok, 415, "not_json"),
+        post(runs, &[me, ("content-type", "text/plain")], ok, 415, "not_json"),
+        post(runs, &[me, json], "", 400, "bad_json"),
+        post(runs, &[me, json], "{\"input\": ", 400, "bad_json"),
+        post(runs, &[me, json], "{\"input\": \"x\"} y", 400, "bad_json"),
+        post(runs, &[me, json], "\u{feff}{}", 400, "bad_json"),
+        post(runs, &[me, json], &deep, 400, "bad_json"),
+        post(runs, &[me, json], "[]", 422, "bad_body"),
+        post(runs, &[me, json], "{}", 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": " "}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": 7}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": "x", "inptu": "y"}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": "x", "options": {"budget": {"tokens": -1}}}"#, 422, "bad_body"),
+        post(
+            runs,
+            &[me, json],
+            r#"{"input": "x", "options": {"output_schema": {"type": 7}}}"#,
+            422,
+            "bad_body",
+        ),
+        post(runs, &[me, json], r#"{"input": "x", "agent": "nobody"}"#, 404, "unknown_agent"),
+        post(runs, &[me, json], &large, 413, "body_too_large"),
+        // Cursors and queries.
+        get("/v1/sessions/mine/events", &[me, ("last-event-id", "seven")], 400, "bad_cursor"),
+        get("/v1/sessions/mine/events", &[me, ("last-event-id", "-1")], 400, "bad_cursor"),
+        get(
+            "/v1/sessions/mine/events",
+            &[me, ("last-event-id", "99999999999999999999999")],
+            400,
+            "bad_cursor",
+        ),
+        get("/v1/sessions/mine/events?after=18446744073709551615", &[me], 400, "bad_cursor"),
+        get("/v1/sessions/mine/events?after=x", &[me], 400, "bad_query"),
+        get("/v1/sessions/mine/events?depth=-1", &[me], 400, "bad_query"),
+        get("/v1/sessions/mine/events?what=ever", &[me], 400, "bad_query"),
+        get("/v1/sessions/mine/events?run=run-of-nobody", &[me], 404, "not_found"),
+        get(&events_of_run, &[me], 404, "not_found"),
+        get("/v1/tasks?status=sleeping", &[me], 400, "bad_query"),
+    ];
+    for row in rows {
+        let mut request = rig.stranger(row.method.clone(), row.path);
+        for (name, value) in &row.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = row.body {
+            request = request.body(body.to_owned());
+        }
+        let response = request.send().await.unwrap();
+        let shown: String = row.body.unwrap_or_default().chars().take(60).collect();
+        let about = format!("{} {} {:?} {shown}", row.method, row.path, row.headers);
+        assert_eq!(response.status(), row.status, "{about}");
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{about}");
+        assert_eq!(response.headers().contains_key("www-authenticate"), row.status == 401, "{about}");
+        let problem: Value = response.json().await.unwrap();
+        assert_eq!(problem["code"], row.code, "{about}: {problem}");
+        assert!(!problem.to_string().contains(TOKEN), "{about}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_opens_what_is_its_tenants_however_it_is_sent() {
+    let (rig, _dir) = rig().await;
+    rig.run("mine", "Hi").await;
+    for (name, value) in [
+        ("authorization", format!("Bearer {ACME}")),
+        ("authorization", format!("bearer {ACME}")),
+        ("x-api-key", ACME.to_owned()),
+        ("cookie", format!("a=b; mainstem_token={ACME}")),
+    ] {
+        let response = rig.stranger(Method::GET, "/v1/sessions").header(name, value).send().await.unwrap();
+        assert_eq!(response.json::<Value>().await.unwrap(), json!({ "items": [] }), "{name}");
+    }
+    // A session of the same id is another one.
+    let body = json!({ "input": "Hi" });
+    let theirs =
+        rig.stranger(Method::POST, "/v1/sessions/mine/runs").bearer_auth(ACME).header("prefer", "wait=10");
+    let run: Value = theirs.json(&body).send().await.unwrap().json().await.unwrap();
+    assert_eq!((&run["reply"], &run["first_seq"]), (&json!("Hello."), &json!(1)));
+    assert_eq!(rig.get(&format!("/v1/runs/{}", run["id"].as_str().unwrap())).await.status(), 404);
+    for host in ["agents.example", "AGENTS.example:443", "localhost:1", "[::1]"] {
+        let request = rig.stranger(Method::GET, "/healthz").header("host", host);
+        assert_eq!(request.send().await.unwrap().status(), 200, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn beyond_the_loopback_a_token_is_needed() {
+    let harness = fleet(ScriptedModel::new()).build().unwrap();
+    let server = mainstem_server::Server::new(harness).build().unwrap();
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let error = server.serve(listener, tokio_util::sync::CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().ends_with("is reached from other machines: that needs a token"), "{error}");
+}

@@ -1,0 +1,187 @@
+//! Streams: whole, resumed, filtered, over.
+
+use futures_util::StreamExt;
+use mainstem::{event::LogOptions, model::scripted::Turn, prelude::ScriptedModel};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, events, fleet, frames, ms, spawn};
+
+fn two_kids() -> ScriptedModel {
+    ScriptedModel::new()
+        .agent("main", [spawn(spawn(Turn::new(), "one"), "two"), Turn::new().text("Both ").text("did it.")])
+        .agent("kid", [Turn::new().say("I have done what I was asked to do").pace(ms(1))])
+}
+
+#[tokio::test]
+async fn a_run_is_followed_from_its_beginning_to_its_end() {
+    let rig = Rig::of(two_kids()).await;
+    let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+    let response = request.json(&json!({ "input": "go" })).send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(
+        (&response.headers()["cache-control"], &response.headers()["x-accel-buffering"]),
+        (&"no-store".parse().unwrap(), &"no".parse().unwrap())
+    );
+    let place = response.headers()["location"].to_str().unwrap().to_owned();
+    let frames = frames(&response.text().await.unwrap());
+    assert_eq!((&*frames[0], &**frames.last().unwrap()), ("retry: 2000", "event: end\ndata: {}"));
+    let ids: Vec<_> = events(&frames).iter().map(|frame| frame.lines().next().unwrap().to_owned()).collect();
+    assert_eq!(ids, (1..=ids.len()).map(|seq| format!("id: {seq}")).collect::<Vec<_>>());
+    let run = rig.get_json(&place).await;
+    assert_eq!((&run["status"], &run["reply"]), (&json!("success"), &json!("Both did it.")));
+    // The same is read later, from the session and for the run.
+    let again = rig.frames("/v1/sessions/s/events?follow=false", None).await;
+    assert_eq!(events(&again), events(&frames));
+    let of_run =
+        rig.frames(&format!("/v1/sessions/s/events?run={}", run["id"].as_str().unwrap()), None).await;
+    assert_eq!(of_run, frames);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_cut_anywhere_goes_on_where_it_was() {
+    let rig = Rig::of(two_kids()).await;
+    let run = rig.run("s", "go").await;
+    let path = format!("/v1/sessions/s/events?run={}", run["id"].as_str().unwrap());
+    let whole = rig.frames(&path, None).await;
+    let whole = events(&whole);
+    assert!(whole.len() > 40, "{}", whole.len());
+    for cut in 1..whole.len() {
+        let rest = rig.frames(&path, Some(cut as u64)).await;
+        assert_eq!(events(&rest), whole[cut..], "after {cut}");
+    }
+    // There is nothing behind the last one, and a browser stops asking.
+    let last = whole.len().to_string();
+    let response = rig.ask(Method::GET, &path).header("last-event-id", &last).send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.text().await.unwrap()), (204, String::new()));
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_and_goes_while_it_runs_misses_nothing() {
+    let rig = Rig::of(two_kids()).await;
+    let begun: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    let path = format!("/v1/sessions/s/events?run={}", begun["id"].as_str().unwrap());
+    let (mut seen, mut after, mut visits) = (Vec::new(), 0, 0);
+    while !seen.last().is_some_and(|frame: &String| frame.contains("event: end")) {
+        // Leaves after the first piece, whatever that holds.
+        let request = rig.ask(Method::GET, &path).header("last-event-id", after.to_string());
+        let response = request.send().await.unwrap();
+        if response.status() == 204 {
+            break;
+        }
+        let mut body = response.bytes_stream();
+        let mut text = String::new();
+        while !text.contains("id: ") && !text.contains("event: end") {
+            text.push_str(std::str::from_utf8(&body.next().await.unwrap().unwrap()).unwrap());
+        }
+        let whole = text.rsplit_once("\n\n").unwrap().0.to_owned() + "\n\n";
+        seen.extend(
+            frames(&whole)
+                .into_iter()
+                .filter(|frame| frame.starts_with("id: ") || frame.contains("event: end")),
+        );
+        after = seen
+            .iter()
+            .rev()
+            .find_map(|frame| frame.strip_prefix("id: ")?.lines().next()?.parse().ok())
+            .unwrap();
+        visits += 1;
+    }
+    assert!(visits > 3, "{visits}");
+    let whole = rig.frames(&path, None).await;
+    assert_eq!(events(&seen), events(&whole));
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn filters_do_not_renumber() {
+    let rig = Rig::of(two_kids()).await;
+    rig.run("s", "go").await;
+    let names = async |query: &str| {
+        let frames = rig.frames(&format!("/v1/sessions/s/events?follow=false&{query}"), None).await;
+        let names =
+            events(&frames).into_iter().map(|frame| frame.lines().nth(1).unwrap().replace("event: ", ""));
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        sorted(names("kind=AGENT_START,AGENT_END&depth=1").await),
+        ["AGENT_END", "AGENT_END", "AGENT_START", "AGENT_START"]
+    );
+    assert_eq!(names("max_depth=0&kind=agent_start").await, ["AGENT_START"]);
+    assert_eq!(names(&format!("agent_key={}&kind=AGENT_END", rig.kid("s").await)).await, ["AGENT_END"]);
+    let lifecycle = names("detail=lifecycle").await;
+    assert!(lifecycle.iter().all(|name| !name.ends_with("_DELTA")) && lifecycle.len() > 8, "{lifecycle:?}");
+    let response = rig.get("/v1/sessions/s/events?follow=false&agent=kid").await;
+    let text = response.text().await.unwrap();
+    assert!(!text.contains("id: 1\n"), "{text}");
+}
+
+#[tokio::test]
+async fn lines_are_there_for_those_who_ask() {
+    let rig = Rig::of(two_kids()).await;
+    rig.run("s", "go").await;
+    let request =
+        rig.ask(Method::GET, "/v1/sessions/s/events?follow=false").header("accept", "application/x-ndjson");
+    let response = request.send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let text = response.text().await.unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (&events[0]["type"], &events.last().unwrap()["type"]),
+        (&json!("AGENT_START"), &json!("AGENT_END"))
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_longer_kept_is_said_with_what_is() {
+    let mut log = LogOptions::default();
+    log.ring = 10;
+    let rig = Rig::start(fleet(two_kids()).log(log).build().unwrap(), |builder| builder).await;
+    rig.run("s", "go").await;
+    let response = rig.get("/v1/sessions/s/events?after=2").await;
+    assert_eq!(response.status(), 410);
+    let problem: Value = response.json().await.unwrap();
+    let oldest = problem["oldest_seq"].as_u64().unwrap();
+    assert_eq!(problem["code"], "gone");
+    let frames = rig.frames(&format!("/v1/sessions/s/events?follow=false&after={}", oldest - 1), None).await;
+    assert!(events(&frames)[0].starts_with(&format!("id: {oldest}\n")));
+}
+
+#[tokio::test]
+async fn the_fleet_is_a_snapshot_that_names_its_place() {
+    let rig = Rig::of(two_kids()).await;
+    rig.run("s", "go").await;
+    let response = rig.get("/v1/sessions/s/fleet").await;
+    let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+    let fleet: Value = response.json().await.unwrap();
+    assert_eq!(
+        (tag.clone(), fleet["agents"].as_array().unwrap().len()),
+        (format!("\"{}\"", fleet["seq"]), 3)
+    );
+    let again =
+        rig.ask(Method::GET, "/v1/sessions/s/fleet").header("if-none-match", &tag).send().await.unwrap();
+    assert_eq!(again.status(), 304);
+}
+
+#[tokio::test]
+async fn a_reader_that_does_not_read_holds_nobody_up() {
+    let model =
+        ScriptedModel::new().agent("main", [Turn::new().repeat("many words of little weight ", 20_000)]);
+    let rig = Rig::of(model).await;
+    let begun: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    let path = format!("/v1/sessions/s/events?run={}", begun["id"].as_str().unwrap());
+    // It never reads its body.
+    let _idle = rig.get(&path).await;
+    let run = format!("/v1/runs/{}", begun["id"].as_str().unwrap());
+    for _ in 0..400 {
+        if rig.get_json(&run).await["status"] == "success" {
+            return;
+        }
+        tokio::time::sleep(ms(25)).await;
+    }
+    panic!("the run did not end");
+}
