@@ -130,3 +130,33 @@ async fn the_reference_server_sees_no_key_of_ours() {
     // Cargo set this one for the test, and nobody passed it on.
     assert!(text.contains("\"PATH\"") && !text.contains("CARGO_MANIFEST_DIR"), "{text}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_reference_server_dies_and_the_next_call_starts_it_anew() {
+    let Some(packages) = packages("server-everything and its death") else { return };
+    let dir = tempfile::TempDir::new().unwrap();
+    let pids = dir.path().join("pids");
+    let line = format!("echo $$ >> {}; exec node {} stdio", pids.display(), script(&packages));
+    let long = call(Turn::new(), "trigger-long-running-operation", json!({ "duration": 30, "steps": 300 }));
+    let sum = call(Turn::new(), "get-sum", json!({ "a": 2, "b": 3 }));
+    let model = ScriptedModel::new().agent("main", [long, sum, Turn::new().text("Done.")]);
+    let harness = harness(model, Server::command("sh", ["-c", &line]));
+    let mut run = harness.stream_events("go");
+    let mut seen = Vec::new();
+    while let Some(event) = run.next().await {
+        let is_first =
+            !seen.iter().any(|seen: &AgentEvent| matches!(seen.kind, EventKind::ToolResultTextDelta { .. }));
+        if is_first && matches!(event.kind, EventKind::ToolResultTextDelta { .. }) {
+            let pid = std::fs::read_to_string(&pids).unwrap();
+            assert!(Command::new("sh").args(["-c", &format!("kill -9 {pid}")]).status().unwrap().success());
+        }
+        seen.push(event);
+    }
+    laws(&seen).unwrap();
+    let shown = render(&seen);
+    let died = "the call got no answer: the MCP server \\\"everything\\\" has ended";
+    assert!(shown.contains(died) && shown.contains("The sum of 2 and 3 is 5."), "{shown}");
+    assert_eq!(std::fs::read_to_string(&pids).unwrap().lines().count(), 2);
+    harness.shutdown(Duration::ZERO).await;
+}

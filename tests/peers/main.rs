@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod everything;
-#[cfg(unix)]
+// It looks into /proc.
+#[cfg(target_os = "linux")]
 mod mcp;
 mod models;
 mod peer;

@@ -50,6 +50,12 @@ impl Rig {
         Server::command(env!("CARGO_BIN_EXE_mcp_server"), [&[&*log], flags].concat())
     }
 
+    /// A server with bad habits.
+    fn odd(&self, habit: &str) -> Server {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/odd.sh");
+        Server::command("sh", [script, &self.log_file().display().to_string(), habit])
+    }
+
     fn log(&self) -> Vec<String> {
         let log = fs::read_to_string(self.log_file()).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
@@ -71,8 +77,12 @@ impl Rig {
 
     /// Whether the process that was started last is there.
     fn is_alive(&self) -> bool {
+        self.lives("start ")
+    }
+
+    fn lives(&self, as_what: &str) -> bool {
         let log = self.log();
-        let started = log.iter().rev().find_map(|line| line.strip_prefix("start ")).unwrap();
+        let started = log.iter().rev().find_map(|line| line.strip_prefix(as_what)).unwrap();
         // A zombie is not alive.
         let status = fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
         status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -359,7 +369,7 @@ async fn a_server_that_does_not_start_is_said_and_the_run_goes_on() {
     .await;
     let rig = Rig::new();
     let silent = rig.server_with(&["--silent"]).with_start_timeout(Duration::from_secs(1));
-    check(silent, "it did not answer within 1 s (signal: 15 (SIGTERM))").await;
+    check(silent, "it did not answer within 1 s; does it speak MCP? (signal: 15 (SIGTERM))").await;
     assert!(!rig.is_alive());
     // What it says goes into no message if it is a secret.
     let broken = rig.server_with(&["--broken"]).with_env("TOKEN", "${CARGO_MANIFEST_DIR}");
@@ -493,4 +503,138 @@ fn a_server_has_a_name() {
         .build();
     let error = "\"my server\" is no name for an MCP server: use at most 32 letters, digits, - and single _";
     assert_eq!(built.unwrap_err().to_string(), error);
+}
+
+/// What `plain` answers after these calls, on a server with that habit.
+async fn after(calls: &[&str], server: Server) -> Vec<(ToolState, String)> {
+    let turns = calls.iter().map(|name| call(Turn::new(), name, json!({})));
+    let model = ScriptedModel::new().agent("main", turns.chain([Turn::new().text("Done.")]));
+    let harness = harness(model, server).build().unwrap();
+    let results = results(&events(harness.stream_events("go")).await);
+    harness.shutdown(Duration::ZERO).await;
+    results
+}
+
+#[tokio::test]
+async fn a_server_that_reads_no_more_is_ended_all_the_same() {
+    let rig = Rig::new();
+    // More than the pipe holds, so that writing it never ends.
+    let big = call(Turn::new(), "plain", json!({ "text": "y".repeat(1 << 20) }));
+    let model = ScriptedModel::new().agent("main", [big, Turn::new().text("Done.")]);
+    let server = rig.odd("deaf").with_timeout(Duration::from_secs(1));
+    let harness = harness(model, server).build().unwrap();
+    let (state, _) = results(&events(harness.stream_events("go")).await).remove(0);
+    assert_eq!(state, ToolState::Error);
+    let ended = tokio::time::timeout(Duration::from_secs(15), harness.shutdown(Duration::ZERO)).await;
+    assert!(ended.is_ok() && !rig.is_alive(), "{:?}", rig.log());
+}
+
+#[tokio::test]
+async fn a_death_is_noticed_though_a_child_holds_its_pipe() {
+    let rig = Rig::new();
+    let results = after(&["die", "plain"], rig.odd("family")).await;
+    assert!(results[0].1.contains("it closed the connection (exit status: 3)"), "{results:?}");
+    assert_eq!(results[1], (ToolState::Success, "plain".to_owned()));
+    assert_eq!(rig.count("start"), 2);
+    assert!(!rig.lives("child "), "what it started ends with it");
+}
+
+#[test]
+fn a_client_outlives_its_runtime() {
+    let rig = Rig::new();
+    let plain = |turn| call(turn, "plain", json!({}));
+    let model = ScriptedModel::new().agent(
+        "main",
+        [plain(Turn::new()), Turn::new().text("1"), plain(Turn::new()), Turn::new().text("2")],
+    );
+    let harness = harness(model, rig.odd("none")).build().unwrap();
+    for number in 1..=2 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let events: Vec<_> = runtime.block_on(harness.session("s").run("go", RunOptions::new()).collect());
+        assert_eq!(results(&events), [(ToolState::Success, "plain".to_owned())], "{number}");
+        assert_eq!(rig.count("start"), number);
+        runtime.block_on(async {
+            if number == 2 {
+                tokio::time::timeout(Duration::from_secs(10), harness.shutdown(Duration::ZERO))
+                    .await
+                    .unwrap();
+            }
+        });
+    }
+    // Without a runtime it says so, and hangs nobody.
+    let client = mainstem::mcp::Client::new("rig", rig.odd("none")).unwrap();
+    futures_util::FutureExt::now_or_never(mainstem::tool::ToolSource::ready(&client)).unwrap();
+    let problems = mainstem::tool::ToolSource::problems(&client);
+    assert!(problems[0].contains("there is no reactor running"), "{problems:?}");
+}
+
+#[tokio::test]
+async fn progress_of_a_call_that_is_over_is_no_other_calls() {
+    let rig = Rig::new();
+    // A new connection counts its calls from the same number.
+    let results = after(&["plain", "plain", "die", "plain", "plain"], rig.odd("late")).await;
+    let mut late: Vec<_> =
+        results.iter().flat_map(|(_, text)| text.lines()).filter(|line| line.contains(": of ")).collect();
+    assert!(results.iter().all(|(_, text)| text.matches(": of ").count() <= 1), "{results:?}");
+    late.sort_unstable();
+    let said = late.len();
+    late.dedup();
+    assert_eq!(late.len(), said, "{results:?}");
+}
+
+#[tokio::test]
+async fn every_call_of_a_dropped_run_is_cancelled() {
+    let rig = Rig::new();
+    let many = (0..200).fold(Turn::new(), |turn, _| call(turn, "hang", json!({})));
+    let harness = harness(ScriptedModel::new().agent("main", [many]), rig.server()).build().unwrap();
+    let mut run = harness.stream_events("go");
+    let all_begun = async {
+        while rig.count("call hang") < 200 {
+            tokio::time::sleep(ms(20)).await;
+        }
+    };
+    tokio::select! {
+        () = all_begun => {}
+        () = async { while run.next().await.is_some() {} } => panic!("they hang"),
+    }
+    drop(run);
+    let began = Instant::now();
+    while rig.count("cancelled") < 200 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{} of 200", rig.count("cancelled"));
+        tokio::time::sleep(ms(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn limits_of_time_are_what_they_say() {
+    let rig = Rig::new();
+    let results = after(&["plain"], rig.odd("none").with_timeout(Duration::MAX)).await;
+    assert_eq!(results, [(ToolState::Success, "plain".to_owned())]);
+    // Each word about its progress gives a call the same time again.
+    let slow = call(Turn::new(), "count", json!({ "to": 4, "pause": 500 }));
+    let model = ScriptedModel::new().agent("main", [slow, Turn::new().text("Done.")]);
+    let harness = harness(model, rig.server().with_timeout(Duration::from_secs(1))).build().unwrap();
+    let (state, text) = self::results(&events(harness.stream_events("go")).await).remove(0);
+    assert!(state == ToolState::Success && text.ends_with("counted"), "{text}");
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_has_one() {
+    let rig = Rig::new();
+    let client = mainstem::mcp::Client::new("rig", rig.odd("eager")).unwrap();
+    let began = Instant::now();
+    mainstem::tool::ToolSource::ready(&client).await;
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    tokio::time::sleep(ms(500)).await;
+    assert!(rig.count("list") < 10, "it is not asked without a pause: {}", rig.count("list"));
+    client.shutdown().await;
+    // What was shut down is not started again.
+    let starts = rig.count("start");
+    mainstem::tool::ToolSource::ready(&client).await;
+    tokio::time::sleep(ms(200)).await;
+    assert_eq!(rig.count("start"), starts);
+    let client = mainstem::mcp::Client::new("rig", rig.odd("pages")).unwrap();
+    mainstem::tool::ToolSource::ready(&client).await;
+    let problems = mainstem::tool::ToolSource::problems(&client);
+    assert!(problems[0].contains("it lists more than 1000 tools"), "{problems:?}");
 }

@@ -11,13 +11,16 @@ use mainstem::{
     vendor::VENDORS,
 };
 
+use tokio::{runtime::Runtime, sync::oneshot};
+
 use crate::{
     agents::{counted, print},
     args::Doctor,
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    model,
+    model, sanitize,
+    signals::{self, Signal},
     terminal::Terminal,
 };
 
@@ -57,6 +60,9 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
         ..Settings::default()
     };
     let (mut findings, mut exit) = (Vec::new(), Exit::Reply);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let signal = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
+    let mut stop = Stop { signal, stopped: None };
     match flags.and_beyond(config, var) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
@@ -65,11 +71,14 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
             findings.push(Finding::well("configuration: read"));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
-            findings.extend(servers(args, &settings)?);
-            findings.extend(model(args, &settings, &mut exit)?);
+            findings.extend(servers(args, &settings, &runtime, &mut stop));
+            findings.extend(model(args, &settings, &runtime, &mut stop, &mut exit));
         }
     }
     print(&text(&findings, terminal), terminal)?;
+    if let Some(signal) = stop.stopped {
+        return Ok(signal.exit());
+    }
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     Ok(if is_wrong && exit == Exit::Reply { Exit::Config } else { exit })
 }
@@ -107,9 +116,28 @@ fn workspace(settings: &Settings) -> Finding {
     }
 }
 
+/// A signal that ends the asking, and what was started for it.
+struct Stop {
+    signal: Option<oneshot::Receiver<Signal>>,
+    stopped: Option<Signal>,
+}
+
+impl Stop {
+    /// The work's output, unless a signal comes, or has come.
+    async fn or<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let signal = self.signal.as_mut().filter(|_| self.stopped.is_none())?;
+        tokio::select! {
+            Ok(signal) = signal => {
+                self.stopped = Some(signal);
+                None
+            }
+            output = work => Some(output),
+        }
+    }
+}
+
 /// Which MCP servers there are, and, if it was asked for, whether they start and have tools.
-fn servers(args: &Doctor, settings: &Settings) -> Result<Vec<Finding>, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+fn servers(args: &Doctor, settings: &Settings, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
     let look = |(name, said): (&String, &Setting<Server>)| match Client::new(&**name, said.value.clone()) {
         Err(error) => {
             Finding::wrong(format!("MCP server ({}): {error}", said.origin), "give it another name there")
@@ -117,43 +145,49 @@ fn servers(args: &Doctor, settings: &Settings) -> Result<Vec<Finding>, Fault> {
         Ok(_) if !args.online => {
             Finding::absent(format!("MCP server {name}: `{}` ({}), not started", said.value, said.origin))
         }
-        Ok(client) => runtime.block_on(reach(name, &client)),
+        Ok(client) => runtime.block_on(reach(name, &client, stop)),
     };
-    Ok(settings.mcp.iter().map(look).collect())
+    settings.mcp.iter().map(look).collect()
 }
 
-async fn reach(name: &str, client: &Client) -> Finding {
-    client.ready().await;
+async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
+    let is_ready = stop.or(client.ready()).await.is_some();
     let (problems, tools) = (client.problems(), client.tools().names().count());
     client.shutdown().await;
     match problems.first() {
+        _ if !is_ready => Finding::absent(format!("MCP server {name}: not waited for")),
         None => Finding::well(format!("MCP server {name}: {}", counted(tools, "tool"))),
-        Some(problem) => Finding::wrong(
-            problem.clone(),
-            format!("try `{}` by hand, or correct [mcp.{name}]", client.server()),
-        ),
+        Some(problem) => {
+            let fix = format!("try `{}` by hand, or correct [mcp.{name}]", client.server());
+            Finding::wrong(problem.clone(), fix)
+        }
     }
 }
 
 /// Whether there is a model, and, if it was asked for, whether it does what a fleet needs.
-fn model(args: &Doctor, settings: &Settings, exit: &mut Exit) -> Result<Vec<Finding>, Fault> {
+fn model(
+    args: &Doctor,
+    settings: &Settings,
+    runtime: &Runtime,
+    stop: &mut Stop,
+    exit: &mut Exit,
+) -> Vec<Finding> {
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
-        return Ok(vec![Finding::wrong("model: none is configured", model::HOW)]);
+        return vec![Finding::wrong("model: none is configured", model::HOW)];
     };
     let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
     let model = match resolved {
         Ok(model) => model,
         Err(error) => {
             let text = format!("model: {name} ({origin}): {error:#}");
-            return Ok(vec![Finding::wrong(text, "see `mainstem models` for names and variables")]);
+            return vec![Finding::wrong(text, "see `mainstem models` for names and variables")];
         }
     };
     let mut findings = vec![Finding::well(format!("model: {name} ({origin})"))];
     if args.online && name == demo::NAME {
         findings.push(Finding::absent("online: the demo asks nobody"));
     } else if args.online {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let asked = runtime.or_exit(Exit::Failed)?.block_on(online::ask(&model));
+        let asked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
         if asked.iter().any(|finding| finding.state == State::Wrong) {
             *exit = Exit::Refused;
         }
@@ -161,7 +195,7 @@ fn model(args: &Doctor, settings: &Settings, exit: &mut Exit) -> Result<Vec<Find
     } else {
         findings.push(Finding::absent("online: not asked; `mainstem doctor --online` does"));
     }
-    Ok(findings)
+    findings
 }
 
 fn text(findings: &[Finding], terminal: Terminal) -> String {
@@ -174,7 +208,7 @@ fn text(findings: &[Finding], terminal: Terminal) -> String {
             (State::Wrong, true) => "!!",
             (State::Absent, true) => "--",
         };
-        let _ = writeln!(text, "{mark} {}", finding.text);
+        let _ = writeln!(text, "{mark} {}", sanitize::clean(&finding.text));
         if let Some(fix) = &finding.fix {
             let _ = writeln!(text, "    fix: {fix}");
         }

@@ -1,6 +1,6 @@
 //! `mainstem tools`: what an agent can call.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::anyhow;
 use mainstem::{
@@ -16,7 +16,7 @@ use crate::{
     config::{Setting, Settings, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words, workspace},
-    model, progress, table,
+    model, progress, signals, table,
     terminal::Terminal,
 };
 
@@ -34,15 +34,20 @@ pub(crate) fn run(args: &Tools, config: Option<&Path>, terminal: Terminal) -> Re
     let harness = harness(args, &settings).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let problems = runtime.block_on(async {
-        tools.ready().await;
-        let problems: Vec<_> = tools.sources().flat_map(|source| source.problems()).collect();
-        let listed = list(args, &tools, terminal);
-        harness.shutdown(std::time::Duration::ZERO).await;
-        listed.map(|()| problems)
+    let signal = signals::watch().or_exit(Exit::Failed)?;
+    let listed = runtime.block_on(async {
+        let listed = tokio::select! {
+            // Servers that were started for this must not outlive it.
+            Ok(signal) = signal => Ok(signal.exit()),
+            () = tools.ready() => list(args, &tools, terminal).map(|()| Exit::Reply),
+        };
+        harness.shutdown(Duration::ZERO).await;
+        listed
     })?;
-    problems.iter().for_each(|problem| progress::say(&format!("error: {problem}"), terminal));
-    Ok(if problems.is_empty() { Exit::Reply } else { Exit::Config })
+    let warnings: Vec<_> = harness.warnings().collect();
+    warnings.iter().for_each(|warning| progress::say(warning, terminal));
+    let is_wrong = listed == Exit::Reply && warnings.iter().any(|warning| warning.starts_with("error: "));
+    Ok(if is_wrong { Exit::Config } else { listed })
 }
 
 /// The harness that a run would have, with a model that is never asked.

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
@@ -15,23 +15,41 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, watch},
+    task::unconstrained,
+};
+
+use crate::{Error, vars::Vars};
 
 /// How many words about its progress wait for a caller that is behind; what comes then is passed over.
 const WAITING: usize = 64;
 
-/// How many are kept of calls that are only just beginning.
-const EARLY: usize = 64;
+/// How many words are kept of calls that are only just beginning, and how many calls are remembered that have ended.
+const KEPT: usize = 256;
 
-/// The calls of a connection that wait.
-#[derive(Default)]
-pub(crate) struct Calls(Mutex<Board>);
+/// A connection, as its calls see it. Each has its own: rmcp counts tokens and ids from 0 for each.
+pub(crate) struct Calls {
+    board: Mutex<Board>,
+    /// What is not shown of what the server says about itself.
+    pub(crate) vars: OnceLock<Vars>,
+    /// How it ended, once it has.
+    pub(crate) fate: watch::Sender<Option<Arc<Error>>>,
+}
 
 #[derive(Default)]
 struct Board {
     waiting: HashMap<ProgressToken, mpsc::Sender<String>>,
     /// A server may be faster than the request's sender is told its token.
     early: VecDeque<(ProgressToken, String)>,
+    /// Of these nobody wants to hear any more.
+    over: VecDeque<ProgressToken>,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { board: Mutex::default(), vars: OnceLock::new(), fate: watch::Sender::new(None) }
+    }
 }
 
 impl Calls {
@@ -42,12 +60,9 @@ impl Calls {
         if let Some(caller) = board.waiting.get(&token) {
             // Progress is news: who is behind misses some.
             let _ = caller.try_send(line);
-            return;
+        } else if !board.over.contains(&token) {
+            push(&mut board.early, (token, line));
         }
-        if board.early.len() == EARLY {
-            board.early.pop_front();
-        }
-        board.early.push_back((token, line));
     }
 
     fn wait(&self, token: &ProgressToken) -> mpsc::Receiver<String> {
@@ -58,9 +73,28 @@ impl Calls {
         receiver
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end(&self, token: &ProgressToken) {
+        let mut board = self.board();
+        board.waiting.remove(token);
+        board.early.retain(|(of, _)| of != token);
+        push(&mut board.over, token.clone());
     }
+
+    /// A text that the server has a part in, without secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.vars.get().map_or_else(|| text.to_owned(), |vars| vars.redact(text))
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn push<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.len() == KEPT {
+        queue.pop_front();
+    }
+    queue.push_back(item);
 }
 
 /// `2/5: unpacking`, as far as it is said.
@@ -85,7 +119,7 @@ pub(crate) enum Next {
 /// A call that was sent. Dropped before its answer, it is cancelled.
 pub(crate) struct Call {
     peer: Peer<RoleClient>,
-    calls: Arc<Calls>,
+    pub(crate) calls: Arc<Calls>,
     /// Until it is answered.
     id: Option<RequestId>,
     token: ProgressToken,
@@ -131,15 +165,15 @@ impl Call {
         let Some(id) = self.id.take() else { return };
         let said = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
         let said = CancelledNotification::new(said);
-        // Its first poll puts it into the connection's queue, and there is nothing to wait for. If the queue is full, the server is not
-        // listening either.
-        let _ = self.peer.send_notification(said.into()).now_or_never();
+        // Its first poll puts it into the connection's queue, and there is nothing to wait for; unless the caller's share of this poll is
+        // spent, which a drop must not go by. If the queue is full, the server is not listening either.
+        let _ = unconstrained(self.peer.send_notification(said.into())).now_or_never();
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         self.cancel("the caller is gone");
-        self.calls.board().waiting.remove(&self.token);
+        self.calls.end(&self.token);
     }
 }

@@ -14,6 +14,7 @@ use rmcp::{
     service::{Peer, ServiceError},
 };
 use tokio::{
+    runtime::Handle,
     sync::watch,
     time::{Instant, timeout},
 };
@@ -61,7 +62,6 @@ pub(crate) struct Shared {
     pub(crate) server: Arc<Server>,
     prefix: String,
     present: Arc<watch::Sender<Present>>,
-    calls: Arc<Calls>,
     stop: CancellationToken,
     _ends_with_this: DropGuard,
     this: Weak<Self>,
@@ -85,7 +85,7 @@ pub(crate) enum Phase {
     #[default]
     Idle,
     Starting,
-    Up(Peer<RoleClient>),
+    Up(Peer<RoleClient>, Arc<Calls>),
     Down(Arc<Error>, Instant),
 }
 
@@ -105,7 +105,6 @@ impl Client {
             name,
             server: Arc::new(server),
             present: Arc::default(),
-            calls: Arc::default(),
             _ends_with_this: stop.clone().drop_guard(),
             stop,
             this: this.clone(),
@@ -122,7 +121,7 @@ impl Client {
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         let mut present = self.0.present.subscribe();
-        // It fails if the keeper's runtime is gone, and everything with it.
+        // There is a sender as long as there is a client, and a keeper that goes says so, however it goes.
         let _ = present.wait_for(|present| matches!(present.phase, Phase::Idle | Phase::Down(..))).await;
     }
 }
@@ -130,37 +129,45 @@ impl Client {
 impl Shared {
     /// Starts the server, unless it is at work or was shut down.
     fn start(&self) {
+        let runtime = Handle::try_current();
         let begins = self.present.send_if_modified(|present| {
-            let rests = matches!(present.phase, Phase::Idle | Phase::Down(..));
-            if rests {
-                present.phase = Phase::Starting;
+            if !matches!(present.phase, Phase::Idle | Phase::Down(..)) {
+                return false;
             }
-            rests
+            present.phase = match &runtime {
+                _ if self.stop.is_cancelled() => {
+                    Phase::down(Error::ShutDown { server: self.name.to_string() })
+                }
+                Ok(_) => Phase::Starting,
+                Err(error) => {
+                    Phase::down(Error::Start { server: self.name.to_string(), why: error.to_string() })
+                }
+            };
+            true
         });
-        if begins {
+        if let (true, Ok(runtime), Phase::Starting) = (begins, runtime, &self.present.borrow().phase) {
             let keeper = Keeper {
                 name: self.name.clone(),
                 server: self.server.clone(),
                 shared: self.this.clone(),
                 present: self.present.clone(),
-                calls: self.calls.clone(),
+                calls: Arc::default(),
                 stop: self.stop.clone(),
             };
-            keeper.spawn();
+            keeper.spawn(&runtime);
         }
     }
 
     /// The server, started if need be.
-    async fn peer(&self) -> Result<Peer<RoleClient>, Arc<Error>> {
-        let is_up = |present: &Present| matches!(present.phase, Phase::Up(_));
-        if !is_up(&self.present.borrow()) {
+    async fn connected(&self) -> Result<(Peer<RoleClient>, Arc<Calls>), Arc<Error>> {
+        if !matches!(self.present.borrow().phase, Phase::Up(..)) {
             self.start();
         }
         let mut present = self.present.subscribe();
         let settled =
             present.wait_for(|present| !matches!(present.phase, Phase::Idle | Phase::Starting)).await;
         match settled.map(|present| present.phase.clone()) {
-            Ok(Phase::Up(peer)) => Ok(peer),
+            Ok(Phase::Up(peer, calls)) => Ok((peer, calls)),
             Ok(Phase::Down(error, _)) => Err(error),
             _ => Err(Arc::new(Error::ShutDown { server: self.name.to_string() })),
         }
@@ -168,48 +175,32 @@ impl Shared {
 
     /// Sends a call.
     pub(crate) async fn begin(&self, params: CallToolRequestParams) -> Result<Call, ToolError> {
-        let peer = self.peer().await.map_err(|error| ToolError::new(error.to_string()))?;
-        match Call::send(peer, self.calls.clone(), params).await {
+        let (peer, calls) = self.connected().await.map_err(|error| ToolError::new(error.to_string()))?;
+        match Call::send(peer, calls.clone(), params).await {
             Ok(call) => Ok(call),
-            Err(error) => Err(self.failed(error).await),
+            Err(error) => Err(self.failed(error, &calls).await),
         }
     }
 
     /// What became of a call, for the model.
-    pub(crate) async fn failed(&self, error: ServiceError) -> ToolError {
+    pub(crate) async fn failed(&self, error: ServiceError, calls: &Calls) -> ToolError {
         let name = &self.name;
-        match error {
-            ServiceError::McpError(said) => ToolError::new(format!(
-                "the MCP server {name:?} refused the call: {} ({})",
-                said.message, said.code.0
-            )),
+        let said = match error {
+            ServiceError::McpError(said) => {
+                format!("the MCP server {name:?} refused the call: {} ({})", said.message, said.code.0)
+            }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
-                let why = self
-                    .end()
-                    .await
-                    .map_or_else(|| "it closed the connection".to_owned(), |error| error.to_string());
-                ToolError::new(format!("the call got no answer: {why}; a new call starts it anew"))
+                let why = fate(calls).await;
+                let why =
+                    why.map_or_else(|| "it closed the connection".to_owned(), |error| error.to_string());
+                format!("the call got no answer: {why}; a new call starts it anew")
             }
             ServiceError::TransportSend(error) => {
-                ToolError::new(format!("the MCP server {name:?} can't be reached: {}", root(&*error.error)))
+                format!("the MCP server {name:?} can't be reached: {}", root(&*error.error))
             }
-            other => {
-                ToolError::new(format!("the MCP server {name:?} did not take the call: {}", chain(&other)))
-            }
-        }
-    }
-
-    /// Why a connection that has just closed did so; the keeper knows in a moment.
-    async fn end(&self) -> Option<Arc<Error>> {
-        let mut present = self.present.subscribe();
-        let down = present.wait_for(|present| matches!(present.phase, Phase::Down(..)));
-        match timeout(Duration::from_secs(3), down).await {
-            Ok(Ok(present)) => match &present.phase {
-                Phase::Down(error, _) => Some(error.clone()),
-                _ => None,
-            },
-            _ => None,
-        }
+            other => format!("the MCP server {name:?} did not take the call: {}", chain(&other)),
+        };
+        ToolError::new(calls.redact(&said))
     }
 
     /// Starts it if that is worth trying, and says whether that is worth waiting for.
@@ -224,7 +215,7 @@ impl Shared {
                 return false;
             }
             Phase::Down(..) => return false,
-            Phase::Starting | Phase::Up(_) => {}
+            Phase::Starting | Phase::Up(..) => {}
         }
         true
     }
@@ -243,7 +234,12 @@ impl ToolSource for Client {
         let mut present = self.0.present.subscribe();
         // Bounded by the keeper's own patience.
         let _ = present.wait_for(|present| !matches!(present.phase, Phase::Idle | Phase::Starting)).await;
-        let _ = timeout(RELIST, present.wait_for(|present| present.is_listed())).await;
+        // What it says while this waits is for the next model call to wait for.
+        let changes = match &*present.borrow() {
+            Present { phase: Phase::Up(..), changes, .. } => *changes,
+            _ => return,
+        };
+        let _ = timeout(RELIST, present.wait_for(|present| present.has_listed(changes))).await;
     }
 
     fn tools(&self) -> ToolSet {
@@ -265,10 +261,23 @@ impl ToolSource for Client {
 }
 
 impl Present {
-    /// Whether the list of tools is the newest, or there is none to come.
-    fn is_listed(&self) -> bool {
-        self.listed == self.changes || !matches!(self.phase, Phase::Up(_))
+    /// Whether so many changes have been looked at, or nobody will.
+    fn has_listed(&self, changes: u64) -> bool {
+        self.listed >= changes || !matches!(self.phase, Phase::Up(..))
     }
+}
+
+impl Phase {
+    pub(crate) fn down(error: Error) -> Self {
+        Self::Down(Arc::new(error), Instant::now())
+    }
+}
+
+/// Why a connection that has just closed did so; its keeper knows in a moment.
+async fn fate(calls: &Calls) -> Option<Arc<Error>> {
+    let mut fate = calls.fate.subscribe();
+    let known = timeout(Duration::from_secs(3), fate.wait_for(Option::is_some)).await;
+    known.ok()?.ok()?.clone()
 }
 
 impl fmt::Debug for Client {

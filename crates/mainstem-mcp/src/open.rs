@@ -16,6 +16,7 @@ use rmcp::{
 
 use crate::{
     Server,
+    call::Calls,
     process::{self, Process, Stderr},
     server::Reach,
     tap::{Listener, Tap},
@@ -38,13 +39,12 @@ pub(crate) struct Local {
 
 impl Local {
     /// Ends the process, and tells how it ended and what it said last.
-    pub(crate) async fn end(&mut self, name: &str) -> String {
+    pub(crate) async fn end(&mut self, name: &str, calls: &Calls) -> String {
         let Some(process) = self.process.take() else { return String::new() };
-        let mut farewell = match process.end().await {
-            Some(status) => format!(" ({status})"),
-            None => String::new(),
-        };
-        let words = self.stderr.last_words(name).await;
+        // Who writes farewells must not wait for them to be read.
+        let ended = unless(self.stderr.drain(name, calls), process.end()).await.flatten();
+        let mut farewell = ended.map_or_else(String::new, |status| format!(" ({status})"));
+        let words = self.stderr.last_words(name, calls).await;
         if !words.is_empty() {
             farewell.push_str(&format!("; it said last: {words}"));
         }
@@ -59,39 +59,44 @@ impl Local {
 pub(crate) async fn open(
     name: &str,
     server: &Server,
-    vars: &mut Vars,
+    calls: &Calls,
     local: &mut Local,
     listener: Arc<dyn Listener>,
 ) -> Result<Connection, String> {
+    let mut vars = Vars::default();
+    let known = |vars: Vars| drop(calls.vars.set(vars));
     match &server.reach {
         Reach::Command { program, args, env, dir } => {
-            let mut expand = |text: &String| expand(vars, text);
+            let mut expand = |text: &String| expand(&mut vars, text);
             let args = args.iter().map(&mut expand).collect::<Result<Vec<_>, _>>()?;
             let env = env.iter().map(|(name, value)| Ok((name.clone(), expand(value)?)));
             let env = env.collect::<Result<_, String>>()?;
             let program = expand(program)?;
+            known(vars);
             let started = process::start(&program, &args, &env, dir.as_deref());
-            let (process, pipes, stderr) =
-                started.map_err(|error| format!("`{server}` does not start: {error}"))?;
+            let (process, pipes, stderr) = started.map_err(|error| unstarted(server, &program, &error))?;
             *local = Local { process: Some(process), stderr };
             let greeting = greet(IntoTransport::<RoleClient, _, _>::into_transport(pipes), listener);
-            match unless(local.stderr.drain(name), greeting).await {
-                Some(greeted) => greeted,
-                None => Err("its stderr was read to an end that does not exist".to_owned()),
-            }
+            let greeted = unless(local.stderr.drain(name, calls), greeting).await;
+            greeted.unwrap_or_else(|| Err("its stderr was read to an end that does not exist".to_owned()))
         }
         Reach::Http { url, headers } => {
-            let url = expand(vars, url)?;
+            let url = expand(&mut vars, url)?;
             let mut config = StreamableHttpClientTransportConfig::with_uri(url);
-            config.custom_headers = header_map(vars, headers)?
-                .into_iter()
-                .filter_map(|(name, value)| Some((name?, value)))
-                .collect();
+            let headers = header_map(&mut vars, headers)?.into_iter();
+            config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();
+            known(vars);
             let client = mainstem_http::client().map_err(|error| error.to_string())?;
             let greeting = greet(StreamableHttpClientTransport::with_client(client, config), listener);
             greeting.await.map_err(|why| format!("{server}: {why}"))
         }
     }
+}
+
+fn unstarted(server: &Server, program: &str, error: &std::io::Error) -> String {
+    let hint =
+        if program.contains(' ') { "; what stands behind the program belongs into `args`" } else { "" };
+    format!("`{server}` does not start: {error}{hint}")
 }
 
 async fn greet<T>(transport: T, listener: Arc<dyn Listener>) -> Result<Connection, String>
@@ -148,7 +153,10 @@ fn header_map(
 /// Why there is no greeting, without the names of rmcp's types.
 fn why(error: ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::TransportError { error, .. } => root(&*error.error),
+        ClientInitializeError::TransportError { error, .. } => match root(&*error.error) {
+            pipe if pipe.contains("Broken pipe") => "it ended before it was greeted".to_owned(),
+            why => why,
+        },
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => why(*fallback),
         ClientInitializeError::JsonRpcError(said) => {
             format!("it refuses the greeting: {} ({})", said.message, said.code.0)

@@ -18,6 +18,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::call::Calls;
+
 /// What a server may know of this process's environment: where things are and how people read, no keys.
 const PASSED: &[&str] = &[
     "HOME",
@@ -48,7 +50,7 @@ const PASSED: &[&str] = &[
 /// How long each way of ending a process has before the next.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How much of what a server writes to stderr is kept for messages, in bytes.
+/// How much of what a server wrote to stderr is said in messages, in bytes.
 const TAIL: usize = 1 << 10;
 
 /// A process that runs. Dropped, it is killed with all processes of its group.
@@ -83,7 +85,7 @@ pub(crate) fn start(
     let mut child = command.spawn()?;
     let lost = || io::Error::other("a pipe is missing");
     let pipes = (child.stdout.take().ok_or_else(lost)?, child.stdin.take().ok_or_else(lost)?);
-    let stderr = Stderr { pipe: child.stderr.take(), tail: Vec::new() };
+    let stderr = Stderr { pipe: child.stderr.take(), ..Stderr::default() };
     Ok((Process::new(child), pipes, stderr))
 }
 
@@ -97,6 +99,12 @@ impl Process {
     #[cfg(not(unix))]
     fn new(child: Child) -> Self {
         Self { child }
+    }
+
+    /// Waits for the process's own end.
+    pub(crate) async fn exited(&mut self) {
+        // Whatever goes wrong here, there is nothing to wait for.
+        let _ = self.child.wait().await;
     }
 
     /// Waits for the end of a process whose stdin is closed, asks it to end, and makes it.
@@ -148,33 +156,49 @@ impl Drop for Process {
 #[derive(Debug, Default)]
 pub(crate) struct Stderr {
     pipe: Option<ChildStderr>,
+    /// The end of it, as it came.
     tail: Vec<u8>,
+    /// What is in no whole line yet.
+    line: Vec<u8>,
 }
 
 impl Stderr {
-    /// Reads for ever, and keeps the end.
+    /// Reads for ever, keeps the end, and logs each line without secrets.
     ///
     /// # Cancel safety
     /// Nothing is lost.
-    pub(crate) async fn drain(&mut self, server: &str) -> Infallible {
+    pub(crate) async fn drain(&mut self, server: &str, calls: &Calls) -> Infallible {
         let mut buffer = [0; 4 << 10];
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut buffer).await {
-                Ok(count @ 1..) => {
-                    tracing::debug!(server, "{}", String::from_utf8_lossy(&buffer[..count]).trim_end());
-                    self.tail.extend_from_slice(&buffer[..count]);
-                    self.tail.drain(..self.tail.len().saturating_sub(TAIL));
-                }
+                Ok(count @ 1..) => self.take(&buffer[..count], server, calls),
                 Ok(0) | Err(_) => self.pipe = None,
             }
         }
         pending().await
     }
 
+    fn take(&mut self, bytes: &[u8], server: &str, calls: &Calls) {
+        self.tail.extend_from_slice(bytes);
+        self.tail.drain(..self.tail.len().saturating_sub(4 * TAIL));
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            tracing::debug!(server, "{}", calls.redact(String::from_utf8_lossy(&line).trim_end()));
+        }
+        // A line without end is nothing for a log.
+        if self.line.len() > 4 * TAIL {
+            self.line.clear();
+        }
+    }
+
     /// What it said last, once it has ended.
-    pub(crate) async fn last_words(&mut self, server: &str) -> String {
+    pub(crate) async fn last_words(&mut self, server: &str, calls: &Calls) -> String {
         // Something it left behind may hold the pipe open.
-        let _ = timeout(Duration::from_millis(100), self.drain(server)).await;
-        String::from_utf8_lossy(&self.tail).trim().to_owned()
+        let _ = timeout(Duration::from_millis(100), self.drain(server, calls)).await;
+        // Cut after the secrets are out, or half of one might be left.
+        let words = calls.redact(&String::from_utf8_lossy(&self.tail));
+        let words = words.trim();
+        words[words.ceil_char_boundary(words.len().saturating_sub(TAIL))..].to_owned()
     }
 }

@@ -152,11 +152,18 @@ impl Server {
     /// which hold none.
     pub fn secret_in_plain(&self) -> Option<&str> {
         let (Reach::Command { env: named, .. } | Reach::Http { headers: named, .. }) = &self.reach;
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTHORIZATION"].iter().any(|word| name.contains(word))
+        let is_word = |word: &str| {
+            let word = word.to_ascii_uppercase();
+            matches!(&*word, "KEY" | "APIKEY" | "TOKEN" | "SECRET" | "PASSWORD" | "AUTHORIZATION")
         };
-        named.iter().find(|(name, value)| is_secret(name) && !value.contains("${")).map(|(name, _)| &**name)
+        let is_secret = |name: &str| name.split(['_', '-']).any(is_word);
+        let in_url = match &self.reach {
+            Reach::Http { url, .. } => user_info(url).is_some_and(|user| !user.contains("${")),
+            Reach::Command { .. } => false,
+        };
+        let plain = |(name, value): &(&String, &String)| is_secret(name) && !value.contains("${");
+        let named = named.iter().find(plain).map(|(name, _)| &**name);
+        named.or_else(|| in_url.then_some("the URL"))
     }
 
     /// Whether only agents that list it have its tools.
@@ -174,12 +181,24 @@ impl Server {
     }
 }
 
+/// Name and password in an address.
+fn user_info(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split('/').next()?.rsplit_once('@').map(|(user, _)| user)
+}
+
 impl fmt::Display for Server {
-    /// The program and its arguments, or the address without its query; as written, so without any value of a variable.
+    /// The program and its arguments, or the address without its query and who asks; as written, so without any value of a variable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reach {
             Reach::Command { .. } => f.write_str(&self.command_line().unwrap_or_default()),
-            Reach::Http { url, .. } => f.write_str(url.split('?').next().unwrap_or_default()),
+            Reach::Http { url, .. } => {
+                let url = url.split('?').next().unwrap_or_default();
+                match user_info(url) {
+                    Some(user) => f.write_str(&url.replacen(&format!("{user}@"), "", 1)),
+                    None => f.write_str(url),
+                }
+            }
         }
     }
 }

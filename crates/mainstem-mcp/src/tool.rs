@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, ToolSpec};
 use rmcp::model::{CallToolRequestParams, ServerResult, Tool as Listed};
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 
 use crate::{
     call::{Call, Next},
@@ -54,40 +54,41 @@ impl Tool for RemoteTool {
         let params = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
         let call = tokio::select! {
             biased;
-            () = cx.cancelled() => return Err(interrupted()),
+            () = cx.cancelled() => return Err(ToolError::new("interrupted before the MCP server was asked")),
             call = server.begin(params) => call?,
         };
         attend(cx, &server, call).await
     }
 }
 
-/// Waits for the answer, and passes on what is said before.
+/// Waits for the answer, and passes on what is said before. The server works whether or not the run is polled, so this time counts.
 async fn attend(cx: &RunContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
     let silence = server.server.timeout;
-    let mut deadline = Instant::now() + silence;
+    let mut patience = Box::pin(sleep(silence));
     loop {
         tokio::select! {
             biased;
             () = cx.cancelled() => {
                 call.cancel("the run was cancelled");
-                return Err(interrupted());
+                return Err(ToolError::new("interrupted; the MCP server was told"));
             }
             next = call.next() => match next {
                 Next::Progress(line) => {
                     cx.progress(line).await;
-                    deadline = Instant::now() + silence;
+                    patience.set(sleep(silence));
                 }
                 Next::Answer(answer) => return match *answer {
                     Ok(ServerResult::CallToolResult(result)) => Ok(content::output(result)),
                     Ok(_) => Err(ToolError::new(UNSUPPORTED)),
-                    Err(error) => Err(server.failed(error).await),
+                    Err(error) => Err(server.failed(error, &call.calls).await),
                 },
             },
-            () = sleep_until(deadline) => {
+            () = &mut patience => {
                 call.cancel("no answer in time");
                 return Err(ToolError::new(format!(
                     "the MCP server {:?} did not answer for {} s, so the call was given up",
-                    server.name, silence.as_secs(),
+                    server.name,
+                    silence.as_secs(),
                 )));
             }
         }
@@ -96,7 +97,3 @@ async fn attend(cx: &RunContext, server: &Shared, mut call: Call) -> Result<Tool
 
 const UNSUPPORTED: &str =
     "the MCP server wants input for this call, or makes a task of it, which is not supported here";
-
-fn interrupted() -> ToolError {
-    ToolError::new("interrupted; the MCP server was told")
-}

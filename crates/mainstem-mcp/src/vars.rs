@@ -6,7 +6,7 @@ use crate::Error;
 const SHORTEST_SECRET: usize = 8;
 
 /// Texts with their variables replaced, and what must not be shown of them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Vars {
     secrets: Vec<String>,
 }
@@ -40,6 +40,8 @@ impl Vars {
     pub(crate) fn hide(&mut self, secret: String) {
         if secret.len() >= SHORTEST_SECRET {
             self.secrets.push(secret);
+            // One may hold another, which must not be taken out of it.
+            self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         }
     }
 
@@ -79,5 +81,7 @@ mod tests {
         vars.expand("${A} ${B}", |name| Some(if name == "A" { "long-enough" } else { "short" }.to_owned()))
             .unwrap();
         assert_eq!(vars.redact("a long-enough, short text"), "a [secret], short text");
+        vars.hide("it-is-long-enough-now".to_owned());
+        assert_eq!(vars.redact("it-is-long-enough-now"), "[secret]");
     }
 }

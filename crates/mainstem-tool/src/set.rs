@@ -61,6 +61,19 @@ impl ToolSet {
     /// # Errors
     /// A name that is taken, or a schema that is none.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
+        self.push(tool)?;
+        self.renew_specs();
+        Ok(())
+    }
+
+    /// Adds all that can join, and says what is wrong with the others.
+    pub fn insert_all(&mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Vec<ToolSetError> {
+        let errors = tools.into_iter().filter_map(|tool| self.push(tool).err()).collect();
+        self.renew_specs();
+        errors
+    }
+
+    fn push(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         let spec = tool.spec();
         if self.own(&spec.name).is_some() {
             return Err(ToolSetError::Duplicate(spec.name));
@@ -68,7 +81,6 @@ impl ToolSet {
         let schema = jsonschema::validator_for(&spec.parameters)
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
         self.entries.push(Arc::new(Entry { spec, schema, tool }));
-        self.renew_specs();
         Ok(())
     }
 

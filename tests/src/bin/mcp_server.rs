@@ -58,11 +58,12 @@ impl Server {
         tools
     }
 
-    async fn count(&self, to: u64, cx: &RequestContext<RoleServer>) {
+    async fn count(&self, to: u64, pause: u64, cx: &RequestContext<RoleServer>) {
         let Some(token) = cx.meta.get_progress_token() else { return };
         for number in 1..=to {
             let said = ProgressNotificationParam::new(token.clone(), number as f64).with_total(to as f64);
             cx.peer.notify_progress(said.with_message(format!("at {number}"))).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }
 }
@@ -93,7 +94,8 @@ impl ServerHandler for Server {
             "echo" => text("text"),
             "env" => names(),
             "count" => {
-                self.count(arguments.get("to").and_then(Value::as_u64).unwrap_or(3), &cx).await;
+                let number = |name: &str, or: u64| arguments.get(name).and_then(Value::as_u64).unwrap_or(or);
+                self.count(number("to", 3), number("pause", 0), &cx).await;
                 "counted".to_owned()
             }
             "hang" => {

@@ -8,7 +8,7 @@ use super::{Reach, Server};
 use crate::Error;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table that declares an MCP server")]
 pub(super) struct Declaration {
     command: Option<String>,
     #[serde(default)]
@@ -69,6 +69,9 @@ impl Declaration {
             (Some(_), _) if !self.headers.is_empty() => "`headers` belong to a `url`, not to a `command`",
             (_, Some(_)) if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() => {
                 "`args`, `env` and `cwd` belong to a `command`, not to a `url`"
+            }
+            _ if self.timeout_seconds == Some(0) || self.start_timeout_seconds == Some(0) => {
+                "a timeout has at least 1 second"
             }
             _ if matches!(transport, "sse" | "ws" | "websocket") => {
                 "its `type` is an old transport; servers are reached by `command`, or by `url` over streamable HTTP"

@@ -19,6 +19,11 @@ fn a_declaration_that_makes_no_sense_says_what_is_wrong() {
         r#"{"url": "http://b", "args": ["x"]}"#,
         "`args`, `env` and `cwd` belong to a `command`, not to a `url`",
     );
+    check(r#"{"command": "a", "timeout_seconds": 0}"#, "a timeout has at least 1 second");
+    check(
+        "\"npx\"",
+        "invalid type: string \"npx\", expected a table that declares an MCP server at line 1 column 5",
+    );
     check(
         r#"{"type": "sse", "url": "http://b/sse"}"#,
         "its `type` is an old transport; servers are reached by `command`, or by `url` over streamable HTTP",
@@ -48,7 +53,12 @@ fn secrets_are_written_as_variables() {
     let command = |name: &str, value: &str| Server::command("a", [""; 0]).with_env(name, value);
     assert_eq!(command("GITHUB_TOKEN", "ghp_x").secret_in_plain(), Some("GITHUB_TOKEN"));
     assert_eq!(command("GITHUB_TOKEN", "${GITHUB_TOKEN}").secret_in_plain(), None);
-    assert_eq!(command("LOG_LEVEL", "debug").secret_in_plain(), None);
+    for plain in ["LOG_LEVEL", "MAX_TOKENS", "TOKENIZERS_PARALLELISM", "KEYBOARD"] {
+        assert_eq!(command(plain, "debug").secret_in_plain(), None, "{plain}");
+    }
+    assert_eq!(command("X-Api-Key", "x").secret_in_plain(), Some("X-Api-Key"));
+    let named = Server::http("http://user:hunter2@host/mcp?key=x");
+    assert_eq!((named.secret_in_plain(), &*named.to_string()), (Some("the URL"), "http://host/mcp"));
     let http = Server::http("http://h").with_header("Authorization", "Bearer x");
     assert_eq!(http.secret_in_plain(), Some("Authorization"));
 }

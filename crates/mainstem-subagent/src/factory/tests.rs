@@ -263,3 +263,51 @@ async fn options_steps_prompt_and_middleware_reach_the_model() {
     assert!(system.starts_with("Be brief.\n\n# You are a subagent\n"), "{system}");
     assert!(system.ends_with("\n\nA section."), "{system}");
 }
+
+/// A server that has a tool of its own.
+struct Source(&'static str, &'static str);
+
+#[mainstem_tool::async_trait]
+impl ToolSource for Source {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    async fn ready(&self) {}
+
+    fn tools(&self) -> ToolSet {
+        let mut tools = ToolSet::new();
+        tools.insert(tool(&format!("mcp__{}__{}", self.0, self.1))).unwrap();
+        tools
+    }
+
+    fn owns(&self, tool: &str) -> bool {
+        tool.starts_with(&format!("mcp__{}__", self.0))
+    }
+}
+
+#[test]
+fn servers_are_for_those_who_list_them_and_an_own_one_hides_another() {
+    let mut factory = AgentFactory::new(Arc::new(ScriptedModel::named("own")));
+    factory.servers = vec![
+        Offer::new(Arc::new(Source("git", "log")), Audience::Everyone),
+        Offer::new(Arc::new(Source("docs", "find")), Audience::Listed),
+        Offer::new(Arc::new(Source("git", "mine")), Audience::Agent("worker".to_owned())),
+    ];
+    let check = |spec: &AgentSpec, expected: &str| {
+        let agent = factory.build(spec).unwrap();
+        assert_eq!(agent.tools().names().collect::<Vec<_>>().join(" "), expected);
+    };
+    let other = AgentSpec::new("other", "Works");
+    check(&other, "mcp__git__log");
+    check(&other.clone().with_mcp_servers(["docs"]), "mcp__docs__find");
+    check(&other.clone().with_tools(["mcp__git__*"]), "mcp__git__log");
+    check(&other.clone().with_disallowed_tools(["mcp__git__*"]), "");
+    check(&spec(), "mcp__git__mine");
+    check(&spec().with_mcp_servers(["git", "docs"]), "mcp__git__mine mcp__docs__find");
+    let unknown = factory.catalog(&set([other.with_mcp_servers(["gti"])])).1;
+    assert_eq!(
+        unknown[0].to_string(),
+        "agent \"other\" lists MCP server \"gti\", which is not configured; known: git, docs"
+    );
+}

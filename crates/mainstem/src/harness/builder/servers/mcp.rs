@@ -57,11 +57,13 @@ impl Declared {
 #[derive(Clone)]
 pub(in crate::harness) struct Servers(Arc<Inner>);
 
+type Own = BTreeMap<(String, String), Client>;
+
 struct Inner {
     clients: Vec<Client>,
     agents_may: bool,
     /// By agent and name: those that specs declare, which go on as long as they are declared so.
-    own: Mutex<BTreeMap<(String, String), Client>>,
+    own: Mutex<Own>,
 }
 
 impl Servers {
@@ -74,9 +76,11 @@ impl Servers {
         let offer = |client: &Client| Offer::new(Arc::new(client.clone()), audience(client));
         let (mut offers, mut problems): (Vec<_>, _) =
             (self.0.clients.iter().map(offer).collect(), Vec::new());
+        // Held throughout, or two that read the files at once would start two of one.
+        let mut known = self.lock();
         let mut own = BTreeMap::new();
         for (spec, declared) in declarations(specs) {
-            match self.own(spec, declared) {
+            match self.own(spec, declared, &known) {
                 Ok(client) => {
                     offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
                     own.insert((spec.id.clone(), declared.name.clone()), client);
@@ -85,18 +89,18 @@ impl Servers {
                     .push(format!("error: agent {:?}: MCP server {:?}: {why}", spec.id, declared.name)),
             }
         }
-        *self.lock() = own;
+        *known = own;
         (offers, problems)
     }
 
     /// The server that an agent declares; the one that it has, if that is the same.
-    fn own(&self, spec: &AgentSpec, declared: &McpServer) -> Result<Client, String> {
+    fn own(&self, spec: &AgentSpec, declared: &McpServer, known: &Own) -> Result<Client, String> {
         if !self.0.agents_may {
             return Err("agents may not start servers here; declare it for the program, or allow it with `agent_servers`".to_owned());
         }
         let declaration = declared.declaration.as_ref().ok_or("it is declared without anything")?;
         let server = Server::deserialize(declaration).map_err(|error| error.to_string())?;
-        let known = self.lock().get(&(spec.id.clone(), declared.name.clone())).cloned();
+        let known = known.get(&(spec.id.clone(), declared.name.clone())).cloned();
         match known.filter(|client| *client.server() == server) {
             Some(client) => Ok(client),
             None => Client::new(&*declared.name, server).map_err(|error| error.to_string()),
@@ -119,7 +123,7 @@ impl Servers {
         self.all().iter().flat_map(ToolSource::problems).map(|problem| format!("error: {problem}")).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, String), Client>> {
+    fn lock(&self) -> MutexGuard<'_, Own> {
         self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
