@@ -1,0 +1,1 @@
+//! Durable records behind session logs.
