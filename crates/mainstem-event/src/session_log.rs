@@ -24,7 +24,7 @@ pub(crate) use self::{
 };
 use self::{
     reader::Reach,
-    recorded::{Recorded, amended},
+    recorded::Recorded,
     state::{State, Wakers},
 };
 use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock};
@@ -165,19 +165,16 @@ impl SessionLog {
         let mut state = self.lock();
         let seq = state.last + 1;
         let origin = origin(state.moment());
-        let mut event = AgentEvent::new(seq, at, origin, kind);
-        if let Some(recorded) = &self.recorded {
-            let is_held;
-            (event, is_held) = recorded.take(event);
-            if is_held {
-                state.hold.add(seq);
-            }
+        let event = AgentEvent::new(seq, at, origin, kind);
+        let mut woken = Wakers::new();
+        match &self.recorded {
+            None => state.push(event),
+            Some(recorded) => woken = state.push_recorded(event, recorded),
         }
-        state.push(event);
         self.head.store(seq, Ordering::Release);
-        let parked = state.take_parked();
+        woken.extend(state.take_parked());
         drop(state);
-        parked.into_iter().for_each(Waker::wake);
+        woken.into_iter().for_each(Waker::wake);
         seq
     }
 
@@ -233,7 +230,7 @@ impl SessionLog {
         let mut state = self.lock();
         let mut woken = match failure {
             None => state.recorded(recorded.committed()),
-            Some(why) => state.unrecorded(|event| *event = amended(event.clone(), why)),
+            Some(why) => state.unrecorded(why),
         };
         if self.record_has_room() {
             let caller = self.caller.load(Ordering::Acquire);

@@ -22,22 +22,36 @@ pub(crate) struct Recorded {
     failure: OnceLock<Arc<str>>,
 }
 
+/// What is to be done with an event that a record was given.
+pub(super) enum Taken {
+    /// Whoever comes to it may read it.
+    Shown,
+    /// Not before it is committed.
+    Held,
+    /// There is no record any more.
+    Failed,
+}
+
 impl Recorded {
     pub(super) fn new(record: Arc<dyn Record>, lag: usize) -> Self {
         let committed = AtomicU64::new(record.committed());
         Self { record, lag: lag.max(1) as u64, committed, failure: OnceLock::new() }
     }
 
-    /// Gives an event to the record. Returns it, and whether it must not be read yet.
-    pub(super) fn take(&self, event: AgentEvent) -> (AgentEvent, bool) {
-        if let Some(why) = self.failure.get() {
-            return (amended(event, why), false);
+    /// Gives an event to the record.
+    pub(super) fn take(&self, event: &AgentEvent) -> Taken {
+        if self.failure.get().is_some() {
+            return Taken::Failed;
         }
-        self.record.append(&event);
+        self.record.append(event);
         let committed = self.record.committed();
         self.committed.fetch_max(committed, Ordering::Release);
-        let is_held = event.kind.is_durable() && committed < event.seq;
-        (event, is_held)
+        match committed >= event.seq {
+            true => Taken::Shown,
+            false if self.look().is_some() => Taken::Failed,
+            false if event.kind.is_durable() => Taken::Held,
+            false => Taken::Shown,
+        }
     }
 
     /// Looks how far the record is.

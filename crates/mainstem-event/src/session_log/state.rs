@@ -13,6 +13,7 @@ use super::{
     hold::Hold,
     queue::Queue,
     reader::{Reach, Read, Reader, ReaderId},
+    recorded::{Recorded, Taken, amended},
 };
 use crate::{AgentEvent, EventKind, Origin, Position, Timestamp};
 
@@ -102,6 +103,22 @@ impl State {
         self.ring.push_back(event);
     }
 
+    /// The same with a record behind, whose failure may show here first; all who wait are then let on, for nothing else would.
+    pub(super) fn push_recorded(&mut self, event: AgentEvent, recorded: &Recorded) -> Wakers {
+        match (recorded.take(&event), recorded.failure()) {
+            (Taken::Failed, Some(why)) => {
+                self.push(amended(event, why));
+                let mut woken = self.unrecorded(why);
+                woken.extend(self.queue.grant_all());
+                return woken;
+            }
+            (Taken::Held, _) => self.hold.add(event.seq),
+            _ => {}
+        }
+        self.push(event);
+        Wakers::new()
+    }
+
     /// Tells the readers that have not yet read it.
     fn evict(&mut self, event: &AgentEvent) {
         if event.seq < self.slowest {
@@ -165,13 +182,13 @@ impl State {
     }
 
     /// The record has failed: nothing is held any more, and what nobody has seen is amended first.
-    pub(super) fn unrecorded(&mut self, amend: impl Fn(&mut AgentEvent)) -> Wakers {
+    pub(super) fn unrecorded(&mut self, why: &Arc<str>) -> Wakers {
         let first = self.hold.first();
         self.hold = Hold::default();
         self.stalled = false;
         let amend = |event: &mut AgentEvent| {
             if event.seq >= first {
-                amend(event);
+                *event = amended(event.clone(), why);
             }
         };
         self.ring.iter_mut().for_each(amend);
