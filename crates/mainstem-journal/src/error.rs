@@ -71,6 +71,7 @@ impl JournalError {
         matches!(self, Self::Busy { .. })
     }
 
+    #[cfg(feature = "sqlite")]
     pub(crate) fn store<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         what: &'static str,
         path: impl Into<PathBuf>,

@@ -31,10 +31,12 @@ mod error;
 mod journal;
 mod memory;
 mod retention;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 pub use error::JournalError;
 pub use journal::{Journal, SessionSummary};
 pub use memory::MemoryJournal;
 pub use retention::Retention;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{COMMIT_AFTER, SqliteJournal};

@@ -27,6 +27,7 @@ const PAGE: usize = 256;
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,
     capacity: Option<u64>,
+    is_closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ struct Events {
     runs: u64,
     created_at: Timestamp,
     failure: Option<Arc<str>>,
-    waker: Option<Waker>,
+    is_closed: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,6 +69,10 @@ impl MemoryJournal {
 impl Events {
     fn append(&mut self, event: &AgentEvent, capacity: Option<u64>) {
         if self.failure.is_some() {
+            return;
+        }
+        if self.is_closed {
+            self.failure = Some(JournalError::Closed.to_string().into());
             return;
         }
         if capacity.is_some_and(|capacity| event.seq > capacity) {
@@ -110,12 +115,15 @@ impl Events {
 #[async_trait]
 impl Journal for MemoryJournal {
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(JournalError::Closed);
+        }
         let kept = lock(&self.sessions).entry(session.clone()).or_default().clone();
         if kept.is_open.swap(true, Ordering::AcqRel) {
             return Err(JournalError::Busy { session: session.clone() });
         }
         let mut events = lock(&kept.events);
-        (events.failure, events.waker) = (None, None);
+        events.failure = None;
         let position = events.position.clone();
         drop(events);
         Ok(Arc::new(MemoryRecord { kept, position, capacity: self.capacity }))
@@ -177,15 +185,9 @@ impl Journal for MemoryJournal {
     }
 
     async fn close(&self) -> Result<(), JournalError> {
-        for kept in lock(&self.sessions).values() {
-            let mut events = lock(&kept.events);
-            if kept.is_open.load(Ordering::Acquire) {
-                events.failure.get_or_insert_with(|| JournalError::Closed.to_string().into());
-            }
-            let waker = events.waker.clone();
-            drop(events);
-            waker.into_iter().for_each(Waker::wake);
-        }
+        self.is_closed.store(true, Ordering::Release);
+        let sessions = lock(&self.sessions);
+        sessions.values().for_each(|kept| lock(&kept.events).is_closed = true);
         Ok(())
     }
 }
@@ -214,8 +216,8 @@ impl Record for MemoryRecord {
         lock(&self.kept.events).failure.clone()
     }
 
-    fn watch(&self, waker: Waker) {
-        lock(&self.kept.events).waker = Some(waker);
+    fn watch(&self, _: Waker) {
+        // Nothing changes but within `append`.
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
