@@ -172,7 +172,9 @@ impl SessionLog {
             Some(recorded) => woken = state.push_recorded(event, recorded),
         }
         self.head.store(seq, Ordering::Release);
-        woken.extend(state.take_parked());
+        if !state.hold.is_on() {
+            woken.extend(state.take_parked());
+        }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
         seq

@@ -129,10 +129,12 @@ impl Journal for SqliteJournal {
         max: usize,
     ) -> Result<Vec<AgentEvent>, JournalError> {
         let id = session.clone();
-        let read = move |connection: &_| table::page_of(connection, &id, from, max.min(PAGE));
-        let rows = self.threads.read("read", read).await?;
-        let rows = rows.ok_or_else(|| JournalError::Unknown { session: session.clone() })?;
-        reader::intact(session, rows)
+        let read = move |connection: &_| {
+            let rows = table::page_of(connection, &id, from, max.min(PAGE))?;
+            let rows = rows.ok_or_else(|| JournalError::Unknown { session: id.clone() });
+            Ok(rows.and_then(|rows| reader::intact(&id, &rows)))
+        };
+        self.threads.read("read", read).await?
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

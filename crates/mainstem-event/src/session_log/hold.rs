@@ -20,6 +20,11 @@ impl Hold {
         self.first
     }
 
+    /// Whether nobody can read the latest event, so that nobody need be woken for it.
+    pub(super) fn is_on(&self) -> bool {
+        self.first != u64::MAX
+    }
+
     pub(super) fn add(&mut self, seq: u64) {
         self.waiting.push_back(seq);
         self.first = self.first.min(seq);

@@ -1,4 +1,4 @@
-//! From rows to events.
+//! From rows to events, on the thread that reads.
 
 use mainstem_event::{AgentEvent, Page};
 use mainstem_message::SessionId;
@@ -12,10 +12,10 @@ fn parse(row: &Row) -> Result<AgentEvent, String> {
 }
 
 /// The events before the first that is damaged, which is an error if it is the first of all.
-pub(super) fn intact(session: &SessionId, rows: Vec<Row>) -> Result<Vec<AgentEvent>, JournalError> {
+pub(super) fn intact(session: &SessionId, rows: &[Row]) -> Result<Vec<AgentEvent>, JournalError> {
     let mut events = Vec::with_capacity(rows.len());
     for row in rows {
-        match parse(&row) {
+        match parse(row) {
             Ok(event) => events.push(event),
             Err(why) if events.is_empty() => {
                 return Err(JournalError::Damaged { session: session.clone(), seq: row.seq, why });
@@ -27,7 +27,7 @@ pub(super) fn intact(session: &SessionId, rows: Vec<Row>) -> Result<Vec<AgentEve
 }
 
 /// All events that are intact, of rows that were asked for up to a number.
-pub(super) fn what_is_left(rows: Vec<Row>, through: u64) -> Page {
+pub(super) fn what_is_left(rows: &[Row], through: u64) -> Page {
     let is_full = rows.len() == PAGE;
     let through = rows.last().filter(|_| is_full).map_or(through, |row| row.seq);
     Page { events: rows.iter().filter_map(|row| parse(row).ok()).collect(), through }

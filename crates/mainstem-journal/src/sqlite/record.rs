@@ -88,16 +88,13 @@ impl Record for SqliteRecord {
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
         let row = self.entry.row;
-        let read = move |connection: &_| table::page(connection, row, from, through, PAGE);
-        let rows = self.threads.read("read", read);
-        async move {
-            // What can't be read is a gap, as what is not there any more.
-            match rows.await {
-                Ok(rows) => reader::what_is_left(rows, through),
-                Err(_) => Page { events: Vec::new(), through },
-            }
-        }
-        .boxed()
+        let read = move |connection: &_| {
+            let rows = table::page(connection, row, from, through, PAGE)?;
+            Ok(reader::what_is_left(&rows, through))
+        };
+        // What can't be read is a gap, as what is not there any more.
+        let nothing = move |_| Page { events: Vec::new(), through };
+        self.threads.read("read", read).map(move |page| page.unwrap_or_else(nothing)).boxed()
     }
 }
 

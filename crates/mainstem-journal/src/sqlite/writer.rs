@@ -228,7 +228,7 @@ impl Writer {
     }
 
     /// Everything committed so far goes to the disk: a durable commit syncs the whole log, and the checkpoint moves it into the file.
-    fn flush(&mut self) -> Result<(), JournalError> {
+    fn flush(&self) -> Result<(), JournalError> {
         let sync = || {
             self.connection.pragma_update(None, "synchronous", "FULL")?;
             self.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()))
