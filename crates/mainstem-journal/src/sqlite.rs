@@ -1,5 +1,6 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
+mod lock;
 mod queue;
 mod reader;
 mod record;

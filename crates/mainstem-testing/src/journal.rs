@@ -103,7 +103,7 @@ pub async fn all(journal: &dyn Journal, session: &str) -> Vec<AgentEvent> {
     let mut events: Vec<AgentEvent> = Vec::new();
     loop {
         let from = events.last().map_or(0, |last| last.seq + 1);
-        let page = journal.read(&session.into(), from, 7).await.unwrap();
+        let page = journal.read(&session.into(), from, 100).await.unwrap();
         if page.is_empty() {
             return events;
         }

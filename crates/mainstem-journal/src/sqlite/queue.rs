@@ -22,6 +22,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
 pub(super) enum Op {
     Append(Arc<Entry>, AgentEvent),
     Open(SessionId, Reply<(Arc<Entry>, Position)>),
+    /// The same a second time, after what was in the queue.
+    OpenAgain(SessionId, Reply<(Arc<Entry>, Position)>),
     /// The record of a session is gone.
     Release(Arc<Entry>),
     Delete(SessionId, Reply<bool>),

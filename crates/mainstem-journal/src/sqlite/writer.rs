@@ -1,17 +1,13 @@
 //! The one thread that writes: groups of events, and what else is asked, in order.
 
-use std::{
-    collections::HashMap,
-    fs::{File, TryLockError},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use mainstem_event::{AgentEvent, Position};
 use mainstem_message::SessionId;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::{
+    lock::Lock,
     queue::{Op, Queue},
     record::Entry,
     table::{self, Head},
@@ -32,9 +28,10 @@ pub(super) struct Writer {
 
 /// A session that is open here.
 struct Open {
+    session: SessionId,
     head: Head,
     /// Held until the session is released.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Writer {
@@ -50,17 +47,19 @@ impl Writer {
                     group.push((entry, event));
                 } else {
                     self.commit(std::mem::take(&mut group));
-                    self.serve(op);
+                    self.serve(op, queue);
                 }
             }
             self.commit(group);
         }
     }
 
-    fn serve(&mut self, op: Op) {
+    fn serve(&mut self, op: Op, queue: &Queue) {
         match op {
             Op::Append(..) => {}
-            Op::Open(session, reply) => _ = reply.send(self.open(session)),
+            // This thread itself may have been the last to let go of the log, while it woke it; the release is in the queue then.
+            Op::Open(session, reply) if self.has_open(&session) => queue.push(Op::OpenAgain(session, reply)),
+            Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
             Op::Release(entry) => _ = self.open.remove(&entry.row),
             Op::Delete(session, reply) => _ = reply.send(self.delete(&session)),
             Op::Prune(session, through, reply) => _ = reply.send(self.prune(&session, through)),
@@ -164,6 +163,10 @@ impl Writer {
         result.map_err(JournalError::store(what, &*path))
     }
 
+    fn has_open(&self, session: &SessionId) -> bool {
+        self.open.values().any(|open| open.session == *session)
+    }
+
     fn open(&mut self, session: SessionId) -> Result<(Arc<Entry>, Position), JournalError> {
         if self.is_closed {
             return Err(JournalError::Closed);
@@ -181,28 +184,16 @@ impl Writer {
         })?;
         let Some(head) = head else { return Err(JournalError::Unknown { session }) };
         let position = head.position.clone();
-        let entry = Entry::new(session, row, head.epoch, position.last);
-        self.open.insert(row, Open { head, _lock: lock });
+        let entry = Entry::new(session.clone(), row, head.epoch, position.last);
+        self.open.insert(row, Open { session, head, _lock: lock });
         Ok((Arc::new(entry), position))
     }
 
-    /// Holds a session for this process. Where files can't be locked, the fence alone keeps order.
-    fn lock(&self, row: i64, session: &SessionId) -> Result<Option<File>, JournalError> {
-        let busy = || JournalError::Busy { session: session.clone() };
+    fn lock(&self, row: i64, session: &SessionId) -> Result<Option<Lock>, JournalError> {
         if self.open.contains_key(&row) {
-            return Err(busy());
+            return Err(JournalError::Busy { session: session.clone() });
         }
-        let path = self.lock_file(row);
-        let open = || {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            File::options().write(true).create(true).truncate(false).open(&path)
-        };
-        let file = open().map_err(JournalError::store("lock", path.clone()))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Err(busy()),
-            Err(TryLockError::Error(_)) => Ok(None),
-        }
+        Lock::take(&self.lock_file(row), session)
     }
 
     fn lock_file(&self, row: i64) -> PathBuf {
