@@ -270,9 +270,10 @@ fn appends_until_it_is_killed() {
         for n in 0_u64.. {
             let sink = root(&log, &n.to_string());
             sink.emit(start());
-            for _ in 0..n % 700 {
+            for n in 0..n % 300 {
                 sink.emit(text((log.last_seq() + 1).to_string()));
                 runtime.block_on(sink.settle());
+                thread::sleep(Duration::from_millis(u64::from(n % 32 == 0)));
             }
             sink.emit(end());
         }
