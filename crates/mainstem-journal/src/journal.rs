@@ -47,7 +47,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// [`JournalError::Busy`] while it is open; that the store can't be written.
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Drops old events of all sessions, also of those that are open. Returns how many.
+    /// Drops old events of all sessions, also of those that are open. Returns how many. Of a session that is damaged, nothing after the damage is dropped.
     ///
     /// # Errors
     /// That the store can't be read or written; what was dropped before stays so.
@@ -56,7 +56,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Resolves when all that was appended before is committed, as durably as the store can.
     ///
     /// # Errors
-    /// Why some of it is not.
+    /// That the store can't be written. Of a record that has failed, [`Record::failure`] says so.
     async fn flush(&self) -> Result<(), JournalError>;
 
     /// The same, and the last thing that it does: records that are still open fail at their next event.

@@ -96,7 +96,11 @@ impl SqliteJournal {
         let mut cut = Cut::new(retention, session.last, now);
         let mut from = session.first;
         loop {
-            let page = self.read(&session.id, from, PAGE).await?;
+            let page = match self.read(&session.id, from, PAGE).await {
+                // Beyond what is damaged nobody knows who is at work; and somebody may have deleted it by now.
+                Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
+                page => page?,
+            };
             let goes_on = page.iter().all(|event| cut.apply(event));
             match page.last() {
                 Some(last) if goes_on => from = last.seq + 1,
@@ -151,7 +155,10 @@ impl Journal for SqliteJournal {
             let mut first = session.first;
             while first <= through {
                 let id = session.id.clone();
-                let next = self.order(|reply| Op::Prune(id, through, reply)).await?;
+                let next = match self.order(|reply| Op::Prune(id, through, reply)).await {
+                    Err(JournalError::Unknown { .. }) => break,
+                    next => next?,
+                };
                 dropped += next - first;
                 first = next;
             }

@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{StreamExt, future::poll_immediate};
 use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock};
-use mainstem_journal::{Journal, JournalError, SqliteJournal};
+use mainstem_journal::{Journal, JournalError, Retention, SqliteJournal};
 use mainstem_testing::journal::{all, end, log, root, run, start, text};
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -46,6 +46,12 @@ async fn dropping_a_journal_writes_what_was_appended() {
     (0..3000).for_each(|n| _ = log.emit(text(n.to_string())));
     drop(log);
     assert_eq!(all(&SqliteJournal::open(&path).unwrap(), "s").await.len(), 3000);
+    #[cfg(unix)]
+    for file in ["journal.db", "journal.db-wal"] {
+        let Ok(about) = std::fs::metadata(path.with_file_name(file)) else { continue };
+        let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions());
+        assert_eq!(mode & 0o077, 0, "{file} is for its owner alone");
+    }
 }
 
 #[tokio::test]
@@ -205,6 +211,10 @@ async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
     let error = journal.read(&id, 12, 100).await.unwrap_err();
     assert!(matches!(error, JournalError::Damaged { seq: 12, .. }), "{error}");
     assert_eq!(seqs(&journal.read(&id, 13, 100).await.unwrap()), (13..20).collect::<Vec<_>>());
+    // Retention stops there, and goes on with others.
+    run(&log(&journal, "other").await, "1", 8);
+    let dropped = journal.retain(&Retention::all().with_max_events(1), kept[29].at).await.unwrap();
+    assert_eq!((dropped, journal.session(&id).await.unwrap().unwrap().first), (10, 11));
     // A cursor passes over it.
     let log = log(&journal, "s").await;
     let seen: Vec<_> = log.subscribe_from(11).take(11).collect().await;
