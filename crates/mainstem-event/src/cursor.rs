@@ -1,49 +1,90 @@
 //! A reader of the session log.
 
+mod paging;
+
 use std::{
     fmt,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use futures_core::Stream;
 
-use crate::{AgentEvent, SessionLog, session_log::ReaderId};
+use self::paging::Paging;
+use crate::{
+    AgentEvent, SessionLog,
+    session_log::{Read, ReaderId},
+};
 
 /// Reads a session's events in order, from some number on.
 ///
 /// It never ends by itself: a session may always go on. It has no [`AgentEvent`] twice and leaves none out; where the ring has passed it
-/// by, one [`Gap`](crate::EventKind::Gap) says exactly what is missing.
+/// by, it reads from the log's [`Record`](crate::Record), a page at a time and not on this thread; what that does not have either,
+/// or if there is none, one [`Gap`](crate::EventKind::Gap) says exactly.
 ///
 /// Dropping a cursor of an observer changes nothing. Dropping the caller's lets waiting producers go on.
 #[must_use = "a cursor does nothing unless polled"]
 pub struct Cursor {
     log: Arc<SessionLog>,
     reader: ReaderId,
+    /// While it reads from the record.
+    paging: Option<Box<Paging>>,
 }
 
 impl Cursor {
     pub(crate) fn new(log: Arc<SessionLog>, reader: ReaderId) -> Self {
-        Self { log, reader }
+        Self { log, reader, paging: None }
     }
 
     /// The number of the event that comes next.
     pub fn next_seq(&self) -> u64 {
-        self.log.lock().next_of(self.reader)
+        let paged = self.paging.as_ref().and_then(|paging| paging.next_seq());
+        paged.unwrap_or_else(|| self.log.lock().next_of(self.reader))
     }
 
-    /// The next event, if it is there. Does not wait, and undoes a pending poll: whoever waits must poll again.
+    /// Whether it has been given every event there is, also those that nobody may read yet.
+    pub fn is_at_end(&self) -> bool {
+        self.next_seq() > self.log.last_seq()
+    }
+
+    /// What it reads.
+    pub fn log(&self) -> &Arc<SessionLog> {
+        &self.log
+    }
+
+    /// The next event, if it is there. Does not wait, also not for a page of the record, and undoes a pending poll: whoever waits must poll
+    /// again.
     pub fn try_next(&mut self) -> Option<AgentEvent> {
-        self.log.read(self.reader, None)
+        self.advance(None)
+    }
+
+    fn advance(&mut self, waker: Option<&Waker>) -> Option<AgentEvent> {
+        loop {
+            if let Some(paging) = &mut self.paging {
+                match paging.poll_next(&self.log, self.reader, waker) {
+                    Poll::Ready(None) => self.paging = None,
+                    Poll::Ready(event) => return event,
+                    Poll::Pending => return None,
+                }
+            }
+            match self.log.read(self.reader, waker) {
+                Read::Event(event) => return Some(event),
+                Read::Nothing => return None,
+                Read::Fetch { from, through } => {
+                    let page = self.log.record()?.read(from, through);
+                    self.paging = Some(Box::new(Paging::Asked { from, through, page }));
+                }
+            }
+        }
     }
 }
 
 impl Stream for Cursor {
     type Item = AgentEvent;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        match self.log.read(self.reader, Some(cx.waker())) {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        match self.advance(Some(cx.waker())) {
             Some(event) => Poll::Ready(Some(event)),
             None => Poll::Pending,
         }

@@ -21,7 +21,7 @@ impl Clock for Still {
 }
 
 pub(crate) fn log(ring: usize, buffer: usize) -> Arc<SessionLog> {
-    SessionLog::with("s".into(), Arc::new(Still), LogOptions { ring, buffer })
+    SessionLog::with("s".into(), Arc::new(Still), LogOptions { ring, buffer, ..LogOptions::default() })
 }
 
 /// The child at a path below the root: `a`, or `a/b` for its child `b`.

@@ -34,7 +34,7 @@ kinds! {
         result: Arc<Message> = "result",
     }
     /// An invocation ended: always its last event, and exactly one, however it ended.
-    AgentEnd = "AGENT_END" {
+    AgentEnd = "AGENT_END" durable {
         /// How it ended.
         outcome: Outcome = "outcome",
         /// What went wrong.
@@ -195,26 +195,26 @@ kinds! {
         duration_ms: u64 = "durationMs",
     }
     /// A person must allow tool calls; only these wait.
-    RequireUserConfirm = "REQUIRE_USER_CONFIRM" {
+    RequireUserConfirm = "REQUIRE_USER_CONFIRM" durable {
         /// What to answer with.
         confirm_id: ConfirmId = "confirmId",
         /// The calls.
         tool_calls: Vec<ToolCall> = "toolCalls",
     }
     /// A person answered.
-    UserConfirmResult = "USER_CONFIRM_RESULT" {
+    UserConfirmResult = "USER_CONFIRM_RESULT" durable {
         /// The question.
         confirm_id: ConfirmId = "confirmId",
         /// The answers.
         confirm_results: Vec<ConfirmResult> = "confirmResults",
     }
     /// The caller must run tools itself; only these wait.
-    RequireExternalExecution = "REQUIRE_EXTERNAL_EXECUTION" {
+    RequireExternalExecution = "REQUIRE_EXTERNAL_EXECUTION" durable {
         /// The calls.
         tool_calls: Vec<ToolCall> = "toolCalls",
     }
     /// The caller ran them.
-    ExternalExecutionResult = "EXTERNAL_EXECUTION_RESULT" {
+    ExternalExecutionResult = "EXTERNAL_EXECUTION_RESULT" durable {
         /// Their results.
         tool_results: Vec<ToolResult> = "toolResults",
     }
@@ -252,7 +252,7 @@ kinds! {
         reason: String = "reason",
     }
     /// A background task changed.
-    TaskUpdated = "TASK_UPDATED" {
+    TaskUpdated = "TASK_UPDATED" durable {
         /// The task.
         task_id: TaskId = "taskId",
         /// What it was.

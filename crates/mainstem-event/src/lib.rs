@@ -28,6 +28,7 @@ mod fixture;
 pub mod fleet;
 pub mod fold;
 mod kind;
+mod record;
 mod session_log;
 mod sink;
 mod source;
@@ -43,6 +44,7 @@ pub use event::{Event, EventType, StreamOptions};
 #[doc(inline)]
 pub use fleet::FleetState;
 pub use kind::{ConfirmResult, EventKind, Outcome, Rollup, SendMode, TaskStatus};
+pub use record::{Page, Position, Record};
 pub use session_log::{LogOptions, SessionLog};
 pub use sink::{EventSink, Settle};
 pub use source::{EventSource, Origin};

@@ -1,7 +1,9 @@
 //! The one place that orders: numbers events, stamps them, keeps the latest, and holds producers back when the caller is behind.
 
+mod hold;
 mod queue;
 mod reader;
+mod recorded;
 mod state;
 
 use std::{
@@ -15,9 +17,17 @@ use std::{
 
 use mainstem_message::SessionId;
 
-use self::state::{State, Wakers};
-pub(crate) use self::{queue::Ticket, reader::ReaderId, state::Moment};
-use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, SystemClock};
+pub(crate) use self::{
+    queue::Ticket,
+    reader::{Read, ReaderId},
+    state::Moment,
+};
+use self::{
+    reader::Reach,
+    recorded::Recorded,
+    state::{State, Wakers},
+};
+use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock};
 
 /// How much a session log keeps and lets through.
 #[derive(Clone, Debug)]
@@ -27,11 +37,14 @@ pub struct LogOptions {
     pub ring: usize,
     /// How many events foreground work may be ahead of the caller. Default 64, at least 1; each live producer may add one.
     pub buffer: usize,
+    /// How many events may wait for the record, if there is one, before producers wait for it. Default 4096, at least 1; each live
+    /// producer may add one.
+    pub lag: usize,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { ring: 4096, buffer: 64 }
+        Self { ring: 4096, buffer: 64, lag: 4096 }
     }
 }
 
@@ -41,6 +54,11 @@ impl Default for LogOptions {
 /// [`Cursor`]s. Recording never waits and never fails. What no longer fits the ring is gone for readers that are behind, who get a
 /// [`Gap`](EventKind::Gap) instead; the *caller's* cursor ([`attach`](Self::attach)) keeps foreground events however far it is behind,
 /// and in return [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
+///
+/// With a [`Record`] ([`with_record`](Self::with_record)) nothing is gone: readers get from the record what the ring has dropped, and no
+/// gap unless the record has dropped it too. What [promises durability](EventKind::is_durable), with all that comes after it, is
+/// shown to nobody before it is committed. A record that is slow holds all producers back; one that fails ends the run with an
+/// error.
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
@@ -49,6 +67,7 @@ pub struct SessionLog {
     head: AtomicU64,
     /// What the caller reads next; `u64::MAX` without a caller.
     caller: AtomicU64,
+    recorded: Option<Box<Recorded>>,
     state: Mutex<State>,
 }
 
@@ -60,15 +79,44 @@ impl SessionLog {
 
     /// An empty log.
     pub fn with(session_id: SessionId, clock: Arc<dyn Clock>, options: LogOptions) -> Arc<Self> {
+        Arc::new(Self::made(session_id, clock, &options, Position::default(), None))
+    }
+
+    /// A log that goes on after what its record has, and hands it what happens.
+    ///
+    /// It numbers on from the record's last event, in the run that was active then, if one was. What the record has can be read by
+    /// [`subscribe_from`](Self::subscribe_from) at once.
+    pub fn with_record(
+        session_id: SessionId,
+        clock: Arc<dyn Clock>,
+        options: LogOptions,
+        record: Arc<dyn Record>,
+    ) -> Arc<Self> {
+        let position = record.position();
+        let recorded = Box::new(Recorded::new(record.clone(), options.lag));
+        let log = Arc::new(Self::made(session_id, clock, &options, position, Some(recorded)));
+        record.watch(recorded::waker(&log));
+        log.progressed();
+        log
+    }
+
+    fn made(
+        session_id: SessionId,
+        clock: Arc<dyn Clock>,
+        options: &LogOptions,
+        position: Position,
+        recorded: Option<Box<Recorded>>,
+    ) -> Self {
         let session = Arc::new(Origin::session(session_id.clone(), None));
-        Arc::new(Self {
+        Self {
             session_id,
             clock,
             buffer: AtomicU64::new(options.buffer.max(1) as u64),
-            head: AtomicU64::new(0),
+            head: AtomicU64::new(position.last),
             caller: AtomicU64::new(u64::MAX),
-            state: Mutex::new(State::new(session, options.ring.max(1))),
-        })
+            recorded,
+            state: Mutex::new(State::new(session, options.ring.max(1), position)),
+        }
     }
 
     /// The session.
@@ -91,6 +139,17 @@ impl SessionLog {
         self.head.load(Ordering::Acquire)
     }
 
+    /// Why the record keeps nothing more, as a sentence; `None` without a record, or while all is well. Once it has failed the log goes on in memory, for the
+    /// endings; whoever works should stop.
+    pub fn failure(&self) -> Option<&Arc<str>> {
+        self.recorded.as_ref()?.failure()
+    }
+
+    /// The number up to which the record has all events; `None` without a record.
+    pub fn committed(&self) -> Option<u64> {
+        Some(self.recorded.as_ref()?.committed())
+    }
+
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.append_in(kind, |now| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned())))
@@ -106,33 +165,83 @@ impl SessionLog {
         let mut state = self.lock();
         let seq = state.last + 1;
         let origin = origin(state.moment());
-        state.push(AgentEvent::new(seq, at, origin, kind));
+        let event = AgentEvent::new(seq, at, origin, kind);
+        let mut woken = Wakers::new();
+        match &self.recorded {
+            None => state.push(event),
+            Some(recorded) => woken = state.push_recorded(event, recorded),
+        }
         self.head.store(seq, Ordering::Release);
-        let parked = state.take_parked();
+        if !state.hold.is_on() {
+            woken.extend(state.take_parked());
+        }
         drop(state);
-        parked.into_iter().for_each(Waker::wake);
+        woken.into_iter().for_each(Waker::wake);
         seq
     }
 
     /// The next event of a reader. Only if there is none, and a waker, does a waker stay behind.
-    pub(crate) fn read(&self, reader: ReaderId, waker: Option<&Waker>) -> Option<AgentEvent> {
+    pub(crate) fn read(&self, reader: ReaderId, waker: Option<&Waker>) -> Read {
         let mut state = self.lock();
-        let event = state.read(reader);
-        let stale = match (&event, waker) {
-            (None, Some(waker)) => state.park(reader, waker),
+        let found = state.read(reader, self.reach());
+        let stale = match (&found, waker) {
+            (Read::Nothing, Some(waker)) => state.park(reader, waker),
             _ => state.unpark(reader),
         };
-        let granted = match &event {
-            Some(event) if state.is_caller(reader) => {
-                self.caller.store(event.seq + 1, Ordering::Release);
-                state.grant_for(event.seq)
-            }
+        let granted = match &found {
+            Read::Event(event) if state.is_caller(reader) => self.has_read(&mut state, event.seq),
             _ => Wakers::new(),
         };
         drop(state);
         drop(stale);
         granted.into_iter().for_each(Waker::wake);
-        event
+        found
+    }
+
+    /// The caller has read up to this; who may go on for it.
+    fn has_read(&self, state: &mut State, seq: u64) -> Wakers {
+        self.caller.store(seq + 1, Ordering::Release);
+        if self.record_has_room() { state.grant_for(seq) } else { Wakers::new() }
+    }
+
+    /// How far the record reaches.
+    fn reach(&self) -> Option<Reach> {
+        let recorded = self.recorded.as_ref()?;
+        Some(Reach { committed: recorded.committed(), is_final: recorded.failure().is_some() })
+    }
+
+    /// The record behind it.
+    pub(crate) fn record(&self) -> Option<&Arc<dyn Record>> {
+        Some(&self.recorded.as_ref()?.record)
+    }
+
+    /// A reader has been given what the record has up to this.
+    pub(crate) fn filled(&self, reader: ReaderId, through: u64) {
+        let mut state = self.lock();
+        state.filled(reader, through);
+        let granted =
+            if state.is_caller(reader) { self.has_read(&mut state, through) } else { Wakers::new() };
+        drop(state);
+        granted.into_iter().for_each(Waker::wake);
+    }
+
+    /// The record has committed more, or failed: whoever waited for that goes on.
+    pub(crate) fn progressed(&self) {
+        let Some(recorded) = &self.recorded else { return };
+        let failure = recorded.look();
+        let mut state = self.lock();
+        let mut woken = match failure {
+            None => state.recorded(recorded.committed()),
+            Some(why) => state.unrecorded(why),
+        };
+        if self.record_has_room() {
+            let caller = self.caller.load(Ordering::Acquire);
+            let ahead = state.last.saturating_sub(caller.saturating_sub(1));
+            let room = self.buffer.load(Ordering::Relaxed).saturating_sub(ahead);
+            woken.extend(state.grant_recorded(caller, room));
+        }
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// An observer: from the next event on.
@@ -140,9 +249,17 @@ impl SessionLog {
         self.subscribe_from(self.last_seq() + 1)
     }
 
-    /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has is its first [`Gap`](EventKind::Gap).
+    /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has comes from the record, or is its first
+    /// [`Gap`](EventKind::Gap).
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
-        let reader = self.lock().add_reader(seq.max(1));
+        let reader = self.lock().add_reader(seq.max(1), self.recorded.is_some());
+        Cursor::new(self.clone(), reader)
+    }
+
+    /// The same for a reader that has no time to wait for a disk: what the ring no longer has is a [`Gap`](EventKind::Gap), whatever the record
+    /// has.
+    pub fn recent_from(self: &Arc<Self>, seq: u64) -> Cursor {
+        let reader = self.lock().add_reader(seq.max(1), false);
         Cursor::new(self.clone(), reader)
     }
 
@@ -152,7 +269,7 @@ impl SessionLog {
     pub fn attach(self: &Arc<Self>) -> Cursor {
         let mut state = self.lock();
         let next = state.last + 1;
-        let reader = state.add_reader(next);
+        let reader = state.add_reader(next, self.recorded.is_some());
         state.set_caller(Some(reader));
         self.caller.store(next, Ordering::Release);
         let waiting = state.queue.grant_all();
@@ -176,7 +293,12 @@ impl SessionLog {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether a foreground producer may go on.
+    /// Whether the record, if there is one, keeps up with all producers.
+    pub(crate) fn record_has_room(&self) -> bool {
+        self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
+    }
+
+    /// Whether the caller keeps up with foreground producers.
     pub(crate) fn has_room(&self) -> bool {
         let (head, caller) = (self.head.load(Ordering::Acquire), self.caller.load(Ordering::Acquire));
         head.saturating_sub(caller.saturating_sub(1)) < self.buffer.load(Ordering::Relaxed)

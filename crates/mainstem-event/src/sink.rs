@@ -127,7 +127,8 @@ impl EventSink {
 
     /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each delta.
     ///
-    /// In the background, or when nobody reads, it only lets others have a turn now and then. It holds nothing while it waits.
+    /// In the background, or when nobody reads, it only lets others have a turn now and then. If the log has a record that does not keep up,
+    /// all wait for that. It holds nothing while it waits.
     ///
     /// # Cancel safety
     /// Dropping it gives its place to the next in the queue.
@@ -168,7 +169,7 @@ impl Lane {
     }
 
     fn may_go_on(&self) -> bool {
-        self.log.has_room() || self.mode.task().is_some()
+        (self.log.has_room() || self.mode.task().is_some()) && self.log.record_has_room()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
-use mainstem_model::{ModelDelta, ModelError, ModelStream};
+use mainstem_model::{ModelDelta, ModelStream};
 use mainstem_tool::{RunContext, Seldom};
 use tracing::Instrument;
 
@@ -76,7 +76,7 @@ async fn hear(
     let result = tokio::select! {
         biased;
         () = Seldom::new(cx.cancelled()) => Err(AgentError::Cancelled),
-        result = read(stream, &mut turn, cx) => result.map_err(AgentError::Model),
+        result = read(stream, &mut turn, cx) => result,
     };
     turn.finish(&mut Within(cx));
     let stop = match &result {
@@ -97,12 +97,21 @@ async fn hear(
     Ok(Answer { message, stop, usage })
 }
 
-async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Result<(), ModelError> {
+async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Result<(), AgentError> {
     while let Some(delta) = stream.next().await {
         turn.push(delta?, &mut Within(cx))?;
         cx.settle().await;
+        recorded(cx)?;
     }
     Ok(())
+}
+
+/// What can't be kept is not worth its cost.
+pub(crate) fn recorded(cx: &RunContext) -> Result<(), AgentError> {
+    match cx.unrecorded() {
+        None => Ok(()),
+        Some(why) => Err(AgentError::Unrecorded { why: why.clone() }),
+    }
 }
 
 /// Counts a model call, also one that is dropped half way: of that nobody knows what it cost.

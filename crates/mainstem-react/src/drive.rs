@@ -17,7 +17,9 @@ use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::{RunContext, unless};
 
 use crate::{
-    Agent, AgentError, Answer, batch,
+    Agent, AgentError, Answer,
+    ask::recorded,
+    batch,
     ending::Ending,
     error::panic_message,
     middleware::NextModel,
@@ -126,7 +128,7 @@ impl<'a> Work<'a> {
                     self.progress.summed_up = true;
                     Step::Ask
                 }
-                Step::Finish(outcome) => return Ok(outcome),
+                Step::Finish(outcome) => return recorded(self.cx).map(|()| outcome),
                 Step::Fail(error) => return Err(error),
             }
         }
@@ -136,6 +138,7 @@ impl<'a> Work<'a> {
         if self.cx.is_cancelled() {
             return Err(AgentError::Cancelled);
         }
+        recorded(self.cx)?;
         Ok(before_call(self.progress, self.agent.parts().max_iterations))
     }
 

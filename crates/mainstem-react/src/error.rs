@@ -39,6 +39,12 @@ pub enum AgentError {
         /// What the model answered.
         value: String,
     },
+    /// The session's record keeps nothing more.
+    #[error("{why}")]
+    Unrecorded {
+        /// Which file, and why.
+        why: Arc<str>,
+    },
     /// A middleware refused to go on.
     #[error("{0}")]
     Refused(Failure),
@@ -80,6 +86,7 @@ impl From<&AgentError> for Failure {
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",
             AgentError::Output { .. } => "invalid_output",
+            AgentError::Unrecorded { .. } => "record",
         };
         Self::new(code, error.to_string())
     }

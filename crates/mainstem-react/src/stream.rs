@@ -8,10 +8,10 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::{AgentEvent, Cursor};
+use mainstem_event::{AgentEvent, Cursor, Outcome};
 use tokio::task::{coop, unconstrained};
 
-use crate::RunOutcome;
+use crate::{AgentError, RunOutcome};
 
 /// A run: polling it drives the agent and all its children and hands out what happens, in order; it ends with the root's `AGENT_END`.
 ///
@@ -48,6 +48,16 @@ impl RunStream {
         self.outcome.take().expect("a run that is over has an outcome")
     }
 
+    /// A run whose ending could not be recorded has not gone well, whatever it says itself.
+    fn amend(&mut self) {
+        let (Some(why), Some(ended)) = (self.cursor.log().failure(), &mut self.outcome) else { return };
+        if ended.outcome != Outcome::Error && self.cursor.log().committed() < Some(self.cursor.next_seq() - 1)
+        {
+            ended.outcome = Outcome::Error;
+            ended.error = Some(AgentError::Unrecorded { why: why.clone() });
+        }
+    }
+
     /// The next event: what is in the log, else what the work brings now.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         loop {
@@ -55,7 +65,14 @@ impl RunStream {
             if let Some(event) = self.cursor.try_next() {
                 return Poll::Ready(Some(event));
             }
-            let Some(work) = &mut self.work else { return Poll::Ready(None) };
+            let Some(work) = &mut self.work else {
+                // Its ending may wait for the log's record.
+                return if self.cursor.is_at_end() {
+                    Poll::Ready(None)
+                } else {
+                    Pin::new(&mut self.cursor).poll_next(cx)
+                };
+            };
             match work.as_mut().poll(cx) {
                 Poll::Ready(outcome) => (self.outcome, self.work) = (Some(outcome), None),
                 Poll::Pending => return Pin::new(&mut self.cursor).poll_next(cx),
@@ -75,6 +92,9 @@ impl Stream for RunStream {
         let event = ready!(self.advance(cx));
         budget.made_progress();
         self.over = event.as_ref().is_none_or(|event| event.ends_run());
+        if self.over {
+            self.amend();
+        }
         Poll::Ready(event)
     }
 }

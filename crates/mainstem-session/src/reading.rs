@@ -47,7 +47,7 @@ impl Reading {
             }
             None => (Diagnostics::default(), self.first.load(Ordering::Relaxed)),
         };
-        let mut rest = log.subscribe_from(from);
+        let mut rest = log.recent_from(from);
         while let Some(event) = rest.try_next() {
             let is_gap = matches!(event.kind, EventKind::Gap { .. });
             if event.seq <= last && !is_gap {

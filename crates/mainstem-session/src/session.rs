@@ -175,8 +175,7 @@ impl Session {
     /// [`FleetState::missed`].
     pub fn fleet(&self) -> FleetState {
         let mut watch = lock(&self.0.watch);
-        let (cursor, state) =
-            watch.get_or_insert_with(|| (self.0.log.subscribe_from(1), FleetState::default()));
+        let (cursor, state) = watch.get_or_insert_with(|| (self.0.log.recent_from(1), FleetState::default()));
         while let Some(event) = cursor.try_next() {
             state.apply(&event);
         }

@@ -21,6 +21,7 @@ mod cassette;
 mod clock;
 mod context;
 mod ids;
+pub mod journal;
 mod laws;
 pub mod raw;
 mod server;

@@ -210,6 +210,11 @@ impl RunContext {
         self.invocation.sink.settle()
     }
 
+    /// Why the session's record keeps nothing more: the work must end. See [`SessionLog::failure`](mainstem_event::SessionLog::failure).
+    pub fn unrecorded(&self) -> Option<&Arc<str>> {
+        self.invocation.sink.log().failure()
+    }
+
     /// Resolves when somebody asks the invocation to stop.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
         self.invocation.cancel.cancelled()

@@ -62,6 +62,15 @@ macro_rules! read_field {
     };
 }
 
+macro_rules! is_durable {
+    () => {
+        false
+    };
+    (durable) => {
+        true
+    };
+}
+
 macro_rules! is_required {
     () => {
         true
@@ -74,7 +83,7 @@ macro_rules! is_required {
 macro_rules! kinds {
     ($(
         $(#[doc = $doc:literal])*
-        $variant:ident = $tag:literal { $(
+        $variant:ident = $tag:literal $($durable:ident)? { $(
             $(#[doc = $field_doc:literal])*
             $field:ident: $type:ty = $json:literal $($optional:ident)?
         ),* $(,)? }
@@ -110,6 +119,15 @@ macro_rules! kinds {
                 match self {
                     $( Self::$variant { .. } => $tag, )*
                     Self::Unknown { name, .. } => name,
+                }
+            }
+
+            /// Whether a log with a [`Record`](crate::Record) shows it to nobody before it is kept: endings, changes of tasks, and what
+            /// people and callers are asked and answer.
+            pub fn is_durable(&self) -> bool {
+                match self {
+                    $( Self::$variant { .. } => is_durable!($($durable)?), )*
+                    Self::Unknown { .. } => false,
                 }
             }
 

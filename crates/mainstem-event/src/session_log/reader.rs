@@ -14,6 +14,8 @@ pub(crate) type ReaderId = u64;
 
 pub(super) struct Reader {
     next: u64,
+    /// Whether what it has missed is read from the record, if there is one.
+    from_record: bool,
     behind: VecDeque<Kept>,
     pub(super) waker: Option<Waker>,
 }
@@ -28,19 +30,41 @@ struct Hole {
     from: u64,
     to: u64,
     at: Timestamp,
-    /// Not known for events that were gone before the reader came.
+    /// Not known for events that were gone before the reader came; not counted for those that it reads from the record.
     per_agent: Option<HashMap<Option<AgentKey>, u64>>,
 }
 
+/// What a reader finds.
+pub(crate) enum Read {
+    Event(AgentEvent),
+    /// Nothing, for now.
+    Nothing,
+    /// These, of which the record has what there is.
+    Fetch {
+        from: u64,
+        through: u64,
+    },
+}
+
+/// How far the record reaches, for a log that has one.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    pub(super) committed: u64,
+    /// It will not come further.
+    pub(super) is_final: bool,
+}
+
 impl Reader {
-    /// `oldest` is the first event in the ring.
-    pub(super) fn new(next: u64, oldest: Option<&AgentEvent>) -> Self {
-        let mut reader = Self { next, behind: VecDeque::new(), waker: None };
-        if let Some(oldest) = oldest.filter(|oldest| next < oldest.seq) {
-            let hole = Hole { from: next, to: oldest.seq - 1, at: oldest.at, per_agent: None };
-            reader.behind.push_back(Kept::Hole(hole));
+    pub(super) fn new(next: u64, from_record: bool) -> Self {
+        Self { next, from_record, behind: VecDeque::new(), waker: None }
+    }
+
+    /// A reader that comes late: all before `first` is out of the ring, whose oldest event is of that time.
+    pub(super) fn late(mut self, first: u64, at: Timestamp) -> Self {
+        if self.next < first {
+            self.behind.push_back(Kept::Hole(Hole { from: self.next, to: first - 1, at, per_agent: None }));
         }
-        reader
+        self
     }
 
     pub(super) fn next(&self) -> u64 {
@@ -61,21 +85,57 @@ impl Reader {
         } else if let Some(Kept::Hole(hole)) = self.behind.back_mut() {
             hole.count(event);
         } else {
-            let mut hole =
-                Hole { from: event.seq, to: event.seq, at: event.at, per_agent: Some(HashMap::new()) };
+            let per_agent = (!self.from_record).then(HashMap::new);
+            let mut hole = Hole { from: event.seq, to: event.seq, at: event.at, per_agent };
             hole.count(event);
             self.behind.push_back(Kept::Hole(hole));
         }
     }
 
-    /// What was kept for it, before what is in the ring; a hole as a [`Gap`](EventKind::Gap) in the name of `session`.
-    pub(super) fn read_kept(&mut self, session: &Arc<Origin>) -> Option<AgentEvent> {
+    /// What was kept for it, before what is in the ring; a hole as what the record has of it, or as a [`Gap`](EventKind::Gap) in the
+    /// name of `session`.
+    pub(super) fn read_kept(&mut self, session: &Arc<Origin>, reach: Option<Reach>) -> Option<Read> {
+        if let Some(found) = self.in_record(reach) {
+            return Some(found);
+        }
         let event = match self.behind.pop_front()? {
             Kept::Event(event) => event,
             Kept::Hole(hole) => hole.into_gap(session.clone()),
         };
         self.pass(event.seq);
-        Some(event)
+        Some(Read::Event(event))
+    }
+
+    /// Where a hole comes next that the record can fill, now or soon.
+    fn in_record(&self, reach: Option<Reach>) -> Option<Read> {
+        let reach = reach.filter(|_| self.from_record)?;
+        let Some(Kept::Hole(Hole { from, to, .. })) = self.behind.front() else { return None };
+        match reach {
+            Reach { committed, .. } if *from <= committed => {
+                Some(Read::Fetch { from: *from, through: committed.min(*to) })
+            }
+            Reach { is_final: true, .. } => None,
+            Reach { .. } => Some(Read::Nothing),
+        }
+    }
+
+    /// The reader has been given what the record has up to this.
+    pub(super) fn filled(&mut self, through: u64) {
+        self.pass(through);
+        match self.behind.front_mut() {
+            Some(Kept::Hole(hole)) if hole.to <= through => _ = self.behind.pop_front(),
+            Some(Kept::Hole(hole)) => hole.from = through + 1,
+            _ => {}
+        }
+    }
+
+    /// Replaces what was kept by what `amend` makes of it.
+    pub(super) fn amend(&mut self, amend: &impl Fn(&mut AgentEvent)) {
+        let events = self.behind.iter_mut().filter_map(|kept| match kept {
+            Kept::Event(event) => Some(event),
+            Kept::Hole(_) => None,
+        });
+        events.for_each(amend);
     }
 }
 

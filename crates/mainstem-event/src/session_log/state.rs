@@ -10,10 +10,12 @@ use mainstem_message::RunId;
 use smallvec::SmallVec;
 
 use super::{
+    hold::Hold,
     queue::Queue,
-    reader::{Reader, ReaderId},
+    reader::{Reach, Read, Reader, ReaderId},
+    recorded::{Recorded, Taken, amended},
 };
-use crate::{AgentEvent, EventKind, Origin};
+use crate::{AgentEvent, EventKind, Origin, Position, Timestamp};
 
 /// To be woken once the lock is free.
 pub(crate) type Wakers = SmallVec<[Waker; 2]>;
@@ -37,6 +39,8 @@ pub(crate) struct State {
     /// In whose name gaps are made.
     session: Arc<Origin>,
     pub(crate) last: u64,
+    /// When the events were recorded that came before the log was opened.
+    opened_at: Timestamp,
     /// From the root's `AGENT_START` to its `AGENT_END`.
     run: Option<RunId>,
     /// Invocations of children that have started.
@@ -50,17 +54,23 @@ pub(crate) struct State {
     /// No reader is before this; may be behind the truth, never ahead of it.
     slowest: u64,
     parked: usize,
-    /// The producers that wait for the caller.
+    /// What the record does not have yet and nobody may see before.
+    pub(super) hold: Hold,
+    /// Whether a reader waits for the record rather than for an event.
+    stalled: bool,
+    /// The producers that wait for the caller or the record.
     pub(crate) queue: Queue,
 }
 
 impl State {
-    pub(super) fn new(session: Arc<Origin>, capacity: usize) -> Self {
+    pub(super) fn new(session: Arc<Origin>, capacity: usize, position: Position) -> Self {
+        let Position { last, at: opened_at, run, streams } = position;
         Self {
             session,
-            last: 0,
-            run: None,
-            streams: 0,
+            last,
+            opened_at,
+            run,
+            streams,
             capacity,
             ring: VecDeque::new(),
             readers: BTreeMap::new(),
@@ -68,6 +78,8 @@ impl State {
             caller: None,
             slowest: u64::MAX,
             parked: 0,
+            hold: Hold::default(),
+            stalled: false,
             queue: Queue::default(),
         }
     }
@@ -91,6 +103,22 @@ impl State {
         self.ring.push_back(event);
     }
 
+    /// The same with a record behind, whose failure may show here first; all who wait are then let on, for nothing else would.
+    pub(super) fn push_recorded(&mut self, event: AgentEvent, recorded: &Recorded) -> Wakers {
+        match (recorded.take(&event), recorded.failure()) {
+            (Taken::Failed, Some(why)) => {
+                self.push(amended(event, why));
+                let mut woken = self.unrecorded(why);
+                woken.extend(self.queue.grant_all());
+                return woken;
+            }
+            (Taken::Held, _) => self.hold.add(event.seq),
+            _ => {}
+        }
+        self.push(event);
+        Wakers::new()
+    }
+
     /// Tells the readers that have not yet read it.
     fn evict(&mut self, event: &AgentEvent) {
         if event.seq < self.slowest {
@@ -106,10 +134,11 @@ impl State {
         self.last + 1 - self.ring.len() as u64
     }
 
-    pub(super) fn add_reader(&mut self, next: u64) -> ReaderId {
+    pub(super) fn add_reader(&mut self, next: u64, from_record: bool) -> ReaderId {
         let id = self.next_reader;
         self.next_reader += 1;
-        self.readers.insert(id, Reader::new(next, self.ring.front()));
+        let oldest = self.ring.front().map_or(self.opened_at, |event| event.at);
+        self.readers.insert(id, Reader::new(next, from_record).late(self.first_in_ring(), oldest));
         self.slowest = self.slowest.min(next);
         id
     }
@@ -122,15 +151,49 @@ impl State {
         self.caller = id;
     }
 
-    /// The next event of a reader, if there is one.
-    pub(super) fn read(&mut self, id: ReaderId) -> Option<AgentEvent> {
+    /// The next event of a reader, if there is one that it may see.
+    pub(super) fn read(&mut self, id: ReaderId, reach: Option<Reach>) -> Read {
         let first = self.first_in_ring();
-        let reader = self.readers.get_mut(&id)?;
-        reader.read_kept(&self.session).or_else(|| {
-            let event = self.ring.get(usize::try_from(reader.next().checked_sub(first)?).ok()?)?;
-            reader.pass(event.seq);
-            Some(event.clone())
-        })
+        let Some(reader) = self.readers.get_mut(&id) else { return Read::Nothing };
+        if reader.next() >= self.hold.first() {
+            return Read::Nothing;
+        }
+        if let Some(found) = reader.read_kept(&self.session, reach) {
+            self.stalled |= matches!(found, Read::Nothing);
+            return found;
+        }
+        let index = reader.next().checked_sub(first).and_then(|index| usize::try_from(index).ok());
+        let Some(event) = index.and_then(|index| self.ring.get(index)) else { return Read::Nothing };
+        reader.pass(event.seq);
+        Read::Event(event.clone())
+    }
+
+    /// A reader has been given what the record has up to this.
+    pub(super) fn filled(&mut self, id: ReaderId, through: u64) {
+        if let Some(reader) = self.readers.get_mut(&id) {
+            reader.filled(through);
+        }
+    }
+
+    /// The record has come so far: whoever may go on reading, to be woken.
+    pub(super) fn recorded(&mut self, committed: u64) -> Wakers {
+        let was_stalled = std::mem::take(&mut self.stalled);
+        if self.hold.pass(committed) || was_stalled { self.take_parked() } else { Wakers::new() }
+    }
+
+    /// The record has failed: nothing is held any more, and what nobody has seen is amended first.
+    pub(super) fn unrecorded(&mut self, why: &Arc<str>) -> Wakers {
+        let first = self.hold.first();
+        self.hold = Hold::default();
+        self.stalled = false;
+        let amend = |event: &mut AgentEvent| {
+            if event.seq >= first {
+                *event = amended(event.clone(), why);
+            }
+        };
+        self.ring.iter_mut().for_each(amend);
+        self.readers.values_mut().for_each(|reader| reader.amend(&amend));
+        self.take_parked()
     }
 
     /// Wakes a reader at the next event; returns the waker that this replaces.
@@ -174,5 +237,16 @@ impl State {
     /// The caller has read `seq`: one may go on; all of them once there is nothing left to read, for nothing else would wake them.
     pub(super) fn grant_for(&mut self, seq: u64) -> Wakers {
         if seq < self.last { self.queue.grant().into_iter().collect() } else { self.queue.grant_all() }
+    }
+
+    /// The record has room again, and foreground work may be `room` ahead of where it is: those in the background, and so many others;
+    /// all of them if the caller has nothing left to read.
+    pub(super) fn grant_recorded(&mut self, caller: u64, room: u64) -> Wakers {
+        if caller > self.last {
+            return self.queue.grant_all();
+        }
+        let mut granted = self.queue.grant_moved();
+        granted.extend((0..room).map_while(|_| self.queue.grant()));
+        granted
     }
 }

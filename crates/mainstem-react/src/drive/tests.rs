@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
 use mainstem_event::{AgentEvent, EventSink, LogOptions, Origin, SessionLog};
 use mainstem_message::ToolSpec;
 use mainstem_model::{Model, ModelStream, ScriptedModel, scripted::Turn};
@@ -29,6 +30,41 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
     let events: Vec<AgentEvent> = std::iter::from_fn(|| cursor.try_next()).collect();
     laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
     (outcome, events.iter().map(|event| event.kind.to_string()).collect())
+}
+
+/// Runs an agent on a log whose record is full after so many events; gives its end, and what its reader sees last.
+async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, AgentEvent) {
+    let log = mainstem_testing::journal::full_after(events).await;
+    let sink = mainstem_testing::journal::root(&log, "run");
+    let cx = RunContext::root("main", sink).ids(Arc::new(CountedIds::default())).build();
+    let mut run = agent.build().unwrap().stream_in(cx, Vec::new(), vec![Arc::new(Message::user("go"))]);
+    let mut seen = Vec::new();
+    while let Some(event) = run.next().await {
+        seen.push(event);
+    }
+    laws(&seen).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&seen)));
+    (run.outcome().unwrap().clone(), seen.pop().unwrap())
+}
+
+#[tokio::test]
+async fn a_record_that_fails_anywhere_ends_the_run_with_an_error() {
+    let agent = || {
+        scripted([call("look"), Turn::new().say("one two three four")])
+            .tool(act("look", |_, _| Ok("here".into())))
+    };
+    let (well, end) = play_until_full(1000, agent()).await;
+    assert_eq!(well.outcome, Outcome::Success);
+    for events in 1..end.seq {
+        let (outcome, last) = play_until_full(events, agent()).await;
+        assert_eq!(outcome.outcome, Outcome::Error, "full after {events}");
+        let why = outcome.error.unwrap();
+        assert!(matches!(&why, AgentError::Unrecorded { .. }), "{why}");
+        let EventKind::AgentEnd { outcome: Outcome::Error, error: Some(error), .. } = &last.kind else {
+            panic!("{last}")
+        };
+        assert_eq!((error.code.as_str(), &error.message), ("record", &why.to_string()));
+        assert!(last.seq <= end.seq, "it does not go on as if nothing were");
+    }
 }
 
 fn scripted(turns: impl IntoIterator<Item = Turn>) -> AgentBuilder {

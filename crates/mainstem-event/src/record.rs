@@ -1,0 +1,81 @@
+//! What a session log can have behind it: a durable record of its events. Without I/O and without a runtime.
+
+use std::{sync::Arc, task::Waker};
+
+use futures_util::future::BoxFuture;
+use mainstem_message::RunId;
+
+use crate::{AgentEvent, EventKind, Timestamp};
+
+/// Keeps the events of one session, durably.
+///
+/// The session log hands every event to its record, in order, under its lock; the record keeps them on threads of its own and says how
+/// far it has come. Kinds that [promise durability](EventKind::is_durable), and whatever comes after them, are given to no reader before
+/// they are committed. A record that fails says why, once and for all: the log then goes on in memory alone, and its run ends with an error.
+///
+/// Dropping a record keeps what it was given, as soon as it can; whoever must know awaits its journal's `flush` or `close`.
+pub trait Record: Send + Sync + 'static {
+    /// Where the record ended when it was opened: a log goes on from there.
+    fn position(&self) -> Position;
+
+    /// Takes the next event. Never waits and never fails: what can't be kept is said by [`failure`](Self::failure). It must not call the
+    /// waker from within.
+    fn append(&self, event: &AgentEvent);
+
+    /// The number up to which all events are kept; 0 if none is.
+    fn committed(&self) -> u64;
+
+    /// Why it keeps nothing more, as a sentence that names the place and the cause.
+    fn failure(&self) -> Option<Arc<str>>;
+
+    /// Whom to wake whenever [`committed`](Self::committed) or [`failure`](Self::failure) changes, other than within
+    /// [`append`](Self::append). It replaces the one before.
+    fn watch(&self, waker: Waker);
+
+    /// Events from `from` to `through`, of which both are committed: as many as make a page. What is not kept any more or can't be read is left out.
+    ///
+    /// Dropping the future gives the page up.
+    fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page>;
+}
+
+/// Some events of a [`Record`], in order.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The events.
+    pub events: Vec<AgentEvent>,
+    /// What was asked for and stands neither here nor after this number does not exist any more.
+    pub through: u64,
+}
+
+/// Where a session's events have come to: what a log needs to know that goes on after them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Position {
+    /// The number of the last event; 0 before the first.
+    pub last: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The run whose root has begun and not ended.
+    pub run: Option<RunId>,
+    /// How many invocations of children have begun.
+    pub streams: u64,
+}
+
+impl Position {
+    /// Moves on to the next event.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        (self.last, self.at) = (event.seq, event.at);
+        if let Some(source) = event.source() {
+            self.streams = self.streams.max(source.stream_id);
+            return;
+        }
+        match &event.kind {
+            EventKind::AgentStart { .. } => self.run.clone_from(&event.origin.run_id),
+            EventKind::AgentEnd { .. } => self.run = None,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

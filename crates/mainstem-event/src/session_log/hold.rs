@@ -1,0 +1,42 @@
+//! Which events nobody may read yet, since the record does not have them.
+
+use std::collections::VecDeque;
+
+/// The events that promise durability and are not committed, oldest first.
+pub(super) struct Hold {
+    /// The first of them; [`u64::MAX`] if there is none. From here on nobody reads.
+    first: u64,
+    waiting: VecDeque<u64>,
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self { first: u64::MAX, waiting: VecDeque::new() }
+    }
+}
+
+impl Hold {
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Whether nobody can read the latest event, so that nobody need be woken for it.
+    pub(super) fn is_on(&self) -> bool {
+        self.first != u64::MAX
+    }
+
+    pub(super) fn add(&mut self, seq: u64) {
+        self.waiting.push_back(seq);
+        self.first = self.first.min(seq);
+    }
+
+    /// The record has come so far. Whether somebody may read more than before.
+    pub(super) fn pass(&mut self, committed: u64) -> bool {
+        let before = self.first;
+        while self.waiting.front().is_some_and(|seq| *seq <= committed) {
+            self.waiting.pop_front();
+        }
+        self.first = self.waiting.front().copied().unwrap_or(u64::MAX);
+        self.first != before
+    }
+}

@@ -1,0 +1,94 @@
+//! What every journal does.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use mainstem_event::{AgentEvent, Record, Timestamp};
+use mainstem_message::{RunId, SessionId};
+
+use crate::{JournalError, Retention};
+
+/// Keeps the events of sessions.
+///
+/// One writes a session at a time, by the [`Record`] that [`open`](Self::open) gives; any number read. Dropping a future gives up the
+/// answer, not what was asked. `mainstem_testing::journal` is the contract as a test suite.
+#[async_trait]
+pub trait Journal: fmt::Debug + Send + Sync + 'static {
+    /// Opens a session for writing; one that is not there begins with its first event. It stays open as long as the record is there,
+    /// which a session log holds, and the log's cursors with it.
+    ///
+    /// # Errors
+    /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
+
+    /// All sessions that ever had an event, the latest first.
+    ///
+    /// # Errors
+    /// That they can't be read.
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
+
+    /// One of them; `None` if there is none.
+    ///
+    /// # Errors
+    /// That it can't be read.
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError>;
+
+    /// Committed events from `from` on, at most `max` and no more than fit a page: no events means that there are none. The first has a greater
+    /// number than `from` where retention has dropped some.
+    ///
+    /// # Errors
+    /// [`JournalError::Unknown`]; [`JournalError::Damaged`] for the first event, where one that comes later only ends the page; that the store can't be read.
+    async fn read(&self, session: &SessionId, from: u64, max: usize)
+    -> Result<Vec<AgentEvent>, JournalError>;
+
+    /// Forgets a session. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`JournalError::Busy`] while it is open; that the store can't be written.
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
+
+    /// Drops old events of all sessions, also of those that are open. Returns how many. Of a session that is damaged, nothing after the damage is dropped.
+    ///
+    /// # Errors
+    /// That the store can't be read or written; what was dropped before stays so.
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError>;
+
+    /// Resolves when all that was appended before is committed, as durably as the store can.
+    ///
+    /// # Errors
+    /// That the store can't be written. Of a record that has failed, [`Record::failure`] says so.
+    async fn flush(&self) -> Result<(), JournalError>;
+
+    /// The same, and the last thing that it does: records that are still open fail at their next event.
+    ///
+    /// # Errors
+    /// Those of [`flush`](Self::flush).
+    async fn close(&self) -> Result<(), JournalError>;
+}
+
+/// What a journal has of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionSummary {
+    /// The session.
+    pub id: SessionId,
+    /// The number of the first event that is kept; one more than `last` if none is.
+    pub first: u64,
+    /// The number of the last event.
+    pub last: u64,
+    /// How many runs have begun.
+    pub runs: u64,
+    /// The run that has begun and not ended: one that is active, or was cut.
+    pub unfinished: Option<RunId>,
+    /// When the first event was recorded, also if it is not kept any more.
+    pub created_at: Timestamp,
+    /// When the last event was recorded.
+    pub updated_at: Timestamp,
+}
+
+impl SessionSummary {
+    /// How many events are kept.
+    pub fn events(&self) -> u64 {
+        self.last + 1 - self.first
+    }
+}

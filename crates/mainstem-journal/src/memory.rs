@@ -1,0 +1,237 @@
+//! Sessions in memory: for tests, and gone with the process.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Waker,
+};
+
+use async_trait::async_trait;
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
+use mainstem_event::{AgentEvent, EventKind, Page, Position, Record, Timestamp};
+use mainstem_message::SessionId;
+
+use crate::{Journal, JournalError, Retention, SessionSummary, retention::Cut};
+
+/// How many events a page has.
+const PAGE: usize = 256;
+
+/// Keeps sessions in memory. An event is committed when it is appended, so nothing ever waits for it.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,
+    capacity: Option<u64>,
+    is_closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    is_open: AtomicBool,
+    events: Mutex<Events>,
+}
+
+#[derive(Debug, Default)]
+struct Events {
+    kept: Vec<AgentEvent>,
+    position: Position,
+    runs: u64,
+    created_at: Timestamp,
+    failure: Option<Arc<str>>,
+    is_closed: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryJournal {
+    /// An empty journal.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A journal that fails, as a full disk does, when a session has so many events.
+    pub fn with_capacity(events: u64) -> Self {
+        Self { capacity: Some(events), ..Self::default() }
+    }
+
+    fn kept(&self, session: &SessionId) -> Option<Arc<Kept>> {
+        lock(&self.sessions).get(session).cloned()
+    }
+}
+
+impl Events {
+    fn append(&mut self, event: &AgentEvent, capacity: Option<u64>) {
+        if self.failure.is_some() {
+            return;
+        }
+        if self.is_closed {
+            self.failure = Some(JournalError::Closed.to_string().into());
+            return;
+        }
+        if capacity.is_some_and(|capacity| event.seq > capacity) {
+            self.failure = Some(format!("the journal in memory is full at event {}", event.seq).into());
+            return;
+        }
+        if self.position.last == 0 {
+            self.created_at = event.at;
+        }
+        self.position.apply(event);
+        self.runs += u64::from(event.is_root() && matches!(event.kind, EventKind::AgentStart { .. }));
+        self.kept.push(event.clone());
+    }
+
+    fn first(&self) -> u64 {
+        self.position.last + 1 - self.kept.len() as u64
+    }
+
+    fn range(&self, from: u64, max: usize) -> &[AgentEvent] {
+        let skip = usize::try_from(from.saturating_sub(self.first())).unwrap_or(usize::MAX);
+        let rest = self.kept.get(skip..).unwrap_or_default();
+        &rest[..rest.len().min(max)]
+    }
+
+    fn summary(&self, id: &SessionId) -> Option<SessionSummary> {
+        let Position { last, at: updated_at, run: unfinished, .. } = self.position.clone();
+        let (first, runs, created_at) = (self.first(), self.runs, self.created_at);
+        (last > 0).then(|| SessionSummary {
+            id: id.clone(),
+            first,
+            last,
+            runs,
+            unfinished,
+            created_at,
+            updated_at,
+        })
+    }
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(JournalError::Closed);
+        }
+        let kept = lock(&self.sessions).entry(session.clone()).or_default().clone();
+        if kept.is_open.swap(true, Ordering::AcqRel) {
+            return Err(JournalError::Busy { session: session.clone() });
+        }
+        let mut events = lock(&kept.events);
+        events.failure = None;
+        let position = events.position.clone();
+        drop(events);
+        Ok(Arc::new(MemoryRecord { kept, position, capacity: self.capacity }))
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
+        let sessions = lock(&self.sessions);
+        let mut found: Vec<_> =
+            sessions.iter().filter_map(|(id, kept)| lock(&kept.events).summary(id)).collect();
+        found.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+        Ok(found)
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
+        Ok(self.kept(id).and_then(|kept| lock(&kept.events).summary(id)))
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        from: u64,
+        max: usize,
+    ) -> Result<Vec<AgentEvent>, JournalError> {
+        let unknown = || JournalError::Unknown { session: session.clone() };
+        let kept = self.kept(session).ok_or_else(unknown)?;
+        let events = lock(&kept.events);
+        if events.position.last == 0 {
+            return Err(unknown());
+        }
+        Ok(events.range(from, max.min(PAGE)).to_vec())
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let mut sessions = lock(&self.sessions);
+        let Some(kept) = sessions.get(session) else { return Ok(false) };
+        if kept.is_open.load(Ordering::Acquire) {
+            return Err(JournalError::Busy { session: session.clone() });
+        }
+        let was_there = lock(&kept.events).position.last > 0;
+        sessions.remove(session);
+        Ok(was_there)
+    }
+
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        let mut dropped = 0;
+        for kept in lock(&self.sessions).values() {
+            let mut events = lock(&kept.events);
+            let mut cut = Cut::new(retention, events.position.last, now);
+            let _ = events.kept.iter().all(|event| cut.apply(event));
+            let before = events.kept.len();
+            events.kept.retain(|event| event.seq > cut.through());
+            dropped += (before - events.kept.len()) as u64;
+        }
+        Ok(dropped)
+    }
+
+    async fn flush(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    async fn close(&self) -> Result<(), JournalError> {
+        self.is_closed.store(true, Ordering::Release);
+        let sessions = lock(&self.sessions);
+        sessions.values().for_each(|kept| lock(&kept.events).is_closed = true);
+        Ok(())
+    }
+}
+
+/// A session that is open.
+struct MemoryRecord {
+    kept: Arc<Kept>,
+    position: Position,
+    capacity: Option<u64>,
+}
+
+impl Record for MemoryRecord {
+    fn position(&self) -> Position {
+        self.position.clone()
+    }
+
+    fn append(&self, event: &AgentEvent) {
+        lock(&self.kept.events).append(event, self.capacity);
+    }
+
+    fn committed(&self) -> u64 {
+        lock(&self.kept.events).position.last
+    }
+
+    fn failure(&self) -> Option<Arc<str>> {
+        lock(&self.kept.events).failure.clone()
+    }
+
+    fn watch(&self, _: Waker) {
+        // Nothing changes but within `append`.
+    }
+
+    fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
+        let events = lock(&self.kept.events);
+        let mut page = events.range(from, PAGE).to_vec();
+        page.retain(|event| event.seq <= through);
+        let through =
+            if page.len() < PAGE { through } else { page.last().map_or(through, |event| event.seq) };
+        ready(Page { events: page, through }).boxed()
+    }
+}
+
+impl Drop for MemoryRecord {
+    fn drop(&mut self) {
+        self.kept.is_open.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,176 @@
+//! Sessions in one file of an embedded database, for all processes of a workspace.
+
+mod lock;
+mod queue;
+mod reader;
+mod record;
+mod schema;
+mod table;
+mod threads;
+mod writer;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use mainstem_event::{AgentEvent, Record, Timestamp};
+use mainstem_message::SessionId;
+use tokio::sync::oneshot;
+
+use self::{queue::Op, record::SqliteRecord, threads::Threads};
+use crate::{Journal, JournalError, Retention, SessionSummary, retention::Cut};
+
+/// How long an event waits for others to be committed with it, if none of them promises durability.
+pub const COMMIT_AFTER: Duration = Duration::from_millis(25);
+
+/// How many events a page has at most.
+const PAGE: usize = 256;
+
+/// Keeps sessions in one SQLite file.
+///
+/// One thread writes for all sessions, in groups: a commit begins as soon as an event is there that [promises
+/// durability](mainstem_event::EventKind::is_durable), and otherwise [`COMMIT_AFTER`] the first of a group. Another thread reads.
+///
+/// What survives: a killed process, all that was committed, which on a disk that keeps up is all but the last 50 ms, and everything
+/// shown to a reader that promises durability. A loss of power, all up to the last event that promises durability and was shown
+/// (its commit is synced, with `synchronous=FULL`), or [`flush`](Journal::flush); of what was committed later, some first part.
+///
+/// Any number of processes may have the file open; a session is written by one of them, which holds a lock on a file in
+/// `<file>.locks/`, and a fence in the database besides. A file of an older format is read for ever; one of a newer is refused, with the name
+/// of the program that wrote it.
+///
+/// Dropping the journal and the last of its records waits until what was appended is written.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    threads: Arc<Threads>,
+}
+
+impl SqliteJournal {
+    /// Opens a file, or creates it for its owner alone to read. This waits for the disk.
+    ///
+    /// # Errors
+    /// That it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be opened or is damaged.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
+        Self::start(path.as_ref().to_owned(), None)
+    }
+
+    /// The same with a bound on the size of the file: a session that would make it larger is not recorded any further, as if the disk
+    /// were full.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_bounded(path: impl AsRef<Path>, bytes: u64) -> Result<Self, JournalError> {
+        Self::start(path.as_ref().to_owned(), Some(bytes))
+    }
+
+    fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
+        let threads = Arc::new(Threads::start(path, max_bytes)?);
+        Ok(Self { threads })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.threads.path()
+    }
+
+    /// Asks the writer; what it was asked before comes first.
+    async fn order<T>(
+        &self,
+        op: impl FnOnce(oneshot::Sender<Result<T, JournalError>>) -> Op,
+    ) -> Result<T, JournalError> {
+        let (reply, answer) = oneshot::channel();
+        self.threads.queue().push(op(reply));
+        answer.await.unwrap_or(Err(JournalError::Closed))
+    }
+
+    /// Up to which number a session may be cut, looked for a page at a time.
+    async fn cut(
+        &self,
+        session: &SessionSummary,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<u64, JournalError> {
+        let mut cut = Cut::new(retention, session.last, now);
+        let mut from = session.first;
+        loop {
+            let page = match self.read(&session.id, from, PAGE).await {
+                // Beyond what is damaged nobody knows who is at work; and somebody may have deleted it by now.
+                Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
+                page => page?,
+            };
+            let goes_on = page.iter().all(|event| cut.apply(event));
+            match page.last() {
+                Some(last) if goes_on => from = last.seq + 1,
+                _ => return Ok(cut.through()),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for SqliteJournal {
+    async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+        let id = session.clone();
+        let (entry, position) = self.order(|reply| Op::Open(id, reply)).await?;
+        Ok(Arc::new(SqliteRecord::new(self.threads.clone(), entry, position)))
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
+        self.threads.read("list the sessions of", table::sessions).await
+    }
+
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
+        let id = id.clone();
+        self.threads.read("read", move |connection| table::session(connection, &id)).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        from: u64,
+        max: usize,
+    ) -> Result<Vec<AgentEvent>, JournalError> {
+        let id = session.clone();
+        let read = move |connection: &_| {
+            let rows = table::page_of(connection, &id, from, max.min(PAGE))?;
+            let rows = rows.ok_or_else(|| JournalError::Unknown { session: id.clone() });
+            Ok(rows.and_then(|rows| reader::intact(&id, &rows)))
+        };
+        self.threads.read("read", read).await?
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let id = session.clone();
+        self.order(|reply| Op::Delete(id, reply)).await
+    }
+
+    async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
+        let mut dropped = 0;
+        for session in self.sessions().await? {
+            let through = self.cut(&session, retention, now).await?;
+            // A part at a time, so that events are committed in between.
+            let mut first = session.first;
+            while first <= through {
+                let id = session.id.clone();
+                let next = match self.order(|reply| Op::Prune(id, through, reply)).await {
+                    Err(JournalError::Unknown { .. }) => break,
+                    next => next?,
+                };
+                dropped += next - first;
+                first = next;
+            }
+        }
+        Ok(dropped)
+    }
+
+    async fn flush(&self) -> Result<(), JournalError> {
+        self.order(Op::Flush).await
+    }
+
+    async fn close(&self) -> Result<(), JournalError> {
+        self.order(Op::Close).await
+    }
+}

@@ -1,0 +1,36 @@
+//! Which process writes a session.
+
+use std::{
+    fs::{File, TryLockError, create_dir_all},
+    path::Path,
+};
+
+use mainstem_message::SessionId;
+
+use crate::JournalError;
+
+/// A session held for this process, until it is dropped or the process ends, however it ends.
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Takes the lock; `None` where files can't be locked, so that the fence alone keeps order.
+    pub(super) fn take(path: &Path, session: &SessionId) -> Result<Option<Self>, JournalError> {
+        let open = || {
+            path.parent().map_or(Ok(()), create_dir_all)?;
+            File::options().write(true).create(true).truncate(false).open(path)
+        };
+        let file = open().map_err(JournalError::store("lock", path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Err(JournalError::Busy { session: session.clone() }),
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it is not enough: a process that is just being started by this one has the file too, until it is another program.
+        let _ = self.0.unlock();
+    }
+}

@@ -1,0 +1,118 @@
+//! What the writer is asked, in order, and when it has waited long enough for more.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use mainstem_event::{AgentEvent, Position};
+use mainstem_message::SessionId;
+use tokio::sync::oneshot;
+
+use super::{COMMIT_AFTER, record::Entry};
+use crate::JournalError;
+
+/// How many events are committed together at most.
+const GROUP: usize = 1024;
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
+
+pub(super) enum Op {
+    Append(Arc<Entry>, AgentEvent),
+    Open(SessionId, Reply<(Arc<Entry>, Position)>),
+    /// The same a second time, after what was in the queue.
+    OpenAgain(SessionId, Reply<(Arc<Entry>, Position)>),
+    /// The record of a session is gone.
+    Release(Arc<Entry>),
+    Delete(SessionId, Reply<bool>),
+    /// Drops a part of the events up to a number; answers with the first that is left.
+    Prune(SessionId, u64, Reply<u64>),
+    Flush(Reply<()>),
+    Close(Reply<()>),
+}
+
+impl Op {
+    /// Whether somebody waits for it.
+    fn is_urgent(&self) -> bool {
+        match self {
+            Self::Append(_, event) => event.kind.is_durable(),
+            _ => true,
+        }
+    }
+}
+
+/// Its length is bounded by the logs' `settle`: producers wait when their log's record is behind.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    ops: VecDeque<Op>,
+    is_urgent: bool,
+    is_over: bool,
+}
+
+impl State {
+    fn is_due(&self) -> bool {
+        self.is_urgent || self.is_over || self.ops.len() >= GROUP
+    }
+}
+
+impl Queue {
+    pub(super) fn push(&self, op: Op) {
+        let mut state = self.lock();
+        let (was_empty, was_due) = (state.ops.is_empty(), state.is_due());
+        state.is_urgent |= op.is_urgent();
+        state.ops.push_back(op);
+        let is_news = was_empty || (state.is_due() && !was_due);
+        drop(state);
+        if is_news {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&self) {
+        self.lock().is_over = true;
+        self.filled.notify_one();
+    }
+
+    /// The next group, once it is due; `None` after the last.
+    pub(super) fn next(&self) -> Option<Vec<Op>> {
+        let mut state = self.lock();
+        while state.ops.is_empty() {
+            if state.is_over {
+                return None;
+            }
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let due = Instant::now() + COMMIT_AFTER;
+        while !state.is_due() {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let count = state.ops.len().min(GROUP);
+        let group = state.ops.drain(..count).collect();
+        // What is left has waited already.
+        state.is_urgent = !state.ops.is_empty();
+        Some(group)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("waiting", &self.lock().ops.len()).finish_non_exhaustive()
+    }
+}

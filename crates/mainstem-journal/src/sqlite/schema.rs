@@ -1,0 +1,123 @@
+//! The file: what is in it, in which format, and whether it is ours.
+
+use std::{path::Path, time::Duration};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::JournalError;
+
+/// Says that a database is a journal: "MSTJ".
+const APPLICATION: i64 = 0x4d53_544a;
+
+/// The format that is written. One more for each change that an older program could not read; what older ones wrote is read for ever.
+pub(super) const FORMAT: i64 = 1;
+
+const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
+
+/// How long to wait for another process that writes.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How large the log beside the file may stay.
+const LOG_BYTES: i64 = 64 << 20;
+
+const TABLES: &str = "
+    CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        epoch INTEGER NOT NULL DEFAULT 0,
+        first INTEGER NOT NULL DEFAULT 1,
+        last INTEGER NOT NULL DEFAULT 0,
+        streams INTEGER NOT NULL DEFAULT 0,
+        runs INTEGER NOT NULL DEFAULT 0,
+        run TEXT,
+        created_at INTEGER NOT NULL DEFAULT 0,
+        updated_at INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE TABLE events (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        event TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+";
+
+/// Opens a file for writing, and creates what is not there.
+pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
+    create(path).map_err(JournalError::store("create", path))?;
+    let mut connection = open_again(path)?;
+    prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
+    match standing(&connection).map_err(JournalError::store("read", path))? {
+        Standing::Ours => Ok(connection),
+        Standing::Foreign => Err(JournalError::Foreign { path: path.to_owned() }),
+        Standing::Newer { format, written_by } => {
+            Err(JournalError::Newer { path: path.to_owned(), format, known: FORMAT, written_by })
+        }
+    }
+}
+
+/// Opens a file that is there.
+pub(super) fn open_again(path: &Path) -> Result<Connection, JournalError> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        Ok::<_, rusqlite::Error>(connection)
+    };
+    open().map_err(JournalError::store("open", path))
+}
+
+/// A new file is for its owner: it has everything that was said.
+fn create(path: &Path) -> std::io::Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+}
+
+/// Sets a connection up for writing, and a file that is empty, also if another process does so at the same time. Any other file stays as it is.
+fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
+    if pragma(connection, "schema_version")? == 0 {
+        connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if pragma(&change, "schema_version")? == 0 {
+            change.execute_batch(TABLES)?;
+            change.pragma_update(None, "application_id", APPLICATION)?;
+            change.pragma_update(None, "user_version", FORMAT)?;
+            change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
+        }
+        change.commit()?;
+    }
+    if let Some(bytes) = max_bytes {
+        let pages = bytes as i64 / pragma(connection, "page_size")?;
+        connection.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))?;
+    }
+    connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
+}
+
+enum Standing {
+    Ours,
+    Foreign,
+    Newer { format: i64, written_by: String },
+}
+
+fn standing(connection: &Connection) -> rusqlite::Result<Standing> {
+    if pragma(connection, "application_id")? != APPLICATION {
+        return Ok(Standing::Foreign);
+    }
+    let format = pragma(connection, "user_version")?;
+    if format <= FORMAT {
+        return Ok(Standing::Ours);
+    }
+    let written_by = "SELECT value FROM about WHERE name = 'written by'";
+    let written_by = connection.query_row(written_by, [], |row| row.get(0));
+    Ok(Standing::Newer { format, written_by: written_by.unwrap_or_else(|_| "a later version".to_owned()) })
+}

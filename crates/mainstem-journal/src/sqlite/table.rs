@@ -1,0 +1,195 @@
+//! What is asked of the tables.
+
+use mainstem_event::{AgentEvent, EventKind, Position, Timestamp};
+use mainstem_message::{RunId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::SessionSummary;
+
+/// An event as it stands in the file.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) seq: u64,
+    pub(super) event: Vec<u8>,
+}
+
+/// A session's row as its writer knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    pub(super) row: i64,
+    pub(super) epoch: i64,
+    pub(super) position: Position,
+    pub(super) runs: u64,
+    pub(super) created_at: Timestamp,
+}
+
+impl Head {
+    pub(super) fn apply(&mut self, event: &AgentEvent) {
+        if self.position.last == 0 {
+            self.created_at = event.at;
+        }
+        self.position.apply(event);
+        self.runs += u64::from(event.is_root() && matches!(event.kind, EventKind::AgentStart { .. }));
+    }
+}
+
+fn number(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(index)?.max(0) as u64)
+}
+
+fn time(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Timestamp> {
+    number(row, index).map(Timestamp::from_micros)
+}
+
+fn run(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Option<RunId>> {
+    Ok(row.get::<_, Option<String>>(index)?.map(RunId::from))
+}
+
+/// The session of this name, if there is one.
+pub(super) fn head(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<Head>> {
+    let sql =
+        "SELECT id, epoch, last, updated_at, run, streams, runs, created_at FROM sessions WHERE name = ?1";
+    let head = |row: &SqlRow<'_>| {
+        let mut position = Position::default();
+        position.last = number(row, 2)?;
+        position.at = time(row, 3)?;
+        position.run = run(row, 4)?;
+        position.streams = number(row, 5)?;
+        let (runs, created_at) = (number(row, 6)?, time(row, 7)?);
+        Ok(Head { row: row.get(0)?, epoch: row.get(1)?, position, runs, created_at })
+    };
+    connection.prepare_cached(sql)?.query_row([session.as_str()], head).optional()
+}
+
+pub(super) fn create(connection: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+    connection
+        .execute("INSERT INTO sessions (name) VALUES (?1) ON CONFLICT DO NOTHING", [session.as_str()])?;
+    Ok(())
+}
+
+/// From now on only who knows this number writes the session.
+pub(super) fn take_over(connection: &Connection, row: i64) -> rusqlite::Result<i64> {
+    connection.query_row(
+        "UPDATE sessions SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch",
+        [row],
+        |row| row.get(0),
+    )
+}
+
+/// The number that its writer must know; `None` if it is not there any more.
+pub(super) fn epoch(connection: &Connection, row: i64) -> rusqlite::Result<Option<i64>> {
+    let mut epoch = connection.prepare_cached("SELECT epoch FROM sessions WHERE id = ?1")?;
+    epoch.query_row([row], |row| row.get(0)).optional()
+}
+
+pub(super) fn insert(connection: &Connection, row: i64, event: &AgentEvent) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![row, event.seq as i64, event.to_json()])?;
+    Ok(())
+}
+
+pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<()> {
+    let sql = "UPDATE sessions SET last = ?2, updated_at = ?3, run = ?4, streams = ?5, runs = ?6, created_at = ?7 WHERE id = ?1";
+    let Position { last, at, run, streams, .. } = &head.position;
+    connection.prepare_cached(sql)?.execute(params![
+        head.row,
+        *last as i64,
+        at.as_micros() as i64,
+        run.as_ref().map(RunId::as_str),
+        *streams as i64,
+        head.runs as i64,
+        head.created_at.as_micros() as i64,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn delete(connection: &Connection, row: i64) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM events WHERE session = ?1", [row])?;
+    connection.execute("DELETE FROM sessions WHERE id = ?1", [row])?;
+    Ok(())
+}
+
+/// How many events are dropped at once.
+const PART: u64 = 4096;
+
+/// Drops a part of the events up to a number. Returns the first that is left; `None` if there is no such session.
+pub(super) fn prune(
+    connection: &Connection,
+    session: &SessionId,
+    through: u64,
+) -> rusqlite::Result<Option<u64>> {
+    let sql = "SELECT id, first, last FROM sessions WHERE name = ?1";
+    let found = |row: &SqlRow<'_>| Ok((row.get::<_, i64>(0)?, number(row, 1)?, number(row, 2)?));
+    let Some((row, first, last)) = connection.query_row(sql, [session.as_str()], found).optional()? else {
+        return Ok(None);
+    };
+    let next = (through.min(last) + 1).min(first + PART).max(first);
+    connection.execute("DELETE FROM events WHERE session = ?1 AND seq < ?2", params![row, next as i64])?;
+    connection.execute("UPDATE sessions SET first = ?2 WHERE id = ?1", params![row, next as i64])?;
+    Ok(Some(next))
+}
+
+const SUMMARY: &str =
+    "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
+
+fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
+    Ok(SessionSummary {
+        id: row.get::<_, String>(0)?.into(),
+        first: number(row, 1)?,
+        last: number(row, 2)?,
+        runs: number(row, 3)?,
+        unfinished: run(row, 4)?,
+        created_at: time(row, 5)?,
+        updated_at: time(row, 6)?,
+    })
+}
+
+pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionSummary>> {
+    let sql = format!("{SUMMARY} ORDER BY updated_at DESC, id DESC");
+    connection.prepare_cached(&sql)?.query_map([], summary)?.collect()
+}
+
+pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<SessionSummary>> {
+    connection
+        .prepare_cached(&format!("{SUMMARY} AND name = ?1"))?
+        .query_row([id.as_str()], summary)
+        .optional()
+}
+
+/// A page of a session's events; `None` if there is no such session.
+pub(super) fn page_of(
+    connection: &Connection,
+    session: &SessionId,
+    from: u64,
+    max: usize,
+) -> rusqlite::Result<Option<Vec<Row>>> {
+    let found = head(connection, session)?.filter(|head| head.position.last > 0);
+    found.map(|head| page(connection, head.row, from, u64::MAX, max)).transpose()
+}
+
+/// A page of the events in a range. Rows beyond one that the database itself can't read are left out.
+pub(super) fn page(
+    connection: &Connection,
+    row: i64,
+    from: u64,
+    through: u64,
+    max: usize,
+) -> rusqlite::Result<Vec<Row>> {
+    let sql =
+        "SELECT seq, event FROM events WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq LIMIT ?4";
+    let bound = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
+    let mut rows = connection.prepare_cached(sql)?;
+    let mut rows = rows.query(params![row, bound(from), bound(through), max as i64])?;
+    let mut page = Vec::new();
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => {
+                let event = row.get_ref(1)?.as_bytes_or_null()?.unwrap_or_default().to_vec();
+                page.push(Row { seq: number(row, 0)?, event });
+            }
+            Ok(None) => return Ok(page),
+            Err(_) if !page.is_empty() => return Ok(page),
+            Err(error) => return Err(error),
+        }
+    }
+}

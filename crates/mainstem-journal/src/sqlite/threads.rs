@@ -1,0 +1,97 @@
+//! The two threads of a journal: one writes, one reads. They end with the last who may ask them.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{queue::Queue, schema, writer::Writer};
+use crate::JournalError;
+
+/// How many may ask the reader at once before others wait for their turn to ask.
+const ASKING: usize = 64;
+
+type Job = Box<dyn FnOnce(&Connection) + Send>;
+
+pub(super) struct Threads {
+    path: PathBuf,
+    queue: Arc<Queue>,
+    jobs: mpsc::Sender<Job>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Threads {
+    pub(super) fn start(path: PathBuf, max_bytes: Option<u64>) -> Result<Self, JournalError> {
+        let writer = Writer::new(schema::open(&path, max_bytes)?, path.clone());
+        let reader = schema::open_again(&path)?;
+        let queue = Arc::new(Queue::default());
+        let (jobs, mut asked) = mpsc::channel::<Job>(ASKING);
+        let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
+        let failed = || JournalError::store("start a thread for", path.clone());
+        spawn("journal-reader")
+            .spawn(move || {
+                while let Some(job) = asked.blocking_recv() {
+                    job(&reader);
+                }
+            })
+            .map_err(failed())?;
+        let orders = queue.clone();
+        let writer = spawn("journal-writer").spawn(move || writer.run(&orders)).map_err(failed())?;
+        Ok(Self { path, queue, jobs, writer: Some(writer) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Reads, on the thread for that. Dropping the future gives the answer up.
+    pub(super) fn read<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, JournalError>> {
+        let (reply, answer) = oneshot::channel();
+        let path = self.path.clone();
+        let job = move |connection: &Connection| {
+            if !reply.is_closed() {
+                let _ = reply.send(read(connection).map_err(JournalError::store(what, path)));
+            }
+        };
+        let (jobs, job): (_, Job) = (self.jobs.clone(), Box::new(job));
+        async move {
+            jobs.send(job).await.map_err(|_| JournalError::Closed)?;
+            answer.await.unwrap_or(Err(JournalError::Closed))
+        }
+        .boxed()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.queue.end();
+        let Some(writer) = self.writer.take() else { return };
+        // The writer itself may be the last who knows of a log, while it wakes it.
+        if writer.thread().id() != thread::current().id() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Threads")
+            .field("path", &self.path)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}

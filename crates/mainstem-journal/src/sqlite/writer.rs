@@ -1,0 +1,229 @@
+//! The one thread that writes: groups of events, and what else is asked, in order.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
+
+use mainstem_event::{AgentEvent, Position};
+use mainstem_message::SessionId;
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+
+use super::{
+    lock::Lock,
+    queue::{Op, Queue},
+    record::Entry,
+    table::{self, Head},
+};
+use crate::JournalError;
+
+/// How often a commit is tried while another process writes; each time waits for some seconds.
+const ATTEMPTS: usize = 6;
+
+type Group = Vec<(Arc<Entry>, AgentEvent)>;
+
+pub(super) struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    open: HashMap<i64, Open>,
+    is_closed: bool,
+}
+
+/// A session that is open here.
+struct Open {
+    session: SessionId,
+    head: Head,
+    /// Held until the session is released.
+    _lock: Option<Lock>,
+}
+
+impl Writer {
+    pub(super) fn new(connection: Connection, path: PathBuf) -> Self {
+        Self { connection, path, open: HashMap::new(), is_closed: false }
+    }
+
+    pub(super) fn run(mut self, queue: &Queue) {
+        while let Some(ops) = queue.next() {
+            let mut group = Group::new();
+            for op in ops {
+                if let Op::Append(entry, event) = op {
+                    group.push((entry, event));
+                } else {
+                    self.commit(std::mem::take(&mut group));
+                    self.serve(op, queue);
+                }
+            }
+            self.commit(group);
+        }
+    }
+
+    fn serve(&mut self, op: Op, queue: &Queue) {
+        match op {
+            Op::Append(..) => {}
+            // This thread itself may have been the last to let go of the log, while it woke it; the release is in the queue then.
+            Op::Open(session, reply) if self.has_open(&session) => queue.push(Op::OpenAgain(session, reply)),
+            Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
+            Op::Release(entry) => _ = self.open.remove(&entry.row),
+            Op::Delete(session, reply) => _ = reply.send(self.delete(&session)),
+            Op::Prune(session, through, reply) => _ = reply.send(self.prune(&session, through)),
+            Op::Flush(reply) => _ = reply.send(self.flush()),
+            Op::Close(reply) => {
+                let flushed = self.flush();
+                self.is_closed = true;
+                let _ = reply.send(flushed);
+            }
+        }
+    }
+
+    /// Commits a group, or as much of it as can be: each session's trouble is its own.
+    fn commit(&mut self, mut group: Group) {
+        group.retain(|(entry, _)| !entry.has_failed());
+        let Some((first, _)) = group.first() else { return };
+        let is_mixed = group.iter().any(|(entry, _)| entry.row != first.row);
+        match self.write(&group) {
+            Ok(()) => {}
+            Err(_) if is_mixed => {
+                let mut each: HashMap<i64, Group> = HashMap::new();
+                group.into_iter().for_each(|(entry, event)| {
+                    each.entry(entry.row).or_default().push((entry, event));
+                });
+                each.into_values().for_each(|group| self.commit(group));
+            }
+            Err(error) => {
+                let path = self.path.display();
+                let session = &first.session;
+                first.fail(format!("{path}: session {session} is not recorded any more: {error}"));
+            }
+        }
+    }
+
+    fn write(&mut self, group: &Group) -> Result<(), JournalError> {
+        if self.is_closed {
+            return Err(JournalError::Closed);
+        }
+        let is_durable = group.iter().any(|(_, event)| event.kind.is_durable());
+        let mut heads = HashMap::new();
+        self.change("write", is_durable, |change, open| {
+            heads.clear();
+            for (entry, event) in group {
+                let head = match heads.entry(entry.row) {
+                    std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                    std::collections::hash_map::Entry::Vacant(new) => {
+                        let is_ours = table::epoch(change, entry.row)? == Some(entry.epoch);
+                        let known = open.get(&entry.row).filter(|_| is_ours);
+                        new.insert((entry.clone(), known.map(|open| open.head.clone())))
+                    }
+                };
+                if let (_, Some(head)) = head {
+                    table::insert(change, entry.row, event)?;
+                    head.apply(event);
+                }
+            }
+            heads
+                .values()
+                .filter_map(|(_, head)| head.as_ref())
+                .try_for_each(|head| table::update(change, head))
+        })?;
+        for (entry, head) in heads.into_values() {
+            let Some(head) = head else {
+                let (path, session) = (self.path.display(), &entry.session);
+                entry.fail(format!("{path}: session {session} was taken over or deleted by somebody else"));
+                continue;
+            };
+            let last = head.position.last;
+            if let Some(open) = self.open.get_mut(&entry.row) {
+                open.head = head;
+            }
+            entry.commit(last);
+        }
+        Ok(())
+    }
+
+    /// A transaction, tried again while another process is in the way. A durable one is on the disk when this returns.
+    fn change<T>(
+        &mut self,
+        what: &'static str,
+        is_durable: bool,
+        mut change: impl FnMut(&Transaction<'_>, &HashMap<i64, Open>) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
+        let Self { connection, open, path, .. } = self;
+        let mut attempt = || {
+            connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = change(&transaction, open)?;
+            transaction.commit()?;
+            Ok::<_, rusqlite::Error>(done)
+        };
+        let mut result = attempt();
+        for _ in 1..ATTEMPTS {
+            match &result {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    result = attempt()
+                }
+                _ => break,
+            }
+        }
+        result.map_err(JournalError::store(what, &*path))
+    }
+
+    fn has_open(&self, session: &SessionId) -> bool {
+        self.open.values().any(|open| open.session == *session)
+    }
+
+    fn open(&mut self, session: SessionId) -> Result<(Arc<Entry>, Position), JournalError> {
+        if self.is_closed {
+            return Err(JournalError::Closed);
+        }
+        let mut head = self.change("write", false, |change, _| {
+            table::create(change, &session)?;
+            table::head(change, &session)
+        })?;
+        let row = head.as_ref().map_or(0, |head| head.row);
+        let lock = self.lock(row, &session)?;
+        head = self.change("write", true, |change, _| {
+            let epoch = table::take_over(change, row)?;
+            // What another process wrote before it gave the lock up.
+            Ok(table::head(change, &session)?.map(|head| Head { epoch, ..head }))
+        })?;
+        let Some(head) = head else { return Err(JournalError::Unknown { session }) };
+        let position = head.position.clone();
+        let entry = Entry::new(session.clone(), row, head.epoch, position.last);
+        self.open.insert(row, Open { session, head, _lock: lock });
+        Ok((Arc::new(entry), position))
+    }
+
+    fn lock(&self, row: i64, session: &SessionId) -> Result<Option<Lock>, JournalError> {
+        if self.open.contains_key(&row) {
+            return Err(JournalError::Busy { session: session.clone() });
+        }
+        Lock::take(&self.lock_file(row), session)
+    }
+
+    fn lock_file(&self, row: i64) -> PathBuf {
+        let mut directory = self.path.clone().into_os_string();
+        directory.push(".locks");
+        PathBuf::from(directory).join(row.to_string())
+    }
+
+    fn delete(&mut self, session: &SessionId) -> Result<bool, JournalError> {
+        let head =
+            table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))?;
+        let Some(head) = head else { return Ok(false) };
+        let _lock = self.lock(head.row, session)?;
+        self.change("write", true, |change, _| table::delete(change, head.row))?;
+        // Numbers of rows are not used again, so nobody else will look for this file.
+        let _ = std::fs::remove_file(self.lock_file(head.row));
+        Ok(head.position.last > 0)
+    }
+
+    fn prune(&mut self, session: &SessionId, through: u64) -> Result<u64, JournalError> {
+        let first = self.change("write", false, |change, _| table::prune(change, session, through))?;
+        first.ok_or_else(|| JournalError::Unknown { session: session.clone() })
+    }
+
+    /// Everything committed so far goes to the disk: a durable commit syncs the whole log, and the checkpoint moves it into the file.
+    fn flush(&self) -> Result<(), JournalError> {
+        let sync = || {
+            self.connection.pragma_update(None, "synchronous", "FULL")?;
+            self.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()))
+        };
+        sync().map_err(JournalError::store("sync", &*self.path))
+    }
+}

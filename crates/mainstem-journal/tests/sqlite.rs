@@ -1,0 +1,435 @@
+//! The file: who has it, how much fits, what is damaged, and what survives.
+#![expect(clippy::unwrap_used, reason = "tests and what they share")]
+
+use std::{
+    io::{BufRead, BufReader, Seek, SeekFrom, Write},
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, future::poll_immediate};
+use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock};
+use mainstem_journal::{Journal, JournalError, Retention, SqliteJournal};
+use mainstem_testing::journal::{all, end, log, root, run, start, text};
+use proptest::prelude::*;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+fn place() -> (TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    (directory, path)
+}
+
+fn seqs(events: &[AgentEvent]) -> Vec<u64> {
+    events.iter().map(|event| event.seq).collect()
+}
+
+/// A journal with a session `s` of so many runs of ten events, on the disk.
+async fn written(path: &Path, runs: usize) -> Vec<AgentEvent> {
+    let journal = SqliteJournal::open(path).unwrap();
+    let log = log(&journal, "s").await;
+    (0..runs).for_each(|n| run(&log, &n.to_string(), 8));
+    journal.flush().await.unwrap();
+    all(&journal, "s").await
+}
+
+#[tokio::test]
+async fn dropping_a_journal_writes_what_was_appended() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let log = log(&journal, "s").await;
+    drop(journal);
+    (0..3000).for_each(|n| _ = log.emit(text(n.to_string())));
+    drop(log);
+    assert_eq!(all(&SqliteJournal::open(&path).unwrap(), "s").await.len(), 3000);
+    #[cfg(unix)]
+    for file in ["journal.db", "journal.db-wal"] {
+        let Ok(about) = std::fs::metadata(path.with_file_name(file)) else { continue };
+        let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions());
+        assert_eq!(mode & 0o077, 0, "{file} is for its owner alone");
+    }
+}
+
+#[tokio::test]
+async fn events_are_committed_within_50_ms_without_being_asked() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let log = log(&journal, "s").await;
+    let begun = Instant::now();
+    log.emit(text("x"));
+    while log.committed() == Some(0) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(
+        begun.elapsed() < Duration::from_millis(500),
+        "{:?}, and 50 ms on a quiet machine",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn two_processes_have_the_file_and_one_writes_a_session() {
+    let (_directory, path) = place();
+    let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
+    let log_here = log(&here, "s").await;
+    let busy = there.open(&"s".into()).await.err().unwrap();
+    assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
+    let log_there = log(&there, "other").await;
+    for n in 0..20 {
+        run(&log_here, &n.to_string(), 5);
+        run(&log_there, &n.to_string(), 5);
+    }
+    here.flush().await.unwrap();
+    there.flush().await.unwrap();
+    assert_eq!(all(&there, "s").await, all(&here, "s").await);
+    assert_eq!(all(&here, "other").await.len(), 140);
+    drop(log_here);
+    here.flush().await.unwrap();
+    assert_eq!(log(&there, "s").await.last_seq(), 140, "now it is free");
+}
+
+#[tokio::test]
+async fn whoever_was_overtaken_writes_nothing_and_says_so() {
+    let (_directory, path) = place();
+    let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
+    let old = log(&here, "s").await;
+    let mut reader = old.attach();
+    run(&old, "1", 1);
+    here.flush().await.unwrap();
+    // As on a file system without locks.
+    std::fs::remove_dir_all(path.with_file_name("journal.db.locks")).unwrap();
+    let new = log(&there, "s").await;
+    run(&old, "2", 1);
+    run(&new, "3", 1);
+    let ends = reader.by_ref().take(6).filter(|event| std::future::ready(event.ends_run()));
+    let outcomes: Vec<_> = ends.map(|event| event.to_string()).collect().await;
+    assert!(outcomes[1].contains("taken over"), "{outcomes:?}");
+    there.flush().await.unwrap();
+    let runs: Vec<_> =
+        all(&there, "s").await.iter().filter_map(|event| event.run_id().map(ToString::to_string)).collect();
+    assert_eq!(runs, ["1", "1", "1", "3", "3", "3"]);
+}
+
+#[tokio::test]
+async fn a_full_disk_fails_the_record_and_keeps_what_was_acknowledged() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open_bounded(&path, 200_000).unwrap();
+    let log = log(&journal, "s").await;
+    let mut reader = log.attach();
+    let mut shown = 0;
+    for n in 0..1000 {
+        run(&log, &n.to_string(), 20);
+        while let Some(event) = reader.next().await {
+            let EventKind::AgentEnd { outcome, .. } = &event.kind else { continue };
+            if *outcome == Outcome::Success {
+                shown = event.seq;
+            }
+            break;
+        }
+        if log.failure().is_some() {
+            break;
+        }
+    }
+    let why = log.failure().unwrap().clone();
+    assert!(why.contains("journal.db") && why.contains("full"), "{why}");
+    let kept = all(&journal, "s").await;
+    assert!(shown > 22 && kept.len() as u64 >= shown, "{} of {shown}", kept.len());
+    assert_eq!(seqs(&kept), (1..=kept.len() as u64).collect::<Vec<_>>());
+    assert!(poll_immediate(root(&log, "x").settle()).await.is_some(), "nobody waits for it");
+    drop((log, reader));
+    drop(journal);
+    let after = SqliteJournal::open(&path).unwrap();
+    let log = mainstem_testing::journal::log(&after, "s").await;
+    assert_eq!(log.last_seq(), kept.len() as u64, "with room again, it goes on");
+}
+
+#[tokio::test]
+async fn a_session_that_is_in_trouble_does_not_fail_the_others() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let (good, bad) = (log(&journal, "good").await, log(&journal, "bad").await);
+    let sql = "CREATE TRIGGER no BEFORE INSERT ON events WHEN new.event LIKE '%poison%' BEGIN SELECT raise(ABORT, 'poisoned'); END";
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    (0..10).for_each(|_| _ = (good.emit(text("fine")), bad.emit(text("poison"))));
+    run(&good, "1", 1);
+    journal.flush().await.unwrap();
+    assert_eq!((good.failure(), good.committed()), (None, Some(13)));
+    assert!(bad.failure().unwrap().contains("poisoned"));
+}
+
+#[tokio::test]
+async fn a_newer_format_and_other_files_are_refused_and_left_alone() {
+    let (directory, path) = place();
+    written(&path, 1).await;
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("PRAGMA user_version = 7; UPDATE about SET value = 'mainstem 9.9'").unwrap();
+    let error = SqliteJournal::open(&path).unwrap_err();
+    assert!(matches!(error, JournalError::Newer { format: 7, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("written by mainstem 9.9 in format 7"), "{error}");
+    let foreign = directory.path().join("other.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    let before = std::fs::read(&foreign).unwrap();
+    let error = SqliteJournal::open(&foreign).unwrap_err();
+    assert!(matches!(error, JournalError::Foreign { .. }), "{error}");
+    assert_eq!(std::fs::read(&foreign).unwrap(), before);
+    let text = directory.path().join("notes.md");
+    std::fs::write(&text, "# Notes\n".repeat(1000)).unwrap();
+    let error = SqliteJournal::open(&text).unwrap_err();
+    assert!(error.to_string().contains("notes.md: file is not a database"), "{error}");
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), "# Notes\n".repeat(1000));
+}
+
+/// What the first version wrote, as SQL: it must be read for ever.
+#[tokio::test]
+async fn files_of_the_first_format_are_read() {
+    let (_directory, path) = place();
+    Connection::open(&path).unwrap().execute_batch(include_str!("format-1.sql")).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let session = journal.session(&"s".into()).await.unwrap().unwrap();
+    assert_eq!((session.last, session.runs, session.unfinished), (4, 1, Some("r".into())));
+    let events = all(&journal, "s").await;
+    assert_eq!(seqs(&events), [1, 2, 3, 4]);
+    assert_eq!(events[2].kind.name(), "FROM_A_LATER_VERSION");
+    assert!(events[2].to_json().contains(r#""what":{"ever":1}"#), "written back as it came");
+    let log = log(&journal, "s").await;
+    assert_eq!(log.emit(text("on")), 5);
+}
+
+#[tokio::test]
+async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
+    let (_directory, path) = place();
+    let kept = written(&path, 3).await;
+    let sql = "UPDATE events SET event = '{\"type\":' WHERE seq = 12; UPDATE events SET event = x'ff00' WHERE seq = 20";
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let id = "s".into();
+    assert_eq!(journal.read(&id, 1, 100).await.unwrap(), kept[..11]);
+    let error = journal.read(&id, 12, 100).await.unwrap_err();
+    assert!(matches!(error, JournalError::Damaged { seq: 12, .. }), "{error}");
+    assert_eq!(seqs(&journal.read(&id, 13, 100).await.unwrap()), (13..20).collect::<Vec<_>>());
+    // Retention stops there, and goes on with others.
+    run(&log(&journal, "other").await, "1", 8);
+    let dropped = journal.retain(&Retention::all().with_max_events(1), kept[29].at).await.unwrap();
+    assert_eq!((dropped, journal.session(&id).await.unwrap().unwrap().first), (10, 11));
+    // A cursor passes over it.
+    let log = log(&journal, "s").await;
+    let seen: Vec<_> = log.subscribe_from(11).take(11).collect().await;
+    let gaps: Vec<_> = seen.iter().filter(|event| event.kind.name() == "GAP").map(|gap| gap.seq).collect();
+    assert_eq!((gaps, seen.last().unwrap().seq), (vec![12, 20], 21));
+}
+
+#[tokio::test]
+async fn a_file_that_is_cut_or_overwritten_anywhere_is_an_error_or_reads_as_what_is_intact() {
+    let (directory, path) = place();
+    let kept = written(&path, 60).await;
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.len() > 100_000, "{}", bytes.len());
+    let (mut errors, mut prefixes) = (0, 0);
+    for part in 0..24 {
+        let at = bytes.len() * part / 24;
+        for cut in [true, false] {
+            let broken = directory.path().join(format!("{part}-{cut}.db"));
+            std::fs::write(&broken, &bytes[..if cut { at } else { bytes.len() }]).unwrap();
+            if !cut {
+                let mut file = std::fs::File::options().write(true).open(&broken).unwrap();
+                file.seek(SeekFrom::Start(at as u64)).unwrap();
+                file.write_all(&[0xa5; 6000][..6000.min(bytes.len() - at)]).unwrap();
+            }
+            let Ok(journal) = SqliteJournal::open(&broken) else {
+                errors += 1;
+                continue;
+            };
+            let mut read = Vec::new();
+            loop {
+                match journal.read(&"s".into(), read.len() as u64 + 1, 50).await {
+                    Ok(page) if page.is_empty() => break,
+                    Ok(page) => read.extend(page),
+                    Err(error) => {
+                        assert!(!error.to_string().is_empty());
+                        errors += 1;
+                        break;
+                    }
+                }
+            }
+            prefixes += 1;
+            assert_eq!(
+                read,
+                kept[..read.len()],
+                "a part of what was written, from its beginning: {part} {cut}"
+            );
+        }
+    }
+    assert!(errors > 24 && prefixes > 12, "{errors} errors, {prefixes} prefixes");
+}
+
+/// The process that is killed: appends under load and prints the number of each event that was shown and promises durability.
+#[test]
+fn appends_until_it_is_killed() {
+    let Ok(path) = std::env::var("MAINSTEM_JOURNAL_VICTIM") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let journal = SqliteJournal::open(path).unwrap();
+    let record = runtime.block_on(journal.open(&"s".into())).unwrap();
+    // With the large ring, so that the reader has its events from there and not from the record.
+    let log = SessionLog::with_record("s".into(), Arc::new(SystemClock), LogOptions::default(), record);
+    let mut reader = log.subscribe();
+    thread::spawn(move || {
+        for n in 0_u64.. {
+            let sink = root(&log, &n.to_string());
+            sink.emit(start());
+            for n in 0..n % 300 {
+                sink.emit(text((log.last_seq() + 1).to_string()));
+                runtime.block_on(sink.settle());
+                thread::sleep(Duration::from_millis(u64::from(n % 32 == 0)));
+            }
+            sink.emit(end());
+        }
+    });
+    let mut out = std::io::stdout();
+    loop {
+        let event = futures_util::FutureExt::now_or_never(reader.next()).flatten();
+        let Some(event) = event else {
+            thread::sleep(Duration::from_micros(50));
+            continue;
+        };
+        if event.kind.is_durable() {
+            writeln!(out, "shown {}", event.seq).unwrap();
+            out.flush().unwrap();
+        }
+    }
+}
+
+/// Kills it after so many milliseconds; gives the numbers that it has shown.
+fn kill_after(millis: u64, path: &Path) -> Vec<u64> {
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "appends_until_it_is_killed", "--nocapture"])
+        .env("MAINSTEM_JOURNAL_VICTIM", path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+    let heard = thread::spawn(move || {
+        let shown = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("shown ")?.parse().ok());
+        shown.collect()
+    });
+    thread::sleep(Duration::from_millis(millis));
+    // Now it can't commit, so that whatever it shows before its time is not there.
+    let in_the_way = Connection::open(path).unwrap();
+    let is_in_the_way = millis % 2 == 0 && in_the_way.execute_batch("BEGIN IMMEDIATE").is_ok();
+    thread::sleep(Duration::from_millis(if is_in_the_way { 10 } else { 0 }));
+    // On Unix a SIGKILL.
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    heard.join().unwrap()
+}
+
+#[tokio::test]
+async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
+    let files = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 30 } else { 2 };
+    let mut promised = 0;
+    for file in 0..files {
+        let (_directory, path) = place();
+        let mut before = 0;
+        for round in 0..6 {
+            let shown = kill_after(30 + (file * 23 + round * 37) % 190, &path);
+            let journal = SqliteJournal::open(&path).unwrap();
+            let Some(session) = journal.session(&"s".into()).await.unwrap() else { continue };
+            let kept = all(&journal, "s").await;
+            assert_eq!(seqs(&kept), (1..=session.last).collect::<Vec<_>>());
+            assert!(session.last >= before, "{before} were there already");
+            for event in &kept {
+                let EventKind::TextBlockDelta { delta, .. } = &event.kind else { continue };
+                assert_eq!(*delta, event.seq.to_string());
+            }
+            for seq in &shown {
+                assert!(kept[*seq as usize - 1].kind.is_durable(), "{seq} was promised");
+            }
+            (before, promised) = (session.last, promised + shown.len());
+            // The dead hold nothing.
+            assert_eq!(log(&journal, "s").await.last_seq(), before);
+        }
+    }
+    assert!(promised > files as usize * 3, "{promised} were shown and promised");
+}
+
+/// Producers on threads of their own, a caller and late observers, with a ring that all of them fall out of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_agree_while_the_ring_and_the_record_hand_over() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let log = log(&journal, "s").await;
+    const EACH: u64 = 1500;
+    let caller = log.attach();
+    let observers: Vec<_> = (0..3).map(|_| log.subscribe()).collect();
+    let producers: Vec<_> = (0..3)
+        .map(|n| {
+            let sink = root(&log, &n.to_string());
+            thread::spawn(move || {
+                for n in 0..EACH {
+                    sink.emit(if n % 97 == 0 { end() } else { text("x") });
+                    futures_util::FutureExt::now_or_never(sink.settle());
+                    if n % 50 == 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            })
+        })
+        .collect();
+    let seen = futures_util::future::join_all(
+        observers
+            .into_iter()
+            .chain([caller])
+            .map(|cursor| cursor.take(3 * EACH as usize).collect::<Vec<_>>()),
+    );
+    let seen = tokio::time::timeout(Duration::from_secs(60), seen).await.expect("nobody is left asleep");
+    producers.into_iter().for_each(|producer| producer.join().unwrap());
+    journal.flush().await.unwrap();
+    let kept = all(&journal, "s").await;
+    assert_eq!(seqs(&kept), (1..=3 * EACH).collect::<Vec<_>>());
+    for events in seen {
+        assert_eq!(seqs(&events), seqs(&kept));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Any mixture of appending, flushing, reading, reconnecting and opening again: every reader has the same events.
+    #[test]
+    fn any_reader_anywhere_has_the_same_concatenation(script in prop::collection::vec((0..6u8, 1..30usize), 1..30)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (_directory, path) = place();
+            let journal = SqliteJournal::open(&path).unwrap();
+            let mut session = log(&journal, "s").await;
+            let mut seen: Vec<AgentEvent> = Vec::new();
+            let mut reader = session.subscribe_from(1);
+            session.emit(text("first"));
+            for (step, count) in script {
+                match step {
+                    0 => (0..count).for_each(|n| _ = session.emit(text(n.to_string()))),
+                    1 => run(&session, "r", count),
+                    2 => journal.flush().await.unwrap(),
+                    3 | 4 => seen.extend((0..count).filter_map(|_| reader.try_next())),
+                    _ if count % 2 == 0 => {
+                        drop((reader, session));
+                        session = log(&journal, "s").await;
+                        reader = session.subscribe_from(seen.len() as u64 + 1);
+                    }
+                    _ => reader = session.subscribe_from(seen.len() as u64 + 1),
+                }
+            }
+            journal.flush().await.unwrap();
+            let rest = session.last_seq() as usize - seen.len();
+            seen.extend(reader.take(rest).collect::<Vec<_>>().await);
+            assert_eq!(seen, all(&journal, "s").await);
+            for from in 1..=seen.len() {
+                let first = session.subscribe_from(from as u64).next().await.unwrap();
+                assert_eq!(first, seen[from - 1]);
+            }
+        });
+    }
+}
