@@ -33,7 +33,7 @@ async fn written(path: &Path, runs: usize) -> Vec<AgentEvent> {
     let journal = SqliteJournal::open(path).unwrap();
     let log = log(&journal, "s").await;
     (0..runs).for_each(|n| run(&log, &n.to_string(), 8));
-    journal.flush().await.unwrap();
+    journal.close().await.unwrap();
     all(&journal, "s").await
 }
 
@@ -283,7 +283,7 @@ fn appends_until_it_is_killed() {
             for n in 0..n % 300 {
                 sink.emit(text((log.last_seq() + 1).to_string()));
                 runtime.block_on(sink.settle());
-                thread::sleep(Duration::from_millis(u64::from(n % 32 == 0)));
+                thread::sleep(Duration::from_millis(u64::from(n.is_multiple_of(32))));
             }
             sink.emit(end());
         }
@@ -318,7 +318,7 @@ fn kill_after(millis: u64, path: &Path) -> Vec<u64> {
     thread::sleep(Duration::from_millis(millis));
     // Now it can't commit, so that whatever it shows before its time is not there.
     let in_the_way = Connection::open(path).unwrap();
-    let is_in_the_way = millis % 2 == 0 && in_the_way.execute_batch("BEGIN IMMEDIATE").is_ok();
+    let is_in_the_way = millis.is_multiple_of(2) && in_the_way.execute_batch("BEGIN IMMEDIATE").is_ok();
     thread::sleep(Duration::from_millis(if is_in_the_way { 10 } else { 0 }));
     // On Unix a SIGKILL.
     victim.kill().unwrap();

@@ -12,7 +12,7 @@ const APPLICATION: i64 = 0x4d53_544a;
 /// The format that is written. One more for each change that an older program could not read; what older ones wrote is read for ever.
 pub(super) const FORMAT: i64 = 1;
 
-const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
+pub(super) const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
 
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);

@@ -129,6 +129,12 @@ pub(super) fn prune(
     Ok(Some(next))
 }
 
+/// Says which program has written last.
+pub(super) fn sign(connection: &Connection, program: &str) -> rusqlite::Result<()> {
+    let mut sign = connection.prepare_cached("INSERT OR REPLACE INTO about VALUES ('written by', ?1)")?;
+    sign.execute([program]).map(drop)
+}
+
 const SUMMARY: &str =
     "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
 

@@ -10,6 +10,7 @@ use super::{
     lock::Lock,
     queue::{Op, Queue},
     record::Entry,
+    schema,
     table::{self, Head},
 };
 use crate::JournalError;
@@ -64,11 +65,7 @@ impl Writer {
             Op::Delete(session, reply) => _ = reply.send(self.delete(&session)),
             Op::Prune(session, through, reply) => _ = reply.send(self.prune(&session, through)),
             Op::Flush(reply) => _ = reply.send(self.flush()),
-            Op::Close(reply) => {
-                let flushed = self.flush();
-                self.is_closed = true;
-                let _ = reply.send(flushed);
-            }
+            Op::Close(reply) => _ = reply.send(self.close()),
         }
     }
 
@@ -218,12 +215,16 @@ impl Writer {
         first.ok_or_else(|| JournalError::Unknown { session: session.clone() })
     }
 
-    /// Everything committed so far goes to the disk: a durable commit syncs the whole log, and the checkpoint moves it into the file.
-    fn flush(&self) -> Result<(), JournalError> {
-        let sync = || {
-            self.connection.pragma_update(None, "synchronous", "FULL")?;
-            self.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(()))
-        };
-        sync().map_err(JournalError::store("sync", &*self.path))
+    /// Everything committed so far goes to the disk: a durable commit syncs the whole log.
+    fn flush(&mut self) -> Result<(), JournalError> {
+        self.change("sync", true, |change, _| table::sign(change, schema::PROGRAM))
+    }
+
+    fn close(&mut self) -> Result<(), JournalError> {
+        self.is_closed = true;
+        self.flush()?;
+        // So that the file alone has everything, if nobody else is at it.
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        Ok(())
     }
 }
