@@ -307,7 +307,13 @@ fn laws_hold_for_random_fleets() {
     let cases = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 5000 } else { 200 };
     let coverage = RefCell::new(Coverage::default());
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    std::panic::set_hook(Box::new(|_| ()));
+    // Silent in this thread alone: other tests fail meanwhile, and must say why.
+    let (here, told) = (std::thread::current().id(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().id() != here {
+            told(panic);
+        }
+    }));
     let result = runner.run(&case(), |case| check(&case, &coverage));
     _ = std::panic::take_hook();
     result.unwrap_or_else(|error| panic!("{error}"));
