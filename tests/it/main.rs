@@ -12,6 +12,7 @@ mod diagnostics;
 mod fleet;
 mod generate;
 mod http;
+mod journal;
 mod limits;
 mod many;
 mod middleware;

@@ -73,6 +73,13 @@ impl EventSink {
         Self::new(log, origin, Mode::foreground())
     }
 
+    /// The sink of an invocation that has begun before, in another process perhaps: what its events are stamped with stays as it was.
+    pub fn resumed(log: Arc<SessionLog>, origin: Arc<Origin>) -> Self {
+        let sink = Self::new(log, Origin::clone(&origin), Mode::foreground());
+        let _ = sink.0.origin.set(origin);
+        sink
+    }
+
     fn new(log: Arc<SessionLog>, origin: Origin, mode: Mode) -> Self {
         Self(Arc::new(Lane {
             log,

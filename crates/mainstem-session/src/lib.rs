@@ -6,9 +6,11 @@
 mod error;
 mod handle;
 mod options;
+mod past;
 mod reading;
 mod run;
 mod session;
+mod unrecorded;
 mod wake;
 
 pub use error::RunError;

@@ -9,6 +9,7 @@ use mainstem_event::{
     Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SendMode, SessionLog,
     SystemClock,
 };
+use mainstem_journal::{Journal, JournalError};
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
 use mainstem_react::RunOutput;
@@ -21,7 +22,10 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{OnTaskFinished, Run, RunHandle, RunOptions, wake::Wake};
+use crate::{OnTaskFinished, Run, RunHandle, RunOptions, past::Past, unrecorded::Unrecorded, wake::Wake};
+
+/// How many events of a session's past are read at once.
+const PAGE: usize = 1024;
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
 #[derive(Clone)]
@@ -41,7 +45,8 @@ pub(crate) struct Inner {
     history: Mutex<Vec<Arc<Message>>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
-    watch: Mutex<Option<(Cursor, FleetState)>>,
+    /// The cursor is there once somebody has asked: a reader costs.
+    watch: Mutex<(Option<Cursor>, FleetState)>,
     active: Mutex<Option<RunHandle>>,
     wake: Wake,
 }
@@ -175,7 +180,8 @@ impl Session {
     /// [`FleetState::missed`].
     pub fn fleet(&self) -> FleetState {
         let mut watch = lock(&self.0.watch);
-        let (cursor, state) = watch.get_or_insert_with(|| (self.0.log.recent_from(1), FleetState::default()));
+        let (cursor, state) = &mut *watch;
+        let cursor = cursor.get_or_insert_with(|| self.0.log.recent_from(state.seq + 1));
         while let Some(event) = cursor.try_next() {
             state.apply(&event);
         }
@@ -337,24 +343,64 @@ impl SessionBuilder {
         self
     }
 
-    /// The session.
-    pub fn build(self) -> Session {
-        let id = self.id.unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+    /// The session as a journal has it, or one that begins there: what was said is known again, and what was cut off when its process
+    /// ended has its `AGENT_END`. It is open for others once every clone of it, every run and every cursor is dropped.
+    ///
+    /// # Errors
+    /// It is open elsewhere; the journal can't be read or written.
+    pub async fn open(mut self, journal: &dyn Journal) -> Result<Session, JournalError> {
+        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let record = journal.open(&id).await?;
+        let (mut past, mut next) = (Past::default(), 1);
+        let last = record.position().last;
+        while next <= last {
+            let page = journal.read(&id, next, PAGE).await?;
+            page.iter().for_each(|event| past.apply(event));
+            match page.last() {
+                Some(event) => next = event.seq + 1,
+                None => break,
+            }
+        }
+        let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
+        past.close(&log);
+        Ok(self.assemble(log, past))
+    }
+
+    /// The session, in memory.
+    pub fn build(mut self) -> Session {
+        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
+        self.assemble(log, Past::default())
+    }
+
+    /// A session that can't be recorded, and whose runs end with an error that says so.
+    pub fn build_unrecorded(mut self, why: impl Into<Arc<str>>) -> Session {
+        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
+        let log = SessionLog::with_record(
+            id,
+            self.clock.clone(),
+            self.log.clone(),
+            Arc::new(Unrecorded(why.into())),
+        );
+        self.assemble(log, Past::default())
+    }
+
+    fn assemble(self, log: Arc<SessionLog>, past: Past) -> Session {
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
         let fleet = Fleet::new(self.limits, tasks.clone());
         Session(Arc::new(Inner {
             crews: self.crews,
             crew: Mutex::default(),
             buffer: self.log.buffer,
-            log: SessionLog::with(id, self.clock, self.log),
+            watch: Mutex::new((None, past.fleet)),
+            log,
             fleet: Arc::new(fleet.with_budget(self.budget)),
             tasks,
             prices: self.prices,
             attributes: self.attributes,
             ids: self.ids,
-            history: Mutex::default(),
+            history: Mutex::new(past.history),
             turn: Arc::new(Semaphore::new(1)),
-            watch: Mutex::default(),
             active: Mutex::default(),
             wake: Wake::new(self.on_task_finished),
         }))

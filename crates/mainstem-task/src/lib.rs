@@ -16,5 +16,5 @@ pub use error::{IllegalChange, TaskError};
 pub use lease::{ExecutorId, LEASE};
 pub use record::{CancelRequest, TaskChange, TaskRecord};
 pub use set::{NewTask, TaskEnd, TaskSet, Work};
-pub use status::{allows, is_terminal};
+pub use status::allows;
 pub use store::{Expected, FileTaskStore, MemoryTaskStore, TaskFilter, TaskStore};

@@ -110,7 +110,7 @@ pub enum TaskChange {
 impl TaskRecord {
     /// Whether nothing more will happen to it.
     pub fn is_over(&self) -> bool {
-        status::is_terminal(self.status)
+        self.status.is_terminal()
     }
 
     /// Whether it is over and its parent was not yet told.

@@ -2,11 +2,6 @@
 
 use mainstem_event::TaskStatus::{self, Cancelled, Completed, Failed, Pending, Running, WaitingConfirm};
 
-/// Whether nothing comes after it.
-pub const fn is_terminal(status: TaskStatus) -> bool {
-    matches!(status, Completed | Failed | Cancelled)
-}
-
 /// Whether a task of the first status may become one of the second.
 ///
 /// ```

@@ -8,8 +8,9 @@ use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
+use mainstem_journal::{Journal, JournalError};
 use mainstem_message::{Message, SessionId};
-use mainstem_session::{Crew, Run, RunError, RunOptions, Session};
+use mainstem_session::{Crew, Run, RunError, RunOptions, Session, SessionBuilder};
 use mainstem_spec::is_name;
 use mainstem_task::TaskSet;
 use mainstem_tool::OutputSchema;
@@ -105,21 +106,54 @@ impl Harness {
     }
 
     /// The session of that id; a new one if there is none yet. It is kept as long as the harness.
+    ///
+    /// With a [journal](HarnessBuilder::journal) that is what the journal has of it. This blocks until it is read, which
+    /// [`open_session`](Self::open_session) does not, and if it can't be, the session is there and its runs end with an error that says why.
     pub fn session(&self, id: impl Into<SessionId>) -> Session {
         let id = id.into();
         self.0.sessions.entry(id.clone()).or_insert_with(|| self.new_session(Some(id))).clone()
     }
 
-    fn new_session(&self, id: Option<SessionId>) -> Session {
+    /// The same, without blocking: what was said in the session is known again, and what was cut off when its process ended has its
+    /// `AGENT_END`.
+    ///
+    /// # Errors
+    /// The session is open in another process; the journal can't be read or written.
+    pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, JournalError> {
+        let id = id.into();
+        if let Some(session) = self.0.sessions.get(&id) {
+            return Ok(session.clone());
+        }
+        let session = match self.0.builder.kept_in() {
+            Some(journal) => self.session_builder().id(id.clone()).open(&**journal).await?,
+            None => self.session_builder().id(id.clone()).build(),
+        };
+        // Whoever was faster, if the journal let two.
+        Ok(self.0.sessions.entry(id).or_insert(session).clone())
+    }
+
+    /// Where sessions are kept, if they are.
+    pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.0.builder.kept_in()
+    }
+
+    fn session_builder(&self) -> SessionBuilder {
         let parts = &*self.0;
-        let mut session = parts.builder.session(Arc::new(parts.recruiter.clone()), parts.tasks.clone());
-        if let Some(tenant) = &parts.tenant {
-            session = session.attribute("tenant", tenant.clone());
+        let session = parts.builder.session(Arc::new(parts.recruiter.clone()), parts.tasks.clone());
+        match &parts.tenant {
+            Some(tenant) => session.attribute("tenant", tenant.clone()),
+            None => session,
         }
-        match id {
-            Some(id) => session.id(id).build(),
-            None => session.build(),
-        }
+    }
+
+    fn new_session(&self, id: Option<SessionId>) -> Session {
+        let begin = || match &id {
+            Some(id) => self.session_builder().id(id.clone()),
+            None => self.session_builder(),
+        };
+        let Some(journal) = self.0.builder.kept_in() else { return begin().build() };
+        let opened = futures_executor::block_on(begin().open(&**journal));
+        opened.unwrap_or_else(|error| begin().build_unrecorded(error.to_string()))
     }
 
     /// The same harness for a tenant: with the agents and skills that are for all, those of the tenant's own directory, and those that
@@ -156,6 +190,9 @@ impl Harness {
         }
         if tenant.is_some() {
             return Some("a tenant has no tenants");
+        }
+        if builder.kept_in().is_some() {
+            return Some("tenants would share the journal of the program");
         }
         builder.has_task_store().then_some("tenants would share the task store of the program")
     }

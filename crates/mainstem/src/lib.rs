@@ -47,6 +47,7 @@ pub use mainstem_anthropic as anthropic;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;
+pub use mainstem_journal as journal;
 #[cfg(feature = "mcp")]
 pub use mainstem_mcp as mcp;
 pub use mainstem_message as message;

@@ -124,6 +124,11 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
+    /// Whether nothing comes after it.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
     /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ fn what_may_become_what() {
     assert_eq!(legal(Running), [WaitingConfirm, Completed, Failed, Cancelled]);
     assert_eq!(legal(WaitingConfirm), [Running, Completed, Failed, Cancelled]);
     for end in [Completed, Failed, Cancelled] {
-        assert!(is_terminal(end) && legal(end).is_empty(), "{end:?} is final");
+        assert!(end.is_terminal() && legal(end).is_empty(), "{end:?} is final");
     }
-    assert!(![Pending, Running, WaitingConfirm].into_iter().any(is_terminal));
+    assert!(![Pending, Running, WaitingConfirm].into_iter().any(TaskStatus::is_terminal));
 }

@@ -96,14 +96,13 @@ fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
 
 /// A task's terminal change is its last, and comes after the `AGENT_END`s of what belongs to it.
 fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
-    use mainstem_event::TaskStatus::{Cancelled, Completed, Failed};
     let mut ended: HashMap<&TaskId, u64> = HashMap::new();
     for event in events {
         let EventKind::TaskUpdated { task_id, to, .. } = &event.kind else { continue };
         if ended.contains_key(task_id) {
             return Err(Violation::new(2, event.seq, format!("{task_id} changes after its end")));
         }
-        if matches!(to, Completed | Failed | Cancelled) {
+        if to.is_terminal() {
             ended.insert(task_id, event.seq);
         }
     }

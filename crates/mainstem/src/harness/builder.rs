@@ -16,6 +16,7 @@ use std::{
 };
 
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
+use mainstem_journal::Journal;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Middleware;
@@ -53,6 +54,7 @@ pub struct HarnessBuilder {
     max_iterations: Option<u32>,
     limits: Limits,
     task_store: Option<Arc<dyn TaskStore>>,
+    journal: Option<Arc<dyn Journal>>,
     permissions: Rules,
     plan_tools: bool,
     generate: bool,
@@ -89,6 +91,7 @@ impl Harness {
             max_iterations: None,
             limits: Limits::default(),
             task_store: None,
+            journal: None,
             permissions: Rules::new(),
             plan_tools: false,
             generate: false,
@@ -240,6 +243,14 @@ impl HarnessBuilder {
         self
     }
 
+    /// Where sessions are kept, so that they go on after this process: see [`Harness::open_session`]. Without one they are in memory.
+    ///
+    /// Tenants would share it, and so there are none.
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Some(Arc::new(journal));
+        self
+    }
+
     /// What agents may run: which tool calls are allowed, refused, or put before a person. What an agent's spec says narrows it for that
     /// agent and everything below it.
     pub fn permissions(mut self, rules: impl Into<Rules>) -> Self {
@@ -319,6 +330,11 @@ impl HarnessBuilder {
     /// Whether the program says where records of tasks are kept.
     pub(super) fn has_task_store(&self) -> bool {
         self.task_store.is_some()
+    }
+
+    /// Where sessions are kept, if they are.
+    pub(super) fn kept_in(&self) -> Option<&Arc<dyn Journal>> {
+        self.journal.as_ref()
     }
 
     pub(super) fn task_set(&self, workspace: Option<&Path>) -> TaskSet {
