@@ -1,13 +1,15 @@
 //! The command line.
 
 mod agents;
+mod sessions;
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
+pub(crate) use self::sessions::{Sessions, SessionsCommand};
 use crate::exit;
 
 /// Runs a fleet of agents and shows what each of them does, live.
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     /// Serve an agent over HTTP: runs, and what all agents do, as server-sent events.
     #[command(after_help = SERVE)]
     Serve(Serve),
+    /// List, export and delete the sessions that `mainstem run --session` keeps.
+    Sessions(Sessions),
     /// Say which version this is.
     Version,
 }
@@ -70,6 +74,15 @@ pub(crate) struct Run {
     /// On Linux with Landlock a command writes only there and in /tmp; elsewhere nothing holds it. The network is open.
     #[arg(long)]
     pub(crate) shell: bool,
+
+    /// Go on with this session, or begin it: what is said in it is kept, and known in the next run of it.
+    ///
+    /// Sessions are kept in `mainstem/journal.db` of the user's data directory (`XDG_DATA_HOME`), or in --journal.
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) session: Option<String>,
+    /// Keep the session in this file.
+    #[arg(long, value_name = "FILE", requires = "session")]
+    pub(crate) journal: Option<PathBuf>,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]

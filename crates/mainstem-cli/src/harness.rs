@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[cfg(not(unix))]
 use anyhow::bail;
 use anyhow::{Context, anyhow, ensure};
-use mainstem::{BuildError, Harness, HarnessBuilder, spec::Mode};
+use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal, spec::Mode};
 
 use crate::{
     config::{PROJECT, Setting, Settings, var},
@@ -18,6 +18,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) plan: bool,
     pub(crate) foreign: bool,
     pub(crate) demo_pace: f64,
+    /// Where sessions are kept.
+    pub(crate) journal: Option<SqliteJournal>,
 }
 
 impl Wanted<'_> {
@@ -25,7 +27,7 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// What can't be used, and who said it.
-    pub(crate) fn build(&self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+    pub(crate) fn build(self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
         let registry = model::registry(settings, self.demo_pace, var)?;
         let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
         let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
@@ -42,6 +44,9 @@ impl Wanted<'_> {
         };
         if let Some(prices) = &settings.prices {
             harness = harness.prices(prices.clone());
+        }
+        if let Some(journal) = self.journal {
+            harness = harness.journal(journal);
         }
         if let Some(most) = settings.max_turns {
             harness = harness.max_iterations(most.get());

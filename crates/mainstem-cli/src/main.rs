@@ -16,7 +16,9 @@ mod progress;
 mod run;
 mod sanitize;
 mod serve;
+mod sessions;
 mod signals;
+mod store;
 mod table;
 mod terminal;
 mod tools;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::Models(args) => models::run(args, cli.config.as_deref(), terminal),
         Command::Tools(args) => tools::run(args, cli.config.as_deref(), terminal),
         Command::Serve(args) => serve::run(args, cli.config.as_deref(), terminal),
+        Command::Sessions(args) => sessions::run(args, terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

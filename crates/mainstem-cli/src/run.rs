@@ -47,6 +47,12 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
     };
+    if let Some(id) = &args.session {
+        runtime
+            .block_on(harness.open_session(&**id))
+            .with_context(|| format!("--session {id}"))
+            .or_exit(Exit::Config)?;
+    }
     let exit = runtime.block_on(async {
         let mut drive = Drive::new(args, sinks, harness.stream_events_with(prompt, options));
         drive.until_end().await;
@@ -57,6 +63,11 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         }
         if is_patient {
             harness.shutdown(Duration::ZERO).await;
+        }
+        if let Some(journal) = harness.journal()
+            && let Err(error) = journal.close().await
+        {
+            progress::say(&format!("warning: the end of the session may not be kept: {error}"), terminal);
         }
         exit
     });
@@ -83,6 +94,10 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
         .with_plan_mode(args.plan)
         .with_budget(settings.budget)
         .with_diagnostics(args.diagnostics);
+    let options = match &args.session {
+        Some(id) => options.with_session(&**id),
+        None => options,
+    };
     Ok(match output {
         Some(schema) => options.with_output(schema),
         None => options,

@@ -74,7 +74,7 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
         .or_exit(Exit::Config)?;
     let notes = harness::notes(settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
-    let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: args.demo_pace };
+    let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: args.demo_pace, journal: None };
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

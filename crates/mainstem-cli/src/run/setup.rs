@@ -11,7 +11,7 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
-    model,
+    model, store,
     terminal::Terminal,
 };
 
@@ -44,12 +44,18 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         return Err(anyhow!("--output-schema: the demo plays a script, which has no answer of that form"))
             .or_exit(Exit::Usage);
     }
+    if is_demo && args.session.is_some() {
+        return Err(anyhow!("--session: the demo plays a script, which does not go on")).or_exit(Exit::Usage);
+    }
     notes.extend(harness::notes(settings, is_demo));
+    let keeps = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
+    let journal = keeps.transpose().or_exit(Exit::Config)?;
     let wanted = Wanted {
         agent: args.agent.as_deref(),
         plan: args.plan,
         foreign: args.foreign,
         demo_pace: args.demo_pace,
+        journal,
     };
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness.warnings());

@@ -13,6 +13,7 @@ mod outputs;
 mod provider;
 mod serve;
 mod server;
+mod session;
 #[cfg(unix)]
 mod signals;
 mod support;

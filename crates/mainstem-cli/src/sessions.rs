@@ -1,0 +1,98 @@
+//! `mainstem sessions`: what is kept on this machine.
+
+use std::io::Write as _;
+
+use anyhow::{Context, anyhow};
+use mainstem::journal::{Journal, SessionSummary, SqliteJournal};
+use serde_json::{Value, json};
+
+use crate::{
+    agents::{json, print},
+    args::{Form, Sessions, SessionsCommand},
+    exit::{Exit, Fault, OrExit},
+    store, table,
+    terminal::Terminal,
+};
+
+const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
+
+/// How many events are read at once.
+const PAGE: usize = 1024;
+
+pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
+    let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().or_exit(Exit::Failed)?;
+    runtime.block_on(async {
+        match &args.command {
+            SessionsCommand::List { output } => list(&journal, *output, terminal).await?,
+            SessionsCommand::Export { id } => export(&journal, id, terminal).await?,
+            SessionsCommand::Rm { ids } => rm(&journal, ids).await?,
+        }
+        Ok(Exit::Reply)
+    })
+}
+
+async fn list(journal: &SqliteJournal, form: Form, terminal: Terminal) -> Result<(), Fault> {
+    let mut sessions = journal.sessions().await.or_exit(Exit::Failed)?;
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+    match form {
+        Form::Json => json(&sessions.iter().map(object).collect(), terminal),
+        Form::Text => print(&table::text(HEADS, sessions.iter().map(row)), terminal),
+    }
+}
+
+fn row(session: &SessionSummary) -> [String; 5] {
+    let state = if session.unfinished.is_some() { "unfinished" } else { "idle" };
+    let SessionSummary { id, runs, updated_at, .. } = session;
+    [id.to_string(), runs.to_string(), session.events().to_string(), updated_at.to_string(), state.to_owned()]
+}
+
+fn object(session: &SessionSummary) -> Value {
+    json!({
+        "id": session.id,
+        "runs": session.runs,
+        "events": session.events(),
+        "first": session.first,
+        "last": session.last,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "unfinished": session.unfinished,
+    })
+}
+
+async fn export(journal: &SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
+    let id = id.into();
+    let known = journal.session(&id).await.or_exit(Exit::Failed)?;
+    let mut next = known.ok_or_else(|| unknown(id.as_str())).or_exit(Exit::Failed)?.first;
+    loop {
+        let page = journal.read(&id, next, PAGE).await.or_exit(Exit::Failed)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        next = last.seq + 1;
+        let mut lines = Vec::new();
+        for event in &page {
+            serde_json::to_writer(&mut lines, event).or_exit(Exit::Failed)?;
+            let _ = lines.write_all(b"\n");
+        }
+        print(&String::from_utf8_lossy(&lines), terminal)?;
+    }
+}
+
+/// All or, if one is not there, none.
+async fn rm(journal: &SqliteJournal, ids: &[String]) -> Result<(), Fault> {
+    for id in ids {
+        let known = journal.session(&(&**id).into()).await.or_exit(Exit::Failed)?;
+        known.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
+    }
+    for id in ids {
+        journal
+            .delete(&(&**id).into())
+            .await
+            .with_context(|| format!("session {id}"))
+            .or_exit(Exit::Failed)?;
+    }
+    Ok(())
+}
+
+fn unknown(id: &str) -> anyhow::Error {
+    anyhow!("there is no session {id:?}; `mainstem sessions list` says which there are")
+}

@@ -1,0 +1,145 @@
+//! Sessions that go on in another process: what was said is known there, also when the first was killed.
+
+use std::{path::Path, time::Duration};
+
+use mainstem::{
+    journal::{Journal, JournalError, SqliteJournal},
+    prelude::{AgentEvent, EventKind},
+};
+use mainstem_testing::{laws, render};
+use serde_json::Value;
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, Running, demo, events, mainstem},
+};
+
+/// A run of the session `s` in that journal.
+fn run(server: &Server, journal: &Path, prompt: &str) -> Cli {
+    let cli = mainstem("run -m openai:m --progress quiet --session s --journal").arg(journal).arg(prompt);
+    cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456")
+}
+
+/// What was said in a request, the instructions aside.
+fn said(request: &Value) -> Vec<(&str, &str)> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let said =
+        messages.map(|message| (message["role"].as_str().unwrap(), message["content"].as_str().unwrap()));
+    said.filter(|(role, _)| *role != "system").collect()
+}
+
+fn recorded(journal: &Path) -> Vec<AgentEvent> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let journal = SqliteJournal::open(journal).unwrap();
+    match runtime.block_on(journal.read(&"s".into(), 1, 10_000)) {
+        // Nothing is committed yet.
+        Err(JournalError::Unknown { .. }) => Vec::new(),
+        events => events.unwrap(),
+    }
+}
+
+#[test]
+fn a_session_goes_on_in_the_next_run() {
+    let server = Server::start(|request| match said(request).len() {
+        1 => vec![Step::Text("I will.")],
+        _ => vec![Step::Text("Blue.")],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("deep/down/journal.db");
+    assert_eq!(run(&server, &journal, "Remember blue.").run().stdout, "I will.\n");
+    let second = run(&server, &journal, "Which?").run();
+    assert_eq!((second.code, &*second.stdout, &*second.stderr), (Some(0), "Blue.\n", ""));
+    let expected = [("user", "Remember blue."), ("assistant", "I will."), ("user", "Which?")];
+    assert_eq!(said(&server.requests()[1]), expected);
+    let all = recorded(&journal);
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+}
+
+#[test]
+fn without_a_file_it_is_kept_with_the_users_data() {
+    let server = Server::start(|_| vec![Step::Text("Yes.")]);
+    let data = tempfile::tempdir().unwrap();
+    let ask = |prompt: &str| {
+        let cli =
+            mainstem("run -m openai:m --session s").arg(prompt).env("OPENAI_API_KEY", "sk-secret-123456");
+        let cli = cli.env("OPENAI_BASE_URL", &server.url());
+        cli.env("XDG_DATA_HOME", data.path().to_str().unwrap()).run()
+    };
+    assert_eq!((ask("One.").code, ask("Two.").code), (Some(0), Some(0)));
+    assert_eq!(said(&server.requests()[1]).len(), 3);
+    assert!(data.path().join("mainstem/journal.db").exists());
+}
+
+#[test]
+fn sessions_are_listed_exported_and_deleted() {
+    let server = Server::start(|_| vec![Step::Text("Yes.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let sessions = |command: &str| mainstem(&format!("sessions {command} --journal")).arg(&journal).run();
+    let heads = "SESSION  RUNS  EVENTS  LAST  STATE\n";
+    assert_eq!(sessions("list").stdout, heads);
+    assert_eq!(run(&server, &journal, "Hi").run().code, Some(0));
+
+    let listed = sessions("list").stdout;
+    let row: Vec<_> = listed.lines().nth(1).unwrap().split_whitespace().collect();
+    let count = recorded(&journal).len().to_string();
+    assert!(row[..3] == ["s", "1", &count] && row[4] == "idle", "{listed}");
+    let listed: Value = serde_json::from_str(&sessions("list --output json").stdout).unwrap();
+    assert_eq!((&listed[0]["id"], &listed[0]["unfinished"]), (&"s".into(), &Value::Null));
+
+    assert_eq!(events(&sessions("export s").stdout), recorded(&journal));
+    let missing = "error: there is no session \"t\"; `mainstem sessions list` says which there are\n";
+    for command in ["export t", "rm s t"] {
+        let said = sessions(command);
+        assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(1), "", missing));
+    }
+    assert_eq!(sessions("rm s").code, Some(0));
+    assert_eq!(sessions("list").stdout, heads);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_has_its_ending_and_the_next_goes_on() {
+    let server = Server::start(|request| match said(request).len() {
+        1 => vec![Step::Text("Half of it"), Step::Hang],
+        _ => vec![Step::Text("Whole.")],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    let first: Running = run(&server, &journal, "Go.").start();
+    let has_half = |event: &AgentEvent| matches!(event.kind, EventKind::TextBlockDelta { .. });
+    server.until_hanging(1);
+    while !recorded(&journal).iter().any(has_half) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let busy = run(&server, &journal, "And?").run();
+    assert_eq!((busy.code, &*busy.stdout), (Some(3), ""), "{busy:?}");
+    assert!(busy.stderr.starts_with("error: --session s: ") && busy.stderr.contains("open"), "{busy:?}");
+
+    first.signal("KILL");
+    assert_eq!(first.done().code, None);
+    let next = run(&server, &journal, "Once more.").run();
+    assert_eq!((next.code, &*next.stdout), (Some(0), "Whole.\n"), "{next:?}");
+    let expected = [("user", "Go."), ("assistant", "Half of it"), ("user", "Once more.")];
+    assert_eq!(said(server.requests().last().unwrap()), expected);
+    let all = recorded(&journal);
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+    let ends: Vec<_> = all.iter().filter(|event| event.ends_run()).map(ToString::to_string).collect();
+    assert!(ends.len() == 2 && ends[0].contains("restarted"), "{ends:?}");
+}
+
+#[test]
+fn what_can_not_be_kept_is_said_beforehand() {
+    let server = Server::start(|_| vec![Step::Text("Never.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let text = dir.path().join("notes.txt");
+    std::fs::write(&text, "no database, but something of somebody's".repeat(100)).unwrap();
+    let foreign = run(&server, &text, "Hi").run();
+    assert_eq!((foreign.code, foreign.stderr.lines().count()), (Some(3), 1), "{foreign:?}");
+    assert!(foreign.stderr.contains("notes.txt"), "{foreign:?}");
+    let alone = mainstem("run --journal j.db Hi").run();
+    assert!(alone.code == Some(2) && alone.stderr.contains("--session"), "{alone:?}");
+    let script = demo("--session s").run();
+    assert!(script.code == Some(2) && script.stderr.contains("--session: the demo"), "{script:?}");
+    assert!(server.requests().is_empty());
+}
