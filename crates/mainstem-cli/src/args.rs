@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStri
 use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
-pub(crate) use self::sessions::{Sessions, SessionsCommand};
+pub(crate) use self::sessions::{Replay, Sessions, SessionsCommand};
 use crate::exit;
 
 /// Runs a fleet of agents and shows what each of them does, live.
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// List, export and delete the sessions that `mainstem run --session` keeps.
     Sessions(Sessions),
+    /// Show what is recorded as if it happened now; replies go to stdout.
+    Replay(Replay),
     /// Say which version this is.
     Version,
 }

@@ -13,6 +13,7 @@ mod model;
 mod models;
 mod output;
 mod progress;
+mod replay;
 mod run;
 mod sanitize;
 mod serve;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Tools(args) => tools::run(args, cli.config.as_deref(), terminal),
         Command::Serve(args) => serve::run(args, cli.config.as_deref(), terminal),
         Command::Sessions(args) => sessions::run(args, terminal),
+        Command::Replay(args) => replay::run(args, terminal),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()

@@ -1,10 +1,10 @@
-//! `mainstem sessions`
+//! `mainstem sessions` and `mainstem replay`: what is kept.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Form;
+use super::{Form, Mode};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
@@ -34,4 +34,25 @@ pub(crate) enum SessionsCommand {
         #[arg(required = true)]
         ids: Vec<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A file that `mainstem run --record` or `mainstem sessions export` has written; or the id of a session.
+    #[arg(value_name = "FILE|SESSION")]
+    pub(crate) what: String,
+    /// The file that keeps the session, if it is not the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// How fast: 1 is as it happened, 10 ten times as fast, `max` without any pause. No pause is longer than 3 s.
+    #[arg(long, value_name = "N", value_parser = speed, default_value = "1")]
+    pub(crate) speed: f64,
+    /// How stderr shows what happened.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub(crate) progress: Mode,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = if text == "max" { Some(f64::INFINITY) } else { text.parse().ok() };
+    speed.filter(|speed| *speed > 0.0).ok_or_else(|| "a number above 0 is wanted, or max".to_owned())
 }

@@ -11,6 +11,7 @@ mod files;
 mod mcp;
 mod outputs;
 mod provider;
+mod replay;
 mod serve;
 mod server;
 mod session;

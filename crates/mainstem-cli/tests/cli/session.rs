@@ -93,6 +93,8 @@ fn sessions_are_listed_exported_and_deleted() {
         let said = sessions(command);
         assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(1), "", missing));
     }
+    let replay = mainstem("replay s --speed max --progress quiet --journal").arg(&journal).run();
+    assert_eq!((replay.code, &*replay.stdout), (Some(0), "Yes.\n"));
     assert_eq!(sessions("rm s").code, Some(0));
     assert_eq!(sessions("list").stdout, heads);
 }

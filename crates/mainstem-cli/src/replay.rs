@@ -1,0 +1,141 @@
+//! `mainstem replay`: shows what is recorded, in the time that it took or faster.
+
+mod source;
+
+use std::time::Duration;
+
+use mainstem::{event::fold::Transcript, prelude::EventKind};
+use mainstem_event::{AgentEvent, Timestamp};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+
+use self::source::Source;
+use crate::{
+    agents::print,
+    args::{Format, Replay},
+    exit::{Exit, Fault, OrExit},
+    progress::{self, Progress},
+    signals::{self, Signal},
+    terminal::Terminal,
+};
+
+/// Nobody watches a session's nights.
+const LONGEST: Duration = Duration::from_secs(3);
+
+const FRAME: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let mut stop = signals::watch().or_exit(Exit::Failed)?;
+    runtime.block_on(async {
+        let source = Source::open(args).await.or_exit(Exit::Usage)?;
+        let (mode, objection) = terminal.mode(args.progress, Format::Text);
+        let mut player = Player {
+            progress: progress::on_stderr(mode, terminal, &args.what),
+            pace: Pace::new(args.speed),
+            frames: frames(),
+            root: None,
+            replies: Vec::new(),
+        };
+        objection.into_iter().for_each(|objection| player.progress.note(&format!("warning: {objection}")));
+        let shown = tokio::select! {
+            biased;
+            signal = &mut stop => Err(signal.unwrap_or(Signal::Interrupt)),
+            shown = player.play(source) => Ok(shown),
+        };
+        player.progress.finish(player.pace.now());
+        for reply in player.replies {
+            print(&(reply + "\n"), terminal)?;
+        }
+        match shown {
+            Err(signal) => Ok(signal.exit()),
+            Ok(shown) => shown.or_exit(Exit::Failed).map(|()| Exit::Reply),
+        }
+    })
+}
+
+struct Player {
+    progress: Box<dyn Progress>,
+    pace: Pace,
+    frames: Interval,
+    /// What the agent of the present run says.
+    root: Option<Transcript>,
+    /// What it answered in each run; for stdout, once nothing is drawn any more.
+    replies: Vec<String>,
+}
+
+impl Player {
+    async fn play(&mut self, mut source: Source) -> anyhow::Result<()> {
+        while let Some(event) = source.next().await? {
+            self.until(event.at).await;
+            self.progress.event(&event);
+            self.listen(&event);
+        }
+        Ok(())
+    }
+
+    async fn until(&mut self, at: Timestamp) {
+        let Some(due) = self.pace.due(at) else {
+            // A signal is heard without a pause, too.
+            return tokio::task::yield_now().await;
+        };
+        loop {
+            tokio::select! {
+                biased;
+                () = sleep_until(due) => return,
+                _ = self.frames.tick() => self.progress.tick(self.pace.now()),
+            }
+        }
+    }
+
+    fn listen(&mut self, event: &AgentEvent) {
+        if event.source().is_some() {
+            return;
+        }
+        if let (EventKind::AgentStart { .. }, Some(reply)) = (&event.kind, event.reply_id()) {
+            self.root = Some(Transcript::new(reply.clone()));
+        }
+        let Some(root) = &mut self.root else { return };
+        root.apply(&event.kind);
+        if event.ends_run() {
+            self.replies.extend(root.last_answer().map(|answer| answer.text()));
+            self.root = None;
+        }
+    }
+}
+
+/// What time it was, told by what time it is.
+struct Pace {
+    speed: f64,
+    /// When the latest event is due, and when it happened.
+    last: Option<(Instant, Timestamp)>,
+}
+
+impl Pace {
+    fn new(speed: f64) -> Self {
+        Self { speed, last: None }
+    }
+
+    /// When something that happened then is due; `None` at once.
+    fn due(&mut self, at: Timestamp) -> Option<Instant> {
+        let (due, before) = self.last.unwrap_or_else(|| (Instant::now(), at));
+        let passed = Duration::from_micros(at.as_micros().saturating_sub(before.as_micros()));
+        let pause =
+            Duration::try_from_secs_f64(passed.as_secs_f64() / self.speed).unwrap_or(LONGEST).min(LONGEST);
+        self.last = Some((due + pause, at.max(before)));
+        (!pause.is_zero()).then_some(due + pause)
+    }
+
+    /// What time it was when what happens now happened.
+    fn now(&self) -> Timestamp {
+        let Some((due, at)) = self.last else { return Timestamp::from_micros(0) };
+        let ahead = due.saturating_duration_since(Instant::now());
+        let ahead = if ahead.is_zero() { 0.0 } else { ahead.as_micros() as f64 * self.speed };
+        Timestamp::from_micros(at.as_micros().saturating_sub(ahead as u64))
+    }
+}
+
+fn frames() -> Interval {
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    frames
+}
