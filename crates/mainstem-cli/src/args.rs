@@ -185,6 +185,9 @@ pub(crate) struct Serve {
     /// The tokens that are taken, one a line, with a tenant's name before it if it is a tenant's; without it one is made and shown.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Keep sessions in this file, so that they go on when the server is started again; not with tenants.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
     /// A further name under which it may be asked, besides those of the loopback; several times for several.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,

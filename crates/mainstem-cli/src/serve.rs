@@ -22,7 +22,7 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
-    model, progress, signals,
+    model, progress, signals, store,
     terminal::Terminal,
 };
 
@@ -74,7 +74,9 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
         .or_exit(Exit::Config)?;
     let notes = harness::notes(settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
-    let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: args.demo_pace, journal: None };
+    let journal =
+        args.journal.as_deref().map(|path| store::open(Some(path))).transpose().or_exit(Exit::Config)?;
+    let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: args.demo_pace, journal };
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
@@ -133,4 +135,9 @@ async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Term
     }
     // It ends what it spawned, so it has an end of its own.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;
+    if let Some(journal) = harness.journal()
+        && let Err(error) = journal.close().await
+    {
+        progress::say(&format!("warning: the end of sessions may not be kept: {error}"), terminal);
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn list(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     Ok(Json(json!({ "items": conversation.session.children() })))
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     let fleet = conversation.session.fleet();
     let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
     Ok(Json(json!(agent)))
@@ -60,7 +60,7 @@ pub(crate) async fn send(
     Path((id, key)): Path<(String, String)>,
     Body(said): Body<Said>,
 ) -> Result<StatusCode, Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     let mode = match said.mode {
         Mode::Queue => SendMode::Queue,
         Mode::Steer => SendMode::Steer,
@@ -76,7 +76,7 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     let key = AgentKey::new(key.as_str());
     if !conversation.session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
@@ -103,7 +103,7 @@ pub(crate) async fn confirm(
     Path((id, confirm)): Path<(String, String)>,
     Body(answer): Body<Answer>,
 ) -> Result<Json<Value>, Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     let decision = match answer {
         Answer::Allow { arguments: None } => Decision::Allow,
         Answer::Allow { arguments: Some(arguments) } => Decision::AllowWith(arguments),

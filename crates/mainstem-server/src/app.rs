@@ -10,6 +10,7 @@ use dashmap::DashMap;
 use mainstem::{
     Harness,
     event::{Clock, SystemClock, Timestamp},
+    journal::{JournalError, SessionSummary},
     message::RunId,
     prelude::{RunHandle, Session},
 };
@@ -40,6 +41,8 @@ pub(crate) struct App {
 pub(crate) struct Conversation {
     pub(crate) session: Session,
     pub(crate) created_at: Timestamp,
+    /// How many runs the journal had of it.
+    pub(crate) earlier_runs: u64,
     pub(crate) runs: std::sync::Mutex<Vec<RunId>>,
     readers: AtomicUsize,
 }
@@ -60,32 +63,37 @@ impl App {
     }
 
     /// A caller's session, begun if need be.
-    pub(crate) fn open(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
+    pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
         if !is_id(id) {
             let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_session_id", detail));
         }
         let key = (caller.tenant.clone(), id.to_owned());
+        if let Some(known) = self.sessions.get(&key) {
+            return Ok(known.clone());
+        }
+        let kept = kept(caller, id).await?;
+        let session = caller.harness.open_session(id.to_owned()).await.map_err(|error| unreadable(&error))?;
         let begin = || {
-            let session = caller.harness.session(id.to_owned());
-            let created_at = SystemClock.now();
-            Arc::new(Conversation {
-                session,
-                created_at,
-                runs: Default::default(),
-                readers: AtomicUsize::new(0),
-            })
+            let (created_at, earlier_runs) =
+                kept.map_or_else(|| (SystemClock.now(), 0), |kept| (kept.created_at, kept.runs));
+            let (runs, readers) = (Default::default(), AtomicUsize::new(0));
+            Arc::new(Conversation { session, created_at, earlier_runs, runs, readers })
         };
         Ok(self.sessions.entry(key).or_insert_with(begin).clone())
     }
 
-    /// A caller's session that there is.
-    pub(crate) fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
+    /// A caller's session that there is, here or in the journal.
+    pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
         let found = self.sessions.get(&(caller.tenant.clone(), id.to_owned())).map(|entry| entry.clone());
-        found.ok_or_else(|| Problem::not_found("session", id))
+        match found {
+            Some(found) => Ok(found),
+            None if kept(caller, id).await?.is_some() => self.open(caller, id).await,
+            None => Err(Problem::not_found("session", id)),
+        }
     }
 
-    /// All of a caller's sessions, by id.
+    /// A caller's sessions that are open here, by id.
     pub(crate) fn sessions(&self, caller: &Caller) -> Vec<(String, Arc<Conversation>)> {
         let own = self.sessions.iter().filter(|entry| entry.key().0 == caller.tenant);
         let mut sessions: Vec<_> = own.map(|entry| (entry.key().1.clone(), entry.value().clone())).collect();
@@ -159,6 +167,22 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.0.readers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// What the journal has of a session.
+async fn kept(caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
+    match caller.harness.journal() {
+        Some(journal) => journal.session(&id.into()).await.map_err(|error| unreadable(&error)),
+        None => Ok(None),
+    }
+}
+
+/// A journal that can't be read just now, or a session that another process writes.
+pub(crate) fn unreadable(error: &JournalError) -> Problem {
+    match error {
+        JournalError::Busy { .. } => Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string()),
+        _ => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", error.to_string()),
     }
 }
 

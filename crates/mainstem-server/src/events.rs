@@ -80,7 +80,7 @@ pub(crate) async fn get(
     Query(params): Query<Params>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let conversation = app.session(&caller, &id)?;
+    let conversation = app.session(&caller, &id).await?;
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let run = match &params.run {
         Some(id) => Some(run_of(&app, &caller, &conversation, id)?),
@@ -104,7 +104,7 @@ pub(crate) async fn get(
     }
     let from = (after + 1).max(run.as_ref().map_or(1, |run| run.first));
     let over = !wish.follow || run.as_ref().is_some_and(|run| run.is_over());
-    match look(log.subscribe_from(from), &wish, over) {
+    match look(log.subscribe_from(from), &wish, over).await {
         Look::Gone { oldest } => {
             let detail =
                 format!("events up to {} are no longer kept; begin with after={}", oldest - 1, oldest - 1);

@@ -159,7 +159,8 @@ impl Feed {
 
     /// The next events, a sign of life, or nothing if it is over.
     async fn piece(&mut self) -> Option<Bytes> {
-        let first = match self.cursor.try_next() {
+        let there = if self.wish.follow { self.cursor.try_next() } else { at_hand(&mut self.cursor).await };
+        let first = match there {
             Some(event) => event,
             None if !self.wish.follow => {
                 self.place = Place::End;
@@ -217,18 +218,29 @@ pub(crate) enum Look {
 }
 
 /// Looks at what there is, from where the cursor stands; `over` says whether nothing more will come.
-pub(crate) fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
-    let mut first = true;
-    while let Some(event) = cursor.try_next() {
-        if let (true, EventKind::Gap { to_seq, .. }) = (first, &event.kind) {
-            return Look::Gone { oldest: to_seq + 1 };
-        }
-        first = false;
+pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
+    let mut next = at_hand(&mut cursor).await;
+    if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {
+        return Look::Gone { oldest: to_seq + 1 };
+    }
+    if !over {
+        return Look::Something;
+    }
+    while let Some(event) = next {
         if wish.wants(&event) {
             return Look::Something;
         }
+        next = at_hand(&mut cursor).await;
     }
-    if over { Look::Nothing } else { Look::Something }
+    Look::Nothing
+}
+
+/// The next event, if there is one: it may have to be read from the journal first, or committed to it.
+async fn at_hand(cursor: &mut Cursor) -> Option<AgentEvent> {
+    match cursor.try_next() {
+        None if !cursor.is_at_end() => cursor.next().await,
+        next => next,
+    }
 }
 
 /// The form that an `Accept` header asks for; `None` if it asks for neither.

@@ -125,7 +125,7 @@ pub(crate) async fn post(
     let is_tied = options.on_disconnect == OnDisconnect::Cancel;
     let options = options.into_run()?;
     app.admit()?;
-    let conversation = app.open(&caller, &id)?;
+    let conversation = app.open(&caller, &id).await?;
     let first = conversation.session.log().last_seq() + 1;
     let handle = conversation.session.run(input.0, options).detach();
     let created_at = SystemClock.now();

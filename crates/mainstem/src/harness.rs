@@ -31,6 +31,8 @@ struct Parts {
     recruiter: Recruiter,
     tasks: TaskSet,
     sessions: DashMap<SessionId, Session>,
+    /// Two that ask for the same session at once get the same.
+    opening: tokio::sync::Mutex<()>,
     tenants: DashMap<String, Harness>,
 }
 
@@ -121,6 +123,7 @@ impl Harness {
     /// The session is open in another process; the journal can't be read or written.
     pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, JournalError> {
         let id = id.into();
+        let _opening = self.0.opening.lock().await;
         if let Some(session) = self.0.sessions.get(&id) {
             return Ok(session.clone());
         }
@@ -128,7 +131,6 @@ impl Harness {
             Some(journal) => self.session_builder().id(id.clone()).open(&**journal).await?,
             None => self.session_builder().id(id.clone()).build(),
         };
-        // Whoever was faster, if the journal let two.
         Ok(self.0.sessions.entry(id).or_insert(session).clone())
     }
 
@@ -201,8 +203,8 @@ impl Harness {
         let scope = builder.scope(tenant.as_deref())?;
         let tasks = builder.task_set(scope.workspace.as_deref());
         let recruiter = Recruiter::new(builder.clone(), scope)?;
-        let (sessions, tenants) = (DashMap::new(), DashMap::new());
-        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, tasks, sessions, tenants })))
+        let (sessions, tenants, opening) = Default::default();
+        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, tasks, sessions, opening, tenants })))
     }
 
     /// All background tasks, of all sessions; those of a tenant are its own harness's.

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Running, mainstem};
+use mainstem_testing::{laws, render};
+
+use crate::support::{Running, events, mainstem};
 
 const TOKEN: &str = "the-token-of-the-test";
 
@@ -71,7 +73,64 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
 }
 
 #[test]
+fn a_killed_server_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    let serve = |pace: &str| {
+        let line =
+            format!("serve -m demo --bind 127.0.0.1:0 --token-file tokens --demo-pace {pace} --journal");
+        let mut running = mainstem(&line).file("tokens", TOKEN).arg(&journal).start();
+        let url = running.line();
+        (running, url.trim().strip_prefix("http://").unwrap().to_owned())
+    };
+    let all = |address: &str, after: u64| {
+        let request = format!("GET /v1/sessions/one/events?follow=false&after={after}");
+        let answer = answer(ask(address, &request, "accept: application/x-ndjson\r\n", ""));
+        let lines = answer.lines().filter(|line| line.starts_with('{')).map(|line| format!("{line}\n"));
+        events(&lines.collect::<String>())
+    };
+    let (running, address) = serve("1");
+    let mut follower =
+        ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", r#"{"input": "go"}"#);
+    let mut begun = [0; 2048];
+    assert!(follower.read(&mut begun).unwrap() > 0);
+    let mut before = Vec::new();
+    while before.len() < 20 {
+        std::thread::sleep(Duration::from_millis(20));
+        before = all(&address, 0);
+    }
+    running.signal("KILL");
+    running.done();
+
+    let (running, address) = serve("0");
+    let listed = answer(ask(&address, "GET /v1/sessions", "", ""));
+    assert!(listed.contains("\"id\":\"one\"") && listed.contains("\"runs\":1"), "{listed}");
+    let after = all(&address, 0);
+    laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", render(&after)));
+    assert!(after.iter().any(|event| event.ends_run()), "{}", render(&after));
+    let kept = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
+    // What came in the last 50 ms may be lost, and nothing else.
+    assert!(kept + 10 >= before.len(), "{kept} of {}", before.len());
+    assert_eq!(all(&address, 3), after[3..]);
+    let missing = answer(ask(&address, "GET /v1/sessions/two/events", "", ""));
+    assert!(missing.starts_with("HTTP/1.1 404 "), "{missing}");
+
+    let headers = "accept: text/event-stream\r\n";
+    let next = answer(ask(&address, "POST /v1/sessions/one/runs", headers, r#"{"input": "again"}"#));
+    assert!(next.starts_with("HTTP/1.1 200 OK\r\n") && next.contains("event: end\n"), "{next}");
+    let whole = all(&address, 0);
+    laws(&whole).unwrap_or_else(|error| panic!("{error}\n{}", render(&whole)));
+    assert!(whole.len() > after.len());
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+}
+
+#[test]
 fn what_can_not_be_served_is_said() {
+    let tenants = mainstem("serve -m demo --token-file tokens --journal j.db")
+        .file("tokens", "acme 0123456789abcdef-of-acme\n");
+    let done = tenants.run();
+    assert!(done.code == Some(3) && done.stderr.contains("tenants would share the journal"), "{done:?}");
     let done = mainstem("serve -m demo --bind 0.0.0.0:0").run();
     let open = "error: --bind 0.0.0.0:0 is reached from other machines: that needs --token-file\n";
     assert_eq!((done.code, &*done.stderr), (Some(2), open));
