@@ -1,4 +1,4 @@
-//! A key is nowhere to be seen: not in events, errors, `Debug`, nor in anything that `tracing` is told, by us or by the HTTP stack.
+//! A key is nowhere to be seen: not in events, errors, `Debug`, the files of a journal, nor in anything that `tracing` is told, by us or by the HTTP stack.
 
 use std::{
     fmt,
@@ -6,6 +6,7 @@ use std::{
 };
 
 use mainstem::{
+    journal::SqliteJournal,
     model::{ModelError, scripted::Turn},
     prelude::*,
     vendor::VENDORS,
@@ -57,14 +58,22 @@ async fn no_key_is_shown_anywhere() {
         let echo = ModelError::from_status(401, "no such key: a-key-that-is-secret");
         let script = ScriptedModel::new().agent(ROOT, [Turn::new().fail(echo)]);
         let server = ModelServer::start(script).await.unwrap();
-        let harness = builder(model(vendor, &server, ROOT)).build().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let journal = SqliteJournal::open(dir.path().join("journal.db")).unwrap();
+        let harness = builder(model(vendor, &server, ROOT)).journal(journal).build().unwrap();
         let events: Vec<_> = harness.stream_events("go").collect().await;
         let mut shown = format!("{harness:?} {events:?}");
         events.iter().for_each(|event| shown.push_str(&serde_json::to_string(event).unwrap()));
         assert!(shown.contains("no such key: [secret]"), "{}: {shown}", vendor.name);
+        harness.journal().unwrap().close().await.unwrap();
+        let files =
+            dir.path().read_dir().unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file());
+        let kept: String =
+            files.map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()).collect();
+        assert!(kept.contains("no such key: [secret]"), "{}: it was kept as text", vendor.name);
         let traced = heard.0.lock().unwrap().clone();
         assert!(traced.contains("invoke_agent"), "{}: the trace was heard: {traced}", vendor.name);
-        for text in [shown, traced] {
+        for text in [shown, traced, kept] {
             assert!(!text.contains("that-is-secret"), "{}: {text}", vendor.name);
         }
     }
