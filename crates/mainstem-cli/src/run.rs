@@ -22,7 +22,7 @@ use crate::{
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
-    progress, signals,
+    progress, signals, store,
     terminal::Terminal,
 };
 
@@ -64,11 +64,7 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         if is_patient {
             harness.shutdown(Duration::ZERO).await;
         }
-        if let Some(journal) = harness.journal()
-            && let Err(error) = journal.close().await
-        {
-            progress::say(&format!("warning: the end of the session may not be kept: {error}"), terminal);
-        }
+        store::close(&harness, terminal).await;
         exit
     });
     // What still blocks, such as a host's name being looked up, is not waited for.

@@ -135,9 +135,5 @@ async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Term
     }
     // It ends what it spawned, so it has an end of its own.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;
-    if let Some(journal) = harness.journal()
-        && let Err(error) = journal.close().await
-    {
-        progress::say(&format!("warning: the end of sessions may not be kept: {error}"), terminal);
-    }
+    store::close(harness, terminal).await;
 }

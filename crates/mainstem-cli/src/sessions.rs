@@ -10,14 +10,12 @@ use crate::{
     agents::{json, print},
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
-    store, table,
+    store::{self, Pages},
+    table,
     terminal::Terminal,
 };
 
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
-
-/// How many events are read at once.
-const PAGE: usize = 1024;
 
 pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
     let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
@@ -25,7 +23,7 @@ pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
     runtime.block_on(async {
         match &args.command {
             SessionsCommand::List { output } => list(&journal, *output, terminal).await?,
-            SessionsCommand::Export { id } => export(&journal, id, terminal).await?,
+            SessionsCommand::Export { id } => export(journal, id, terminal).await?,
             SessionsCommand::Rm { ids } => rm(&journal, ids).await?,
         }
         Ok(Exit::Reply)
@@ -33,8 +31,7 @@ pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
 }
 
 async fn list(journal: &SqliteJournal, form: Form, terminal: Terminal) -> Result<(), Fault> {
-    let mut sessions = journal.sessions().await.or_exit(Exit::Failed)?;
-    sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+    let sessions = journal.sessions().await.or_exit(Exit::Failed)?;
     match form {
         Form::Json => json(&sessions.iter().map(object).collect(), terminal),
         Form::Text => print(&table::text(HEADS, sessions.iter().map(row)), terminal),
@@ -60,14 +57,14 @@ fn object(session: &SessionSummary) -> Value {
     })
 }
 
-async fn export(journal: &SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
-    let id = id.into();
-    let known = journal.session(&id).await.or_exit(Exit::Failed)?;
-    let mut next = known.ok_or_else(|| unknown(id.as_str())).or_exit(Exit::Failed)?.first;
+async fn export(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
+    let pages = Pages::of(journal, id).await.or_exit(Exit::Failed)?;
+    let mut pages = pages.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
     loop {
-        let page = journal.read(&id, next, PAGE).await.or_exit(Exit::Failed)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        next = last.seq + 1;
+        let page = pages.next().await.or_exit(Exit::Failed)?;
+        if page.is_empty() {
+            return Ok(());
+        }
         let mut lines = Vec::new();
         for event in &page {
             serde_json::to_writer(&mut lines, event).or_exit(Exit::Failed)?;

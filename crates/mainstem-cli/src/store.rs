@@ -7,7 +7,17 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
-use mainstem::journal::SqliteJournal;
+use mainstem::{
+    Harness,
+    journal::{Journal, JournalError, SqliteJournal},
+    message::SessionId,
+};
+use mainstem_event::AgentEvent;
+
+use crate::{progress, terminal::Terminal};
+
+/// How many events are read at once.
+const PAGE: usize = 1024;
 
 /// Opens the user's journal, or the one in that file.
 ///
@@ -22,6 +32,38 @@ pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<SqliteJournal> {
         anyhow::Ok(SqliteJournal::open(&path)?)
     };
     open().with_context(|| format!("the journal {}", path.display()))
+}
+
+/// Waits until everything that a harness has recorded is kept, and says so if it can't be.
+pub(crate) async fn close(harness: &Harness, terminal: Terminal) {
+    if let Some(journal) = harness.journal()
+        && let Err(error) = journal.close().await
+    {
+        progress::say(&format!("warning: the end of a session may not be kept: {error}"), terminal);
+    }
+}
+
+/// The events of a session that is kept, a page at a time.
+pub(crate) struct Pages {
+    journal: SqliteJournal,
+    id: SessionId,
+    next: u64,
+}
+
+impl Pages {
+    /// From the first that is kept; `None` if there is no such session.
+    pub(crate) async fn of(journal: SqliteJournal, id: &str) -> Result<Option<Self>, JournalError> {
+        let id = id.into();
+        let known = journal.session(&id).await?;
+        Ok(known.map(|known| Self { journal, id, next: known.first }))
+    }
+
+    /// The next page; an empty one at the end.
+    pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
+        let page = self.journal.read(&self.id, self.next, PAGE).await?;
+        self.next = page.last().map_or(self.next, |last| last.seq + 1);
+        Ok(page)
+    }
 }
 
 fn default_path() -> anyhow::Result<PathBuf> {

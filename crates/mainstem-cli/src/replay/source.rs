@@ -8,20 +8,16 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use mainstem::{
-    journal::{Journal, SqliteJournal},
-    message::SessionId,
-};
 use mainstem_event::AgentEvent;
 
-use crate::{args::Replay, store};
-
-/// How many events of a session are read at once.
-const PAGE: usize = 1024;
+use crate::{
+    args::Replay,
+    store::{self, Pages},
+};
 
 pub(super) enum Source {
     File { path: PathBuf, lines: Lines<BufReader<File>>, line: usize },
-    Session { journal: SqliteJournal, id: SessionId, next: u64, page: VecDeque<AgentEvent> },
+    Session { pages: Pages, page: VecDeque<AgentEvent> },
 }
 
 impl Source {
@@ -36,14 +32,13 @@ impl Source {
             return Ok(Self::File { path: path.to_owned(), lines: BufReader::new(file).lines(), line: 0 });
         }
         let journal = store::open(args.journal.as_deref())?;
-        let id: SessionId = (&*args.what).into();
         let what = &args.what;
-        let known = journal.session(&id).await?.ok_or_else(|| {
+        let pages = Pages::of(journal, what).await?.ok_or_else(|| {
             anyhow!(
                 "there is no file {what:?}, and no session of that name; `mainstem sessions list` says which there are"
             )
         })?;
-        Ok(Self::Session { journal, id, next: known.first, page: VecDeque::new() })
+        Ok(Self::Session { pages, page: VecDeque::new() })
     }
 
     /// The next event.
@@ -53,10 +48,9 @@ impl Source {
     pub(super) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
         match self {
             Self::File { path, lines, line } => next_line(path, lines, line),
-            Self::Session { journal, id, next, page } => {
+            Self::Session { pages, page } => {
                 if page.is_empty() {
-                    page.extend(journal.read(id, *next, PAGE).await?);
-                    *next = page.back().map_or(*next, |last| last.seq + 1);
+                    page.extend(pages.next().await?);
                 }
                 Ok(page.pop_front())
             }

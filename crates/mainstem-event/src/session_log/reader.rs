@@ -37,7 +37,7 @@ struct Hole {
 /// What a reader finds.
 pub(crate) enum Read {
     Event(AgentEvent),
-    /// Nothing, for now.
+    /// No event: all there are have been read, or may not be shown before they are committed.
     Nothing,
     /// These, of which the record has what there is.
     Fetch {

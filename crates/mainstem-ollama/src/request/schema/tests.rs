@@ -107,8 +107,8 @@ fn references_are_followed() {
         with(json!({ "$ref": "#/$defs/Tree" }), "$defs", json!({ "Tree": tree })),
         refers(json!({ "type": "object", "description": "A tree.", "properties": { "children": branch } })),
     );
-    for nowhere in ["#/$defs/B", "https://h/schema.json", ""] {
-        check(with(json!({ "$ref": nowhere }), "$defs", json!({})), refers(json!({})));
+    for unknown in ["#/$defs/B", "https://h/schema.json", ""] {
+        check(with(json!({ "$ref": unknown }), "$defs", json!({})), refers(json!({})));
     }
 }
 
