@@ -14,7 +14,7 @@ use crate::support::{Spawns, harness};
 
 /// A journal that several harnesses have, one after the other: processes, as it were.
 #[derive(Clone, Debug)]
-struct Shared(Arc<dyn Journal>);
+pub(crate) struct Shared(pub(crate) Arc<dyn Journal>);
 
 #[mainstem::tool::async_trait]
 impl Journal for Shared {
@@ -71,7 +71,7 @@ impl Journal for Shared {
     }
 }
 
-fn script() -> ScriptedModel {
+pub(crate) fn script() -> ScriptedModel {
     let used = |turn: Turn| turn.usage(Usage::new(5, 2));
     ScriptedModel::new()
         .agent(
@@ -92,7 +92,7 @@ fn script() -> ScriptedModel {
 }
 
 /// A child in the background, which is slower than its parent.
-fn background() -> ScriptedModel {
+pub(crate) fn background() -> ScriptedModel {
     let spawn = serde_json::json!({"agent_id": "kid", "task": "one", "timeout_seconds": 0});
     ScriptedModel::new()
         .agent(
@@ -112,7 +112,7 @@ fn background() -> ScriptedModel {
         )
 }
 
-fn process(journal: &Shared, script: ScriptedModel) -> Harness {
+pub(crate) fn process(journal: &Shared, script: ScriptedModel) -> Harness {
     // Each process draws its own ids.
     harness(script)
         .ids(mainstem::event::RandomIds)
@@ -122,7 +122,7 @@ fn process(journal: &Shared, script: ScriptedModel) -> Harness {
         .unwrap()
 }
 
-async fn all(journal: &Shared) -> Vec<AgentEvent> {
+pub(crate) async fn all(journal: &Shared) -> Vec<AgentEvent> {
     let (mut all, mut next) = (Vec::new(), 1);
     loop {
         let page = journal.read(&"s".into(), next, 1000).await.unwrap();
@@ -132,7 +132,7 @@ async fn all(journal: &Shared) -> Vec<AgentEvent> {
     }
 }
 
-async fn say(harness: &Harness, input: &str) -> String {
+pub(crate) async fn say(harness: &Harness, input: &str) -> String {
     let session = harness.open_session("s").await.unwrap();
     session.run(input, RunOptions::new()).reply().await.unwrap().text()
 }

@@ -27,6 +27,7 @@ mod random;
 mod random_tasks;
 mod readers;
 mod reload;
+mod resume;
 mod schema;
 mod send;
 mod single;

@@ -1,4 +1,4 @@
-//! Why a run has no reply.
+//! Why a run has no reply, or was not begun.
 
 use mainstem_event::Outcome;
 use mainstem_message::Message;
@@ -28,6 +28,21 @@ pub enum RunError {
     /// The agent failed.
     #[error(transparent)]
     Agent(AgentError),
+}
+
+/// Why no turn of a session can be taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NothingToResume {
+    /// Nothing was said in it yet.
+    #[error("the session has no turn yet")]
+    New,
+    /// The latest turn has its answer.
+    #[error("the latest turn of the session has its answer")]
+    Answered,
+    /// It goes on already.
+    #[error("a run of the session is at work")]
+    Active,
 }
 
 /// The reply of a run, or why there is none.

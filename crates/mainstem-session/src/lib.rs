@@ -13,7 +13,7 @@ mod session;
 mod unrecorded;
 mod wake;
 
-pub use error::RunError;
+pub use error::{NothingToResume, RunError};
 pub use handle::RunHandle;
 pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, SpawnOptions};
 pub use options::RunOptions;

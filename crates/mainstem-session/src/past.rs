@@ -1,4 +1,4 @@
-//! A session as its record tells it: what was said in it, and what was cut off when its process ended.
+//! A session as its record tells it: what was said in it, by whom, and what was cut off when its process ended.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,6 +7,7 @@ use mainstem_event::{
     fold::Transcript,
 };
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason};
+use mainstem_subagent::{RESTARTED, Returning};
 
 /// What a session's events come to, taken in one by one.
 #[derive(Default)]
@@ -15,7 +16,11 @@ pub(crate) struct Past {
     pub(crate) history: Vec<Arc<Message>>,
     /// What the fleet was doing last.
     pub(crate) fleet: FleetState,
+    /// How the latest run ended.
+    pub(crate) outcome: Option<Outcome>,
     open: BTreeMap<ReplyId, Open>,
+    /// Who can be sent to again.
+    pub(crate) children: Returning,
 }
 
 /// An invocation that has begun and not ended.
@@ -26,9 +31,24 @@ struct Open {
     transcript: Transcript,
     /// What its model calls used so far, and its children that ended; what it cost nobody knows any more.
     usage: Rollup,
+    /// How it would have ended: it has its answer, and only its end was cut off.
+    answered: Option<Outcome>,
+    is_out_of_turns: bool,
 }
 
 impl Open {
+    fn new(event: &AgentEvent, reply: &ReplyId) -> Self {
+        Self {
+            seq: event.seq,
+            began: event.at,
+            origin: event.origin.clone(),
+            transcript: Transcript::new(reply.clone()),
+            usage: Rollup::default(),
+            answered: None,
+            is_out_of_turns: false,
+        }
+    }
+
     /// The agent's own session.
     fn session(&self) -> &SessionId {
         self.origin.source.as_ref().map_or(&self.origin.session_id, |source| &source.session_id)
@@ -41,52 +61,66 @@ impl Past {
         self.fleet.apply(event);
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { .. } = event.kind {
-            let transcript = Transcript::new(reply.clone());
-            let (seq, began, origin) = (event.seq, event.at, event.origin.clone());
-            self.open
-                .insert(reply.clone(), Open { seq, began, origin, transcript, usage: Rollup::default() });
+            self.open.insert(reply.clone(), Open::new(event, reply));
         }
+        self.children.apply(event);
         let Some(open) = self.open.get_mut(reply) else { return };
         open.transcript.apply(&event.kind);
         match &event.kind {
             EventKind::ModelCallEnd { usage: Some(usage), .. } => open.usage.add_own(*usage, None),
-            EventKind::AgentEnd { usage, .. } => {
-                let ended = self.open.remove(reply);
-                ended.iter().for_each(|ended| self.remember(ended));
-                add_to_parent(self.open.values_mut(), &event.origin, usage);
+            EventKind::ExceedMaxIters { .. } => open.is_out_of_turns = true,
+            EventKind::AgentResult { .. } => {
+                let out_of_turns = open.is_out_of_turns;
+                open.answered = Some(if out_of_turns { Outcome::MaxIterations } else { Outcome::Success });
+            }
+            EventKind::AgentEnd { outcome, error, usage, .. } => {
+                let Some(ended) = self.open.remove(reply) else { return };
+                self.end(ended, event.at, *outcome, error.as_ref(), usage);
             }
             _ => {}
         }
     }
 
-    fn remember(&mut self, ended: &Open) {
-        if ended.origin.source.is_none() {
-            self.history.extend_from_slice(ended.transcript.messages());
-        }
+    /// What becomes of an invocation that has ended: what was said is remembered, and its parent may still have to hear of it.
+    fn end(&mut self, ended: Open, at: Timestamp, outcome: Outcome, error: Option<&Failure>, usage: &Rollup) {
+        let said = ended.transcript.messages();
+        let Some(source) = &ended.origin.source else {
+            self.history.extend_from_slice(said);
+            self.outcome = Some(outcome);
+            return;
+        };
+        self.children.end(source, said, at, outcome, error);
+        let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
+        let Some(parent) = parent else { return };
+        parent.usage.add_child(usage);
     }
 
     /// Ends what was cut off, children before their parents: what is open is closed, and one `AGENT_END` says why. What was said until
-    /// then stays in the history.
+    /// then stays in the history; who had given its answer already has ended as it would have.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
-        let mut open: Vec<_> = std::mem::take(&mut self.open).into_values().collect();
-        open.sort_by_key(|open| std::cmp::Reverse(open.seq));
-        while !open.is_empty() {
-            let mut cut = open.remove(0);
+        while let Some(reply) = self.latest() {
+            let Some(mut cut) = self.open.remove(&reply) else { break };
             let sink = EventSink::resumed(log.clone(), cut.origin.clone());
-            while let Some(kind) = cut.transcript.next_closing(StopReason::Cancelled) {
+            while let Some(mut kind) = cut.transcript.next_closing(StopReason::Cancelled) {
+                self.children.amend(cut.session(), &mut kind);
                 cut.transcript.apply(&kind);
                 sink.emit(kind);
             }
-            sink.emit(EventKind::AgentEnd {
-                outcome: Outcome::Error,
-                error: Some(restarted()),
-                usage: cut.usage,
-                duration_ms: log.clock().now().millis_since(cut.began),
-            });
-            add_to_parent(open.iter_mut(), &cut.origin, &cut.usage);
-            self.remember(&cut);
+            let (outcome, error) = match cut.answered {
+                Some(outcome) => (outcome, None),
+                None => (Outcome::Error, Some(restarted())),
+            };
+            let (usage, now) = (cut.usage, log.clock().now());
+            let duration_ms = now.millis_since(cut.began);
+            sink.emit(EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
+            self.end(cut, now, outcome, error.as_ref(), &usage);
         }
         self.close_tasks(log);
+    }
+
+    /// Of the invocations that are open, the one that began last: it is nobody's parent.
+    fn latest(&self) -> Option<ReplyId> {
+        self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
     /// Nobody works on its tasks any more; what ran them has its end before they have theirs.
@@ -105,12 +139,5 @@ impl Past {
 
 /// Why it ended.
 fn restarted() -> Failure {
-    Failure::new("restarted", "the process that ran the agent has ended")
-}
-
-/// A child that ended counts for the agent that called it, if that has not ended.
-fn add_to_parent<'a>(open: impl IntoIterator<Item = &'a mut Open>, child: &Origin, usage: &Rollup) {
-    let Some(source) = &child.source else { return };
-    let parent = open.into_iter().find(|open| *open.session() == source.parent_session_id);
-    parent.into_iter().for_each(|parent| parent.usage.add_child(usage));
+    Failure::new(RESTARTED, "the process that ran the agent has ended")
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::{AgentEvent, Diagnostics};
+use mainstem_event::{AgentEvent, Diagnostics, Outcome};
 use mainstem_message::{Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
@@ -164,6 +164,8 @@ impl Start {
             turn => turn,
         };
         session.set_active(Some(handle));
+        // Unless its end says otherwise.
+        session.ended(Outcome::Cancelled);
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
         if options.plan_mode {
@@ -198,6 +200,9 @@ impl Stream for Run {
                     event.iter().for_each(|event| me.reading.handed(event));
                     if event.as_ref().is_none_or(AgentEvent::ends_run) {
                         let outcome = active.stream.outcome().cloned();
+                        if let Some(ended) = &outcome {
+                            me.handle.session().ended(ended.outcome);
+                        }
                         me.ended.send_replace(outcome.clone());
                         me.state = State::Over(outcome);
                     }

@@ -6,11 +6,11 @@ use std::{
 };
 
 use mainstem_event::{
-    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, RandomIds, SendMode, SessionLog,
+    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, Outcome, RandomIds, SendMode, SessionLog,
     SystemClock,
 };
 use mainstem_journal::{Journal, JournalError};
-use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
 use mainstem_react::RunOutput;
 use mainstem_subagent::{
@@ -22,7 +22,13 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{OnTaskFinished, Run, RunHandle, RunOptions, past::Past, unrecorded::Unrecorded, wake::Wake};
+use crate::{
+    NothingToResume, OnTaskFinished, Run, RunHandle, RunOptions, past::Past, unrecorded::Unrecorded,
+    wake::Wake,
+};
+
+/// What a model reads whose answer was cut off.
+const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
 
 /// How many events of a session's past are read at once.
 const PAGE: usize = 1024;
@@ -43,6 +49,8 @@ pub(crate) struct Inner {
     attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
+    /// How the latest run ended.
+    outcome: Mutex<Option<Outcome>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
     /// The cursor is there once somebody has asked: a reader costs.
@@ -169,6 +177,29 @@ impl Session {
         Run::new(self.clone(), self.new_run_id(), vec![Arc::new(input.into())], options, None)
     }
 
+    /// Takes up a turn that has no answer, because its process ended, it failed, or somebody stopped it: the agent goes on from what was
+    /// said and done until then. Results that there are, those of children too, are not asked for again; a call that was cut off has a
+    /// result that says so, and the agent decides what becomes of it.
+    ///
+    /// Nothing happens before the run is polled.
+    ///
+    /// # Errors
+    /// There is no such turn: nothing was said yet, the latest run has its answer, or is at work.
+    pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
+        if self.active().is_some() {
+            return Err(NothingToResume::Active);
+        }
+        match *lock(&self.0.outcome) {
+            None => return Err(NothingToResume::New),
+            Some(Outcome::Success) => return Err(NothingToResume::Answered),
+            Some(_) => {}
+        }
+        // A model wants to be answered, not to be left in the middle of a sentence.
+        let is_mid_sentence = self.history().last().is_none_or(|last| last.role == Role::Assistant);
+        let input = if is_mid_sentence { vec![Arc::new(Message::user(GO_ON))] } else { Vec::new() };
+        Ok(Run::new(self.clone(), self.new_run_id(), input, options, None))
+    }
+
     /// The run that is active, whoever began it; `None` between runs.
     pub fn active(&self) -> Option<RunHandle> {
         lock(&self.0.active).clone()
@@ -194,6 +225,10 @@ impl Session {
 
     pub(crate) fn set_active(&self, run: Option<RunHandle>) {
         *lock(&self.0.active) = run;
+    }
+
+    pub(crate) fn ended(&self, outcome: Outcome) {
+        *lock(&self.0.outcome) = Some(outcome);
     }
 
     pub(crate) fn wake(&self) -> &Wake {
@@ -344,7 +379,7 @@ impl SessionBuilder {
     }
 
     /// The session as a journal has it, or one that begins there: what was said is known again, and what was cut off when its process
-    /// ended has its `AGENT_END`. It is open for others once every clone of it, every run and every cursor is dropped.
+    /// ended has its `AGENT_END`, and children can be sent to. It is open for others once every clone of it, every run and every cursor is dropped.
     ///
     /// # Errors
     /// It is open elsewhere; the journal can't be read or written.
@@ -363,7 +398,12 @@ impl SessionBuilder {
         }
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
-        Ok(self.assemble(log, past))
+        let children = std::mem::take(&mut past.children);
+        let crew = self.crews.present().await;
+        let session = self.assemble(log, past);
+        session.0.fleet.take_back(&crew, children);
+        *lock(&session.0.crew) = Some(crew);
+        Ok(session)
     }
 
     /// The session, in memory.
@@ -400,6 +440,7 @@ impl SessionBuilder {
             attributes: self.attributes,
             ids: self.ids,
             history: Mutex::new(past.history),
+            outcome: Mutex::new(past.outcome),
             turn: Arc::new(Semaphore::new(1)),
             active: Mutex::default(),
             wake: Wake::new(self.on_task_finished),

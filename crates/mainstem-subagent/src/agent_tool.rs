@@ -59,7 +59,7 @@ impl Tool for AgentTool {
         let limits = admit(cx)?;
         let source = new_source(cx, self.agent.id());
         let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await?;
-        Ok(Report::new(&source, outcome).into())
+        Ok(Report::new(&source, &outcome).into())
     }
 }
 

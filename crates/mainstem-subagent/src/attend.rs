@@ -118,20 +118,21 @@ impl Fleet {
         };
         let mut child = launch()?;
         place.belongs_to(&child.source.agent_key);
-        let report =
-            |child: &Child, outcome| Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped));
+        let report = |child: &Child, outcome: &RunOutcome| {
+            Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped))
+        };
         if let Some(outcome) = in_time(cx, &mut child, deadline).await {
-            return report(&child, outcome);
+            return report(&child, &outcome);
         }
         if patience.must_end {
             child.cx.stop(Outcome::Timeout);
             let outcome = child.work.as_mut().await;
-            return report(&child, outcome);
+            return report(&child, &outcome);
         }
         // What is not one task too many by then.
         while self.admit_task(cx).is_err() {
             if let Some(outcome) = in_time(cx, &mut child, &mut Deadline::new(FULL)).await {
-                return report(&child, outcome);
+                return report(&child, &outcome);
             }
         }
         // Its place is for those who are waited for.

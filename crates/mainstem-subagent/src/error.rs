@@ -95,6 +95,14 @@ pub enum SpawnError {
         /// Who.
         key: String,
     },
+    /// It worked in an earlier process, and this one does not have its agent.
+    #[error("{key} can't go on: agent {id:?} is not declared any more; start another with agent_spawn")]
+    NotDeclared {
+        /// Who.
+        key: String,
+        /// What it was.
+        id: String,
+    },
     /// It was asked to stop and has not yet.
     #[error("{key} was asked to stop and has not yet; try again")]
     StillEnding {

@@ -1,7 +1,7 @@
 //! What a parent reads of its child: `key: value` lines, then the body.
 
 use mainstem_event::{EventSource, Outcome, SendMode};
-use mainstem_message::{AgentKey, Failure, TaskId, ToolState};
+use mainstem_message::{AgentKey, Failure, Message, TaskId, ToolState};
 use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
@@ -26,16 +26,40 @@ pub(crate) enum Handover {
 }
 
 impl Report {
-    pub(crate) fn new(source: &EventSource, outcome: RunOutcome) -> Self {
-        let ok = matches!(outcome.outcome, Outcome::Success | Outcome::MaxIterations);
-        let body = match (&outcome.answer, &outcome.error) {
+    pub(crate) fn new(source: &EventSource, outcome: &RunOutcome) -> Self {
+        let error = outcome.error.as_ref().map(Failure::from);
+        Self::of(source, outcome.outcome, outcome.answer.as_deref(), error.as_ref())
+    }
+
+    fn of(source: &EventSource, outcome: Outcome, answer: Option<&Message>, error: Option<&Failure>) -> Self {
+        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations);
+        let body = match (answer, error) {
             (Some(answer), _) => format!("reply:\n{}", answer.text()),
-            (None, Some(error)) => format!("error: {}", Failure::from(error)),
+            (None, Some(error)) => format!("error: {error}"),
             (None, None) => "reply:\n".to_owned(),
         };
-        let status = if outcome.outcome == Outcome::Success { "completed" } else { outcome.outcome.as_str() };
+        let status = if outcome == Outcome::Success { "completed" } else { outcome.as_str() };
         let state = if ok { ToolState::Success } else { ToolState::Error };
         Self { head: head(source), body: format!("status: {status}\n{body}"), state }
+    }
+
+    /// How a turn ended in an earlier process, or with it.
+    pub(crate) fn recorded(
+        source: &EventSource,
+        outcome: Outcome,
+        answer: Option<&Message>,
+        error: Option<&Failure>,
+    ) -> Self {
+        match error {
+            Some(error) if error.code == RESTARTED => {
+                let body = format!("status: interrupted\nerror: {error}\n{CUT}");
+                Self { head: head(source), body, state: ToolState::Interrupted }
+            }
+            _ => {
+                let answered = matches!(outcome, Outcome::Success | Outcome::MaxIterations);
+                Self::of(source, outcome, answer.filter(|_| answered), error)
+            }
+        }
     }
 
     /// The child goes on in the background.
@@ -91,6 +115,12 @@ fn head(source: &EventSource) -> String {
     let EventSource { agent_key, agent_id, session_id, .. } = source;
     format!("agent_key: {agent_key}\nagent_id: {agent_id}\nsession_id: {session_id}")
 }
+
+/// The code of the error with which that ends which was at work when its process ended.
+pub const RESTARTED: &str = "restarted";
+
+const CUT: &str =
+    "It may have done part of its work. It still knows its conversation: agent_send tells it to go on.";
 
 const ACCEPTED: &str = "It works in the background. You are told when it is done; go on with something else, or answer. task_wait waits \
 for it, task_output shows how it stands, task_cancel stops it.";

@@ -31,6 +31,8 @@ pub(crate) struct Roster {
     inbox: Arc<Inbox>,
     /// Whenever a child has ended its turn.
     ends: Notify,
+    /// Children of an earlier process that could not be taken back, and what they were.
+    missed: DashMap<AgentKey, Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -129,6 +131,18 @@ pub(crate) struct Seat {
     pub(crate) label: Option<String>,
 }
 
+/// A child of an earlier process.
+#[derive(Debug)]
+pub(crate) struct Return {
+    pub(crate) lineage: Arc<Lineage>,
+    /// Of its latest turn.
+    pub(crate) source: EventSource,
+    pub(crate) label: Option<String>,
+    pub(crate) carried: Carried,
+    pub(crate) history: Vec<Arc<Message>>,
+    pub(crate) last_activity: Timestamp,
+}
+
 impl Roster {
     /// Takes a label for a child, if it is free. Labels differ by more than case.
     pub(crate) fn claim(&self, label: &str, key: &AgentKey) -> Result<(), SpawnError> {
@@ -185,6 +199,34 @@ impl Roster {
             order,
         };
         self.children.insert(key, Box::new(child));
+    }
+
+    /// Adds a child of an earlier process, which is idle.
+    pub(crate) fn take_back(&self, child: Return) {
+        let Return { lineage, source, label, carried, history, last_activity } = child;
+        let key = source.agent_key.clone();
+        if let Some(label) = &label {
+            self.labels.insert(label.to_lowercase(), key.clone());
+        }
+        let child = Child {
+            lineage,
+            source: EventSource { task_id: None, ..source },
+            label,
+            status: ChildStatus::Idle,
+            task: None,
+            inbox: Arc::default(),
+            cancel: None,
+            carried,
+            history,
+            last_activity,
+            order: self.entered.fetch_add(1, Ordering::Relaxed),
+        };
+        self.children.insert(key, Box::new(child));
+    }
+
+    /// A child of an earlier process can't be taken back.
+    pub(crate) fn miss(&self, source: &EventSource) {
+        self.missed.insert(source.agent_key.clone(), source.agent_id.clone());
     }
 
     /// Starts a further turn of an idle child.
@@ -317,6 +359,9 @@ impl Roster {
             (None, Some(label)) => (label, self.labels.get(&label.to_lowercase()).map(|key| key.clone())),
             _ => return Err(SpawnError::NotOne),
         };
+        if let Some(missed) = key.as_ref().and_then(|key| self.missed.get(key)) {
+            return Err(SpawnError::NotDeclared { key: name.to_owned(), id: missed.to_string() });
+        }
         let known = self.list(parent);
         key.filter(|key| known.iter().any(|child| child.agent_key == *key))
             .ok_or_else(|| self.unknown(name, parent))
