@@ -85,6 +85,9 @@ pub(crate) struct Run {
     /// Keep the session in this file.
     #[arg(long, value_name = "FILE", requires = "session")]
     pub(crate) journal: Option<PathBuf>,
+    /// Instead of a PROMPT: take up the session's last turn, which was cut off, failed or was stopped. What agents have found out until then is known.
+    #[arg(long, requires = "session", conflicts_with = "prompt")]
+    pub(crate) resume: bool,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     let warnings = Warnings::new(harness.clone(), &notes);
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let (mode, objection) = terminal.mode(args.progress, args.output);
-    let mut progress = progress::on_stderr(mode, terminal, &prompt);
+    let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { &*prompt };
+    let mut progress = progress::on_stderr(mode, terminal, title);
     for note in notes.into_iter().chain(objection.map(|objection| format!("warning: {objection}"))) {
         progress.note(&note);
     }
@@ -47,14 +48,21 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
     };
-    if let Some(id) = &args.session {
-        runtime
-            .block_on(harness.open_session(&**id))
-            .with_context(|| format!("--session {id}"))
-            .or_exit(Exit::Config)?;
-    }
+    let run = match &args.session {
+        None => harness.stream_events_with(prompt, options),
+        Some(id) => {
+            let about = || format!("--session {id}");
+            let session =
+                runtime.block_on(harness.open_session(&**id)).with_context(about).or_exit(Exit::Config)?;
+            if args.resume {
+                session.resume(options).with_context(about).context("--resume").or_exit(Exit::Usage)?
+            } else {
+                session.run(prompt, options)
+            }
+        }
+    };
     let exit = runtime.block_on(async {
-        let mut drive = Drive::new(args, sinks, harness.stream_events_with(prompt, options));
+        let mut drive = Drive::new(args, sinks, run);
         drive.until_end().await;
         let (handle, is_patient) = (drive.handle.clone(), drive.is_patient());
         let exit = drive.finish(args).await;
@@ -90,10 +98,6 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
         .with_plan_mode(args.plan)
         .with_budget(settings.budget)
         .with_diagnostics(args.diagnostics);
-    let options = match &args.session {
-        Some(id) => options.with_session(&**id),
-        None => options,
-    };
     Ok(match output {
         Some(schema) => options.with_output(schema),
         None => options,

@@ -18,6 +18,7 @@ use crate::{
 /// What is to be run.
 pub(super) struct Setup {
     pub(super) harness: Harness,
+    /// Empty if a turn is taken up.
     pub(super) prompt: String,
     /// What a person should know beforehand.
     pub(super) notes: Vec<String>,
@@ -72,6 +73,9 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
 }
 
 fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {
+    if args.resume {
+        return Ok(String::new());
+    }
     let prompt = match args.prompt.as_deref() {
         Some("-") => stdin()?,
         Some(prompt) => prompt.to_owned(),

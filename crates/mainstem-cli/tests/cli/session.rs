@@ -7,7 +7,7 @@ use mainstem::{
     prelude::{AgentEvent, EventKind},
 };
 use mainstem_testing::{laws, render};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     server::{Server, Step},
@@ -128,6 +128,66 @@ fn a_killed_run_has_its_ending_and_the_next_goes_on() {
     laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
     let ends: Vec<_> = all.iter().filter(|event| event.ends_run()).map(ToString::to_string).collect();
     assert!(ends.len() == 2 && ends[0].contains("restarted"), "{ends:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_turn_is_taken_up_and_its_finished_child_is_not_asked_again() {
+    let spawn = |kid: &str| ("agent_spawn", json!({"agent_id": kid, "task": "Look."}));
+    let server = Server::start(move |request| {
+        let said = request["messages"].to_string();
+        match (said.contains("Go both."), said.contains("quick found it")) {
+            // The slow one's turn never comes to an end.
+            (false, _) if said.contains("You are slow.") => vec![Step::Text("Well"), Step::Hang],
+            (false, _) => vec![Step::Text("quick found it")],
+            (true, false) => vec![Step::Call(vec![spawn("quick"), spawn("slow")])],
+            (true, true) => vec![Step::Text("One has it.")],
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("subagents")).unwrap();
+    for kid in ["quick", "slow"] {
+        let file = format!("---\ndescription: K\n---\nYou are {kid}.\n");
+        std::fs::write(dir.path().join(format!("subagents/{kid}.md")), file).unwrap();
+    }
+    let journal = dir.path().join("journal.db");
+    let begin = |more: &str| {
+        let cli = mainstem("run -m openai:m --no-files --progress quiet --session s --journal").arg(&journal);
+        let cli = cli.arg("-w").arg(dir.path()).arg(more);
+        cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456")
+    };
+    let first = begin("Go both.").start();
+    let quick_is_done = |event: &AgentEvent| {
+        event.agent_label() == "quick" && matches!(event.kind, EventKind::AgentEnd { .. })
+    };
+    server.until_hanging(1);
+    while !recorded(&journal).iter().any(quick_is_done) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    first.signal("KILL");
+    assert_eq!(first.done().code, None);
+
+    let asked = server.requests().len();
+    let next = begin("--resume").run();
+    assert_eq!((next.code, &*next.stdout, &*next.stderr), (Some(0), "One has it.\n", ""), "{next:?}");
+    let requests = server.requests();
+    assert_eq!(requests.len(), asked + 1, "nobody but the root is asked");
+    let results: Vec<_> =
+        requests[asked]["messages"].as_array().unwrap().iter().filter(|one| one["role"] == "tool").collect();
+    assert!(
+        results[0]["content"].as_str().unwrap().contains("status: completed\nreply:\nquick found it"),
+        "{results:?}"
+    );
+    assert!(
+        results[1]["content"].as_str().unwrap().contains("status: interrupted\nerror: restarted:"),
+        "{results:?}"
+    );
+    let all = recorded(&journal);
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+
+    let again = begin("--resume").run();
+    let expected = "error: --resume: --session s: the latest turn of the session has its answer\n";
+    assert_eq!((again.code, &*again.stderr), (Some(2), expected));
 }
 
 #[test]
