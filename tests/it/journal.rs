@@ -47,6 +47,20 @@ impl Journal for Shared {
         self.0.read(session, from, max).await
     }
 
+    async fn run(
+        &self,
+        id: &mainstem::message::RunId,
+    ) -> Result<Option<mainstem::journal::RunPlace>, mainstem::journal::JournalError> {
+        self.0.run(id).await
+    }
+
+    async fn claim(
+        &self,
+        claim: mainstem::journal::Claim,
+    ) -> Result<mainstem::journal::Claimed, mainstem::journal::JournalError> {
+        self.0.claim(claim).await
+    }
+
     async fn delete(
         &self,
         session: &mainstem::message::SessionId,

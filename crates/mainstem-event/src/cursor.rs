@@ -37,6 +37,10 @@ impl Cursor {
         Self { log, reader, paging: None }
     }
 
+    pub(crate) fn reader(&self) -> ReaderId {
+        self.reader
+    }
+
     /// The number of the event that comes next.
     pub fn next_seq(&self) -> u64 {
         let paged = self.paging.as_ref().and_then(|paging| paging.next_seq());

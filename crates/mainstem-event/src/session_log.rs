@@ -25,7 +25,7 @@ pub(crate) use self::{
 use self::{
     reader::Reach,
     recorded::Recorded,
-    state::{State, Wakers},
+    state::{State, Wakers, Who},
 };
 use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock};
 
@@ -173,7 +173,8 @@ impl SessionLog {
         }
         self.head.store(seq, Ordering::Release);
         if !state.hold.is_on() {
-            woken.extend(state.take_parked());
+            let is_kept = self.committed().is_none_or(|committed| committed >= seq);
+            woken.extend(state.take_parked(if is_kept { Who::All } else { Who::Eager }));
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
@@ -254,6 +255,14 @@ impl SessionLog {
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), self.recorded.is_some());
         Cursor::new(self.clone(), reader)
+    }
+
+    /// The same for a reader that shall see only what the record has, if there is one: what it was shown is there after a crash, too, under the
+    /// same number. For that it sees what is said some milliseconds later than others. Once the record has failed it sees everything.
+    pub fn committed_from(self: &Arc<Self>, seq: u64) -> Cursor {
+        let cursor = self.subscribe_from(seq);
+        self.lock().is_patient(cursor.reader());
+        cursor
     }
 
     /// The same for a reader that has no time to wait for a disk: what the ring no longer has is a [`Gap`](EventKind::Gap), whatever the record

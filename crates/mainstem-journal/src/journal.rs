@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{JournalError, Retention};
+use crate::{Claim, Claimed, JournalError, Retention};
 
 /// Keeps the events of sessions.
 ///
@@ -41,7 +41,19 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     async fn read(&self, session: &SessionId, from: u64, max: usize)
     -> Result<Vec<AgentEvent>, JournalError>;
 
-    /// Forgets a session. Returns whether it was there.
+    /// Where a run is; `None` if none of its events was ever committed, or its session was deleted.
+    ///
+    /// # Errors
+    /// That it can't be read.
+    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError>;
+
+    /// Remembers that a run is to begin, for [`CLAIM_LASTS`](crate::CLAIM_LASTS), unless its key was claimed before. It is committed when this returns.
+    ///
+    /// # Errors
+    /// That the store can't be written; nothing is claimed then.
+    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
+
+    /// Forgets a session, and what was claimed in it. Returns whether it was there.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open; that the store can't be written.
@@ -64,6 +76,16 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Those of [`flush`](Self::flush).
     async fn close(&self) -> Result<(), JournalError>;
+}
+
+/// Where a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a place has two coordinates")]
+pub struct RunPlace {
+    /// The session.
+    pub session: SessionId,
+    /// The number of its first event, whether or not that is still kept.
+    pub first: u64,
 }
 
 /// What a journal has of a session.

@@ -27,16 +27,20 @@
 //! # }
 //! ```
 
+mod claim;
 mod error;
 mod journal;
 mod memory;
 mod retention;
+mod scoped;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
-pub use journal::{Journal, SessionSummary};
+pub use journal::{Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
 pub use retention::Retention;
+pub use scoped::Scoped;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{COMMIT_AFTER, SqliteJournal};

@@ -15,9 +15,9 @@ use futures_util::{
     future::{BoxFuture, ready},
 };
 use mainstem_event::{AgentEvent, EventKind, Page, Position, Record, Timestamp};
-use mainstem_message::SessionId;
+use mainstem_message::{RunId, SessionId};
 
-use crate::{Journal, JournalError, Retention, SessionSummary, retention::Cut};
+use crate::{Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut};
 
 /// How many events a page has.
 const PAGE: usize = 256;
@@ -26,6 +26,7 @@ const PAGE: usize = 256;
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,
+    claims: Mutex<BTreeMap<String, Claim>>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
 }
@@ -40,10 +41,15 @@ struct Kept {
 struct Events {
     kept: Vec<AgentEvent>,
     position: Position,
-    runs: u64,
+    /// How each has begun.
+    runs: BTreeMap<RunId, u64>,
     created_at: Timestamp,
     failure: Option<Arc<str>>,
     is_closed: bool,
+}
+
+pub(crate) fn begins_run(event: &AgentEvent) -> bool {
+    event.is_root() && matches!(event.kind, EventKind::AgentStart { .. })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,7 +89,9 @@ impl Events {
             self.created_at = event.at;
         }
         self.position.apply(event);
-        self.runs += u64::from(event.is_root() && matches!(event.kind, EventKind::AgentStart { .. }));
+        if let Some(run) = event.origin.run_id.as_ref().filter(|_| begins_run(event)) {
+            self.runs.insert(run.clone(), event.seq);
+        }
         self.kept.push(event.clone());
     }
 
@@ -99,7 +107,7 @@ impl Events {
 
     fn summary(&self, id: &SessionId) -> Option<SessionSummary> {
         let Position { last, at: updated_at, run: unfinished, .. } = self.position.clone();
-        let (first, runs, created_at) = (self.first(), self.runs, self.created_at);
+        let (first, runs, created_at) = (self.first(), self.runs.len() as u64, self.created_at);
         (last > 0).then(|| SessionSummary {
             id: id.clone(),
             first,
@@ -156,6 +164,30 @@ impl Journal for MemoryJournal {
         Ok(events.range(from, max.min(PAGE)).to_vec())
     }
 
+    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
+        let sessions = lock(&self.sessions);
+        let place = |(session, kept): (&SessionId, &Arc<Kept>)| {
+            let first = *lock(&kept.events).runs.get(id)?;
+            Some(RunPlace { session: session.clone(), first })
+        };
+        Ok(sessions.iter().find_map(place))
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(JournalError::Closed);
+        }
+        let mut claims = lock(&self.claims);
+        claims.retain(|_, earlier| earlier.at >= claim.oldest());
+        if let Some(earlier) = claims.get(&claim.key) {
+            let kept = self.kept(&earlier.session);
+            let has_begun = kept.is_some_and(|kept| lock(&kept.events).runs.contains_key(&earlier.run));
+            return Ok(claim.meets(earlier, has_begun));
+        }
+        claims.insert(claim.key.clone(), claim);
+        Ok(Claimed::New)
+    }
+
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = lock(&self.sessions);
         let Some(kept) = sessions.get(session) else { return Ok(false) };
@@ -164,6 +196,7 @@ impl Journal for MemoryJournal {
         }
         let was_there = lock(&kept.events).position.last > 0;
         sessions.remove(session);
+        lock(&self.claims).retain(|_, claim| claim.session != *session);
         Ok(was_there)
     }
 

@@ -17,11 +17,11 @@ use std::{
 
 use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
-use mainstem_message::SessionId;
+use mainstem_message::{RunId, SessionId};
 use tokio::sync::oneshot;
 
 use self::{queue::Op, record::SqliteRecord, threads::Threads};
-use crate::{Journal, JournalError, Retention, SessionSummary, retention::Cut};
+use crate::{Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut};
 
 /// How long an event waits for others to be committed with it, if none of them promises durability.
 pub const COMMIT_AFTER: Duration = Duration::from_millis(25);
@@ -140,6 +140,15 @@ impl Journal for SqliteJournal {
             Ok(rows.and_then(|rows| reader::intact(&id, &rows)))
         };
         self.threads.read("read", read).await?
+    }
+
+    async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
+        let id = id.clone();
+        self.threads.read("read", move |connection| table::place_of(connection, &id)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
+        self.order(|reply| Op::Claim(Box::new(claim), reply)).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

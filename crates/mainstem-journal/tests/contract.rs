@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
-use mainstem_journal::MemoryJournal;
-use mainstem_testing::journal::check;
+use mainstem_journal::{Journal, MemoryJournal, Scoped};
+use mainstem_testing::journal::{check, log, text};
 
 #[tokio::test]
 async fn the_journal_in_memory_keeps_the_contract() {
     check(Arc::new(MemoryJournal::new())).await;
+}
+
+#[tokio::test]
+async fn a_part_of_a_journal_keeps_the_contract_and_to_itself() {
+    let whole: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let other = Scoped::new(whole.clone(), "acme2");
+    log(&other, "a").await.emit(text("of another"));
+    check(Arc::new(Scoped::new(whole.clone(), "acme"))).await;
+    let names: Vec<_> = other.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
+    assert_eq!(names, ["a"]);
+    assert!(whole.sessions().await.unwrap().iter().any(|one| one.id.as_str() == "acme2/a"));
 }
 
 #[cfg(feature = "sqlite")]

@@ -191,6 +191,8 @@ async fn files_of_the_first_format_are_read() {
     let journal = SqliteJournal::open(&path).unwrap();
     let session = journal.session(&"s".into()).await.unwrap().unwrap();
     assert_eq!((session.last, session.runs, session.unfinished), (4, 1, Some("r".into())));
+    let run = journal.run(&"r".into()).await.unwrap().unwrap();
+    assert_eq!((run.session.as_str(), run.first), ("s", 1), "what later programs look for is found");
     let events = all(&journal, "s").await;
     assert_eq!(seqs(&events), [1, 2, 3, 4]);
     assert_eq!(events[2].kind.name(), "FROM_A_LATER_VERSION");

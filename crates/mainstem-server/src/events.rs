@@ -104,7 +104,7 @@ pub(crate) async fn get(
     }
     let from = (after + 1).max(run.as_ref().map_or(1, |run| run.first));
     let over = !wish.follow || run.as_ref().is_some_and(|run| run.is_over());
-    match look(log.subscribe_from(from), &wish, over).await {
+    match look(log.committed_from(from), &wish, over).await {
         Look::Gone { oldest } => {
             let detail =
                 format!("events up to {} are no longer kept; begin with after={}", oldest - 1, oldest - 1);
@@ -115,7 +115,7 @@ pub(crate) async fn get(
         Look::Something => {}
     }
     let seat = Seat::take(&conversation, app.limits.readers_per_session)?;
-    Ok(answer(log.subscribe_from(from), wish, seat, None, app.stop.clone()))
+    Ok(answer(log.committed_from(from), wish, seat, None, app.stop.clone()))
 }
 
 /// A run, if it is one of this session.

@@ -169,7 +169,7 @@ async fn respond(
             follow: true,
         };
         let seat = Seat::take(conversation, app.limits.readers_per_session)?;
-        let cursor = conversation.session.subscribe_from(run.first);
+        let cursor = conversation.session.log().committed_from(run.first);
         return Ok(answer(cursor, wish, seat, tied, app.stop.clone()));
     }
     let wait = headers.get("prefer").and_then(|value| wait(value.to_str().ok()?));

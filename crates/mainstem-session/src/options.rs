@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_message::SessionId;
+use mainstem_message::{RunId, SessionId};
 use mainstem_policy::Limits;
 use mainstem_subagent::{Background, SpawnOptions};
 use mainstem_tool::OutputSchema;
@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 pub struct RunOptions {
     /// The session to go on with; a new one by default.
     pub session: Option<SessionId>,
+    /// What the run is called; a random id by default.
+    pub run_id: Option<RunId>,
     /// On whose behalf; tools and children see it.
     pub user: Option<Arc<str>>,
     /// Whatever tools and children should know besides.
@@ -42,6 +44,13 @@ impl RunOptions {
     #[must_use]
     pub fn with_session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());
+        self
+    }
+
+    /// What the run is called, which has to be unique: for whoever has to know it before the run begins.
+    #[must_use]
+    pub fn with_run_id(mut self, id: impl Into<RunId>) -> Self {
+        self.run_id = Some(id.into());
         self
     }
 

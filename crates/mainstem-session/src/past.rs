@@ -9,6 +9,8 @@ use mainstem_event::{
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason};
 use mainstem_subagent::{RESTARTED, Returning};
 
+use crate::{RunEnd, RunRecord};
+
 /// What a session's events come to, taken in one by one.
 #[derive(Default)]
 pub(crate) struct Past {
@@ -16,8 +18,8 @@ pub(crate) struct Past {
     pub(crate) history: Vec<Arc<Message>>,
     /// What the fleet was doing last.
     pub(crate) fleet: FleetState,
-    /// How the latest run ended.
-    pub(crate) outcome: Option<Outcome>,
+    /// Its runs, in order.
+    pub(crate) runs: Vec<RunRecord>,
     open: BTreeMap<ReplyId, Open>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
@@ -62,6 +64,9 @@ impl Past {
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { .. } = event.kind {
             self.open.insert(reply.clone(), Open::new(event, reply));
+            if let Some(run) = event.run_id().filter(|_| event.is_root()) {
+                self.runs.push(RunRecord::new(run.clone(), event.seq, event.at));
+            }
         }
         self.children.apply(event);
         let Some(open) = self.open.get_mut(reply) else { return };
@@ -86,7 +91,10 @@ impl Past {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
-            self.outcome = Some(outcome);
+            if let Some(run) = self.runs.last_mut() {
+                let answer = ended.transcript.last_answer().filter(|_| ended.answered.is_some()).cloned();
+                run.end = Some(RunEnd::new(outcome, error.cloned(), answer, *usage));
+            }
             return;
         };
         self.children.end(source, said, at, outcome, error);

@@ -10,8 +10,8 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::{AgentEvent, Diagnostics, Outcome};
-use mainstem_message::{Message, RunId};
+use mainstem_event::{AgentEvent, Diagnostics};
+use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
 use mainstem_subagent::Background;
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{RunError, RunHandle, RunOptions, Session, error::reply, reading::Reading};
+use crate::{RunEnd, RunError, RunHandle, RunOptions, Session, error::reply, reading::Reading};
 
 /// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`.
 ///
@@ -52,6 +52,7 @@ struct Active {
 /// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive it.
 struct Said {
     session: Session,
+    run: RunId,
     cx: RunContext,
     background: Background,
 }
@@ -60,6 +61,7 @@ impl Drop for Said {
     fn drop(&mut self) {
         self.session.remember(self.cx.messages());
         self.session.set_active(None);
+        self.session.leave(&self.run, RunEnd::dropped);
         if self.background == Background::Cancel {
             self.session.task_set().cancel_below(self.session.id());
         }
@@ -164,21 +166,20 @@ impl Start {
             turn => turn,
         };
         session.set_active(Some(handle));
-        // Unless its end says otherwise.
-        session.ended(Outcome::Cancelled);
+        session.enter(&run_id);
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
         if options.plan_mode {
             session.fleet_of().set_plan_mode(PlanMode::On);
         }
         let crew = session.muster().await;
-        let cx = session.context(crew.clone(), run_id, &options, cancel);
+        let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Active {
             stream,
             time,
-            _said: Said { session, cx, background: options.spawn.background },
+            _said: Said { session, run: run_id, cx, background: options.spawn.background },
             _turn: turn,
         }
     }
@@ -200,8 +201,10 @@ impl Stream for Run {
                     event.iter().for_each(|event| me.reading.handed(event));
                     if event.as_ref().is_none_or(AgentEvent::ends_run) {
                         let outcome = active.stream.outcome().cloned();
-                        if let Some(ended) = &outcome {
-                            me.handle.session().ended(ended.outcome);
+                        if let Some(RunOutcome { outcome, answer, error, usage, .. }) = &outcome {
+                            let error = error.as_ref().map(Failure::from);
+                            let end = || RunEnd::new(*outcome, error, answer.clone(), *usage);
+                            me.handle.session().leave(me.handle.id(), end);
                         }
                         me.ended.send_replace(outcome.clone());
                         me.state = State::Over(outcome);

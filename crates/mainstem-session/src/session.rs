@@ -23,8 +23,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    NothingToResume, OnTaskFinished, Run, RunHandle, RunOptions, past::Past, unrecorded::Unrecorded,
-    wake::Wake,
+    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord, past::Past,
+    unrecorded::Unrecorded, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -49,8 +49,7 @@ pub(crate) struct Inner {
     attributes: Map<String, Value>,
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
-    /// How the latest run ended.
-    outcome: Mutex<Option<Outcome>>,
+    runs: Mutex<Vec<RunRecord>>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
     /// The cursor is there once somebody has asked: a reader costs.
@@ -174,7 +173,17 @@ impl Session {
     ///
     /// Nothing happens before the run is polled. While another run of the session is active it waits.
     pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        Run::new(self.clone(), self.new_run_id(), vec![Arc::new(input.into())], options, None)
+        self.begin(vec![Arc::new(input.into())], options)
+    }
+
+    fn begin(&self, input: Vec<Arc<Message>>, mut options: RunOptions) -> Run {
+        let id = options.run_id.take().unwrap_or_else(|| self.new_run_id());
+        Run::new(self.clone(), id, input, options, None)
+    }
+
+    /// The runs that it had, those of earlier processes too, in order; one that waits for another to end is not among them yet.
+    pub fn runs(&self) -> Vec<RunRecord> {
+        lock(&self.0.runs).clone()
     }
 
     /// Takes up a turn that has no answer, because its process ended, it failed, or somebody stopped it: the agent goes on from what was
@@ -189,7 +198,8 @@ impl Session {
         if self.active().is_some() {
             return Err(NothingToResume::Active);
         }
-        match *lock(&self.0.outcome) {
+        let latest = lock(&self.0.runs).last().and_then(|run| run.end.as_ref().map(|end| end.outcome));
+        match latest {
             None => return Err(NothingToResume::New),
             Some(Outcome::Success) => return Err(NothingToResume::Answered),
             Some(_) => {}
@@ -197,7 +207,7 @@ impl Session {
         // A model wants to be answered, not to be left in the middle of a sentence.
         let is_mid_sentence = self.history().last().is_none_or(|last| last.role == Role::Assistant);
         let input = if is_mid_sentence { vec![Arc::new(Message::user(GO_ON))] } else { Vec::new() };
-        Ok(Run::new(self.clone(), self.new_run_id(), input, options, None))
+        Ok(self.begin(input, options))
     }
 
     /// The run that is active, whoever began it; `None` between runs.
@@ -227,8 +237,18 @@ impl Session {
         *lock(&self.0.active) = run;
     }
 
-    pub(crate) fn ended(&self, outcome: Outcome) {
-        *lock(&self.0.outcome) = Some(outcome);
+    /// A run begins.
+    pub(crate) fn enter(&self, run: &RunId) {
+        let log = &self.0.log;
+        lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now()));
+    }
+
+    /// It has ended; what was known of that before stays.
+    pub(crate) fn leave(&self, run: &RunId, end: impl FnOnce() -> RunEnd) {
+        let mut runs = lock(&self.0.runs);
+        if let Some(run) = runs.iter_mut().rev().find(|known| known.id == *run) {
+            run.end.get_or_insert_with(end);
+        }
     }
 
     pub(crate) fn wake(&self) -> &Wake {
@@ -440,7 +460,7 @@ impl SessionBuilder {
             attributes: self.attributes,
             ids: self.ids,
             history: Mutex::new(past.history),
-            outcome: Mutex::new(past.outcome),
+            runs: Mutex::new(past.runs),
             turn: Arc::new(Semaphore::new(1)),
             active: Mutex::default(),
             wake: Wake::new(self.on_task_finished),

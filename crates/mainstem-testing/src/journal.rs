@@ -7,7 +7,9 @@ use futures_util::{StreamExt, future::join_all};
 use mainstem_event::{
     AgentEvent, EventKind, EventSink, EventSource, LogOptions, Origin, Outcome, Rollup, SessionLog, Timestamp,
 };
-use mainstem_journal::{Journal, JournalError, MemoryJournal, Retention};
+use mainstem_journal::{
+    CLAIM_LASTS, Claim, Claimed, Journal, JournalError, MemoryJournal, Retention, RunPlace,
+};
 use mainstem_message::{Message, Role, SessionId};
 
 use crate::FakeClock;
@@ -24,6 +26,8 @@ pub async fn check(journal: Arc<dyn Journal>) {
     any_reader_has_the_same_events(&*journal).await;
     many_sessions_at_once(&*journal).await;
     retention_drops_whole_invocations(&*journal).await;
+    runs_are_found_by_their_ids(&*journal).await;
+    a_key_is_claimed_once(&*journal).await;
     a_deleted_session_is_gone(&*journal).await;
     after_the_close_a_log_has_failed(&*journal).await;
 }
@@ -262,6 +266,48 @@ async fn retention_drops_whole_invocations(journal: &dyn Journal) {
     let gone = log.subscribe_from(1).next().await.unwrap();
     assert!(matches!(gone.kind, EventKind::Gap { from_seq: 1, to_seq: 34, missed: 34, .. }), "{gone}");
     assert_eq!(log.emit(text("on")), 43);
+}
+
+async fn runs_are_found_by_their_ids(journal: &dyn Journal) {
+    let log = log(journal, "runs").await;
+    run(&log, "found-1", 2);
+    run(&log, "found-2", 0);
+    journal.flush().await.unwrap();
+    let place = |first| Some(RunPlace { session: "runs".into(), first });
+    assert_eq!(journal.run(&"found-1".into()).await.unwrap(), place(1));
+    assert_eq!(journal.run(&"found-2".into()).await.unwrap(), place(5));
+    assert_eq!(journal.run(&"found-3".into()).await.unwrap(), None);
+    drop(log);
+    assert!(journal.delete(&"runs".into()).await.unwrap());
+    assert_eq!(journal.run(&"found-1".into()).await.unwrap(), None);
+}
+
+async fn a_key_is_claimed_once(journal: &dyn Journal) {
+    let claim = |key: &str, digest: &str, run: &str, at: u64| Claim {
+        key: key.to_owned(),
+        digest: digest.to_owned(),
+        session: "claims".into(),
+        run: run.into(),
+        at: Timestamp::from_micros(at),
+    };
+    let same = |has_begun| Claimed::Same { session: "claims".into(), run: "claim-1".into(), has_begun };
+    // Any number at once: one is the first.
+    let all = (1..=20).map(|_| journal.claim(claim("k", "d", "claim-1", 5)));
+    let all = join_all(all).await.into_iter().map(Result::unwrap);
+    assert_eq!(all.filter(|claimed| *claimed == Claimed::New).count(), 1);
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 6)).await.unwrap(), same(false));
+    assert_eq!(journal.claim(claim("k", "other", "claim-2", 6)).await.unwrap(), Claimed::Other);
+    let log = log(journal, "claims").await;
+    run(&log, "claim-1", 1);
+    journal.flush().await.unwrap();
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 7)).await.unwrap(), same(true));
+    // After a day it is forgotten; with its session, too.
+    let day = CLAIM_LASTS.as_micros() as u64;
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 5 + day)).await.unwrap(), same(true));
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 6 + day)).await.unwrap(), Claimed::New);
+    drop(log);
+    assert!(journal.delete(&"claims".into()).await.unwrap());
+    assert_eq!(journal.claim(claim("k", "d", "claim-3", 7 + day)).await.unwrap(), Claimed::New);
 }
 
 async fn a_deleted_session_is_gone(journal: &dyn Journal) {

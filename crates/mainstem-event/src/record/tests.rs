@@ -105,6 +105,35 @@ fn read(cursor: &mut Cursor) -> Vec<String> {
 }
 
 #[test]
+fn a_patient_reader_sees_what_is_committed_and_is_woken_by_that_alone() {
+    let record = Arc::new(ByHand::default());
+    let log = record.log(2, 8);
+    let root = fixture::root(&log);
+    root.emit(fixture::start("go"));
+    let mut eager = task::spawn(log.subscribe_from(1));
+    let mut patient = task::spawn(log.committed_from(1));
+    assert_ready!(eager.poll_next());
+    assert_pending!(eager.poll_next());
+    assert_pending!(patient.poll_next());
+    for text in ["one", "two", "three"] {
+        root.emit(fixture::text("b", text));
+    }
+    assert!(eager.is_woken() && !patient.is_woken());
+    // Also where the ring has passed it by.
+    record.commit(2);
+    assert!(patient.is_woken());
+    assert_eq!(read(&mut patient), ["1", "2"]);
+    record.commit(4);
+    assert_eq!(read(&mut patient), ["3", "4"]);
+    // What can't be kept any more is shown, for the endings.
+    root.emit(fixture::text("b", "four"));
+    assert_pending!(patient.poll_next());
+    record.fail("the disk is full");
+    assert!(patient.is_woken());
+    assert_eq!(read(&mut patient), ["5"]);
+}
+
+#[test]
 fn what_promises_durability_is_shown_to_nobody_before_it_is_committed() {
     let record = Arc::new(ByHand::default());
     let log = record.log(8, 8);

@@ -16,6 +16,8 @@ pub(super) struct Reader {
     next: u64,
     /// Whether what it has missed is read from the record, if there is one.
     from_record: bool,
+    /// Whether it may see only what the record has, if there is one.
+    pub(super) is_patient: bool,
     behind: VecDeque<Kept>,
     pub(super) waker: Option<Waker>,
 }
@@ -56,7 +58,7 @@ pub(crate) struct Reach {
 
 impl Reader {
     pub(super) fn new(next: u64, from_record: bool) -> Self {
-        Self { next, from_record, behind: VecDeque::new(), waker: None }
+        Self { next, from_record, is_patient: false, behind: VecDeque::new(), waker: None }
     }
 
     /// A reader that comes late: all before `first` is out of the ring, whose oldest event is of that time.
@@ -65,6 +67,11 @@ impl Reader {
             self.behind.push_back(Kept::Hole(Hole { from: self.next, to: first - 1, at, per_agent: None }));
         }
         self
+    }
+
+    /// Whether what comes next is not committed, and it waits for that.
+    pub(super) fn waits_for(&self, reach: Option<Reach>) -> bool {
+        self.is_patient && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
     }
 
     pub(super) fn next(&self) -> u64 {

@@ -35,6 +35,14 @@ impl Moment<'_> {
     }
 }
 
+/// Which of the readers that wait.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Who {
+    All,
+    /// Those that may see what is not committed.
+    Eager,
+}
+
 pub(crate) struct State {
     /// In whose name gaps are made.
     session: Arc<Origin>,
@@ -143,6 +151,13 @@ impl State {
         id
     }
 
+    /// A reader sees only what the record has.
+    pub(super) fn is_patient(&mut self, id: ReaderId) {
+        if let Some(reader) = self.readers.get_mut(&id) {
+            reader.is_patient = true;
+        }
+    }
+
     pub(super) fn is_caller(&self, id: ReaderId) -> bool {
         self.caller == Some(id)
     }
@@ -156,6 +171,10 @@ impl State {
         let first = self.first_in_ring();
         let Some(reader) = self.readers.get_mut(&id) else { return Read::Nothing };
         if reader.next() >= self.hold.first() {
+            return Read::Nothing;
+        }
+        if reader.waits_for(reach) {
+            self.stalled = true;
             return Read::Nothing;
         }
         if let Some(found) = reader.read_kept(&self.session, reach) {
@@ -178,7 +197,7 @@ impl State {
     /// The record has come so far: whoever may go on reading, to be woken.
     pub(super) fn recorded(&mut self, committed: u64) -> Wakers {
         let was_stalled = std::mem::take(&mut self.stalled);
-        if self.hold.pass(committed) || was_stalled { self.take_parked() } else { Wakers::new() }
+        if self.hold.pass(committed) || was_stalled { self.take_parked(Who::All) } else { Wakers::new() }
     }
 
     /// The record has failed: nothing is held any more, and what nobody has seen is amended first.
@@ -193,7 +212,7 @@ impl State {
         };
         self.ring.iter_mut().for_each(amend);
         self.readers.values_mut().for_each(|reader| reader.amend(&amend));
-        self.take_parked()
+        self.take_parked(Who::All)
     }
 
     /// Wakes a reader at the next event; returns the waker that this replaces.
@@ -216,11 +235,15 @@ impl State {
         stale
     }
 
-    pub(super) fn take_parked(&mut self) -> Wakers {
-        if std::mem::take(&mut self.parked) == 0 {
+    pub(super) fn take_parked(&mut self, who: Who) -> Wakers {
+        if self.parked == 0 {
             return Wakers::new();
         }
-        self.readers.values_mut().filter_map(|reader| reader.waker.take()).collect()
+        let readers = self.readers.values_mut();
+        let meant = readers.filter(|reader| who == Who::All || !reader.is_patient);
+        let woken: Wakers = meant.filter_map(|reader| reader.waker.take()).collect();
+        self.parked -= woken.len();
+        woken
     }
 
     pub(crate) fn next_of(&self, id: ReaderId) -> u64 {

@@ -12,7 +12,7 @@ use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{COMMIT_AFTER, record::Entry};
-use crate::JournalError;
+use crate::{Claim, Claimed, JournalError};
 
 /// How many events are committed together at most.
 const GROUP: usize = 1024;
@@ -26,6 +26,7 @@ pub(super) enum Op {
     OpenAgain(SessionId, Reply<(Arc<Entry>, Position)>),
     /// The record of a session is gone.
     Release(Arc<Entry>),
+    Claim(Box<Claim>, Reply<Claimed>),
     Delete(SessionId, Reply<bool>),
     /// Drops a part of the events up to a number; answers with the first that is left.
     Prune(SessionId, u64, Reply<u64>),

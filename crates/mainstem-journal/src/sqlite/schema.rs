@@ -42,13 +42,33 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
+/// What the first program did not have, and does not mind: where runs are, and keys that were claimed.
+const LATER_TABLES: &str = "
+    CREATE TABLE runs (run TEXT PRIMARY KEY, session INTEGER NOT NULL, first INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX runs_of ON runs (session);
+    CREATE TABLE claims (
+        key TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        session TEXT NOT NULL,
+        run TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    INSERT OR IGNORE INTO runs
+        SELECT event ->> '$.runId', session, seq FROM events
+        WHERE event LIKE '{\"type\":\"AGENT_START\"%' AND json_valid(event)
+            AND event ->> '$.runId' IS NOT NULL AND event ->> '$.agentKey' IS NULL;
+";
+
 /// Opens a file for writing, and creates what is not there.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
     let mut connection = open_again(path)?;
     prepare(&mut connection, max_bytes).map_err(JournalError::store("open", path))?;
     match standing(&connection).map_err(JournalError::store("read", path))? {
-        Standing::Ours => Ok(connection),
+        Standing::Ours => {
+            complete(&mut connection).map_err(JournalError::store("write", path))?;
+            Ok(connection)
+        }
         Standing::Foreign => Err(JournalError::Foreign { path: path.to_owned() }),
         Standing::Newer { format, written_by } => {
             Err(JournalError::Newer { path: path.to_owned(), format, known: FORMAT, written_by })
@@ -90,6 +110,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         if pragma(&change, "schema_version")? == 0 {
             change.execute_batch(TABLES)?;
+            change.execute_batch(LATER_TABLES)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.execute("INSERT INTO about VALUES ('written by', ?1)", [PROGRAM])?;
@@ -101,6 +122,19 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
         connection.query_row(&format!("PRAGMA max_page_count={pages}"), [], |_| Ok(()))?;
     }
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
+}
+
+/// Adds what an older program has not made, also if another process does so at the same time.
+fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
+    let has_runs = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'runs')";
+    if connection.query_row(has_runs, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !change.query_row(has_runs, [], |row| row.get(0))? {
+        change.execute_batch(LATER_TABLES)?;
+    }
+    change.commit()
 }
 
 enum Standing {

@@ -1,10 +1,10 @@
 //! What is asked of the tables.
 
-use mainstem_event::{AgentEvent, EventKind, Position, Timestamp};
+use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::SessionSummary;
+use crate::{Claim, RunPlace, SessionSummary, memory::begins_run};
 
 /// An event as it stands in the file.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Head {
             self.created_at = event.at;
         }
         self.position.apply(event);
-        self.runs += u64::from(event.is_root() && matches!(event.kind, EventKind::AgentStart { .. }));
+        self.runs += u64::from(begins_run(event));
     }
 }
 
@@ -85,6 +85,10 @@ pub(super) fn epoch(connection: &Connection, row: i64) -> rusqlite::Result<Optio
 pub(super) fn insert(connection: &Connection, row: i64, event: &AgentEvent) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3)")?;
     insert.execute(params![row, event.seq as i64, event.to_json()])?;
+    if let Some(run) = event.origin.run_id.as_ref().filter(|_| begins_run(event)) {
+        let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO runs VALUES (?1, ?2, ?3)")?;
+        insert.execute(params![run.as_str(), row, event.seq as i64])?;
+    }
     Ok(())
 }
 
@@ -103,7 +107,38 @@ pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<(
     Ok(())
 }
 
-pub(super) fn delete(connection: &Connection, row: i64) -> rusqlite::Result<()> {
+/// Where a run is.
+pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<RunPlace>> {
+    let sql =
+        "SELECT name, runs.first FROM runs JOIN sessions ON sessions.id = runs.session WHERE runs.run = ?1";
+    let place =
+        |row: &SqlRow<'_>| Ok(RunPlace { session: row.get::<_, String>(0)?.into(), first: number(row, 1)? });
+    connection.prepare_cached(sql)?.query_row([id.as_str()], place).optional()
+}
+
+/// Claims a key, unless it was claimed before; then what was, and whether that run has begun.
+pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<(Claim, bool)>> {
+    let Claim { key, digest, session, run, at } = claim;
+    connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest().as_micros() as i64])?;
+    let sql = "SELECT digest, claims.session, claims.run, at, runs.run IS NOT NULL
+        FROM claims LEFT JOIN runs ON runs.run = claims.run WHERE key = ?1";
+    let earlier = |row: &SqlRow<'_>| {
+        let (session, run): (String, String) = (row.get(1)?, row.get(2)?);
+        let (digest, at) = (row.get(0)?, time(row, 3)?);
+        let claim = Claim { key: key.clone(), digest, session: session.into(), run: run.into(), at };
+        Ok((claim, row.get(4)?))
+    };
+    let found = connection.query_row(sql, [key], earlier).optional()?;
+    if found.is_none() {
+        let values = params![key, digest, session.as_str(), run.as_str(), at.as_micros() as i64];
+        connection.execute("INSERT INTO claims VALUES (?1, ?2, ?3, ?4, ?5)", values)?;
+    }
+    Ok(found)
+}
+
+pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM claims WHERE session = ?1", [session.as_str()])?;
+    connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM events WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM sessions WHERE id = ?1", [row])?;
     Ok(())

@@ -13,7 +13,7 @@ use super::{
     schema,
     table::{self, Head},
 };
-use crate::JournalError;
+use crate::{Claim, Claimed, JournalError};
 
 /// How often a commit is tried while another process writes; each time waits for some seconds.
 const ATTEMPTS: usize = 6;
@@ -62,6 +62,7 @@ impl Writer {
             Op::Open(session, reply) if self.has_open(&session) => queue.push(Op::OpenAgain(session, reply)),
             Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
             Op::Release(entry) => _ = self.open.remove(&entry.row),
+            Op::Claim(claim, reply) => _ = reply.send(self.claim(&claim)),
             Op::Delete(session, reply) => _ = reply.send(self.delete(&session)),
             Op::Prune(session, through, reply) => _ = reply.send(self.prune(&session, through)),
             Op::Flush(reply) => _ = reply.send(self.flush()),
@@ -199,12 +200,22 @@ impl Writer {
         PathBuf::from(directory).join(row.to_string())
     }
 
+    fn claim(&mut self, claim: &Claim) -> Result<Claimed, JournalError> {
+        if self.is_closed {
+            return Err(JournalError::Closed);
+        }
+        self.change("write", true, |change, _| {
+            let earlier = table::claim(change, claim)?;
+            Ok(earlier.map_or(Claimed::New, |(earlier, has_begun)| claim.meets(&earlier, has_begun)))
+        })
+    }
+
     fn delete(&mut self, session: &SessionId) -> Result<bool, JournalError> {
         let head =
             table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))?;
         let Some(head) = head else { return Ok(false) };
         let _lock = self.lock(head.row, session)?;
-        self.change("write", true, |change, _| table::delete(change, head.row))?;
+        self.change("write", true, |change, _| table::delete(change, head.row, session))?;
         // Numbers of rows are not used again, so nobody else will look for this file.
         let _ = std::fs::remove_file(self.lock_file(head.row));
         Ok(head.position.last > 0)
