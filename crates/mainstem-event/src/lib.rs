@@ -42,7 +42,7 @@ pub use diagnostics::Diagnostics;
 #[doc(inline)]
 pub use event::{Event, EventType, StreamOptions};
 #[doc(inline)]
-pub use fleet::FleetState;
+pub use fleet::{AgentState, FleetState};
 pub use kind::{ConfirmResult, EventKind, Outcome, Rollup, SendMode, TaskStatus};
 pub use record::{Page, Position, Record};
 pub use session_log::{LogOptions, SessionLog};

@@ -30,14 +30,12 @@ pub struct Claim {
 pub enum Claimed {
     /// The key is new: the run is to begin.
     New,
-    /// The same was asked before.
+    /// The same was asked before. If there is no such [run](crate::Journal::run), its process has ended before it could begin it.
     Same {
         /// Where.
         session: SessionId,
         /// What that run is called.
         run: RunId,
-        /// Whether it has begun. If not, its process may have ended before it could: who has the session open knows.
-        has_begun: bool,
     },
     /// Something else was asked with this key.
     Other,
@@ -51,10 +49,10 @@ impl Claim {
     }
 
     /// What an earlier claim of the same key means for this one.
-    pub(crate) fn meets(&self, earlier: &Self, has_begun: bool) -> Claimed {
+    pub(crate) fn meets(&self, earlier: &Self) -> Claimed {
         if earlier.digest != self.digest {
             return Claimed::Other;
         }
-        Claimed::Same { session: earlier.session.clone(), run: earlier.run.clone(), has_begun }
+        Claimed::Same { session: earlier.session.clone(), run: earlier.run.clone() }
     }
 }

@@ -97,8 +97,8 @@ impl Journal for Scoped {
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
         let (key, session) = (format!("{}{SEPARATOR}{}", self.name, claim.key), self.inner(&claim.session));
         Ok(match self.whole.claim(Claim { key, session, ..claim }).await? {
-            Claimed::Same { session, run, has_begun } => {
-                Claimed::Same { session: self.outer(&session).unwrap_or(session), run, has_begun }
+            Claimed::Same { session, run } => {
+                Claimed::Same { session: self.outer(&session).unwrap_or(session), run }
             }
             claimed => claimed,
         })

@@ -1,6 +1,6 @@
 //! `/sessions/{id}/agents/{key}…` and `/sessions/{id}/confirmations/{id}`: steering from outside.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Json,
@@ -8,57 +8,84 @@ use axum::{
     http::StatusCode,
 };
 use mainstem::{
-    event::SendMode,
-    message::{AgentKey, ConfirmId},
+    event::{AgentEvent, AgentState, SendMode, fold::Transcript},
+    message::{AgentKey, ConfirmId, Message},
     prelude::Decision,
+    subagent::ChildSummary,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::{app::App, body::Body, caller::Caller, problem::Problem};
+use crate::{
+    app::App,
+    body::Body,
+    caller::Caller,
+    feed::at_hand,
+    problem::Problem,
+    wire::{self, Answer, Answered, Items, Mode, Said, Stopped},
+};
+
+/// What stands for the key of the agent that has none.
+const ROOT: &str = "root";
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Items<ChildSummary>>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    Ok(Json(json!({ "items": conversation.session.children() })))
+    Ok(Json(Items { items: conversation.session.children() }))
 }
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<AgentState>, Problem> {
     let conversation = app.session(&caller, &id).await?;
     let fleet = conversation.session.fleet();
     let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
-    Ok(Json(json!(agent)))
+    Ok(Json(agent.clone()))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Said {
-    content: String,
-    #[serde(default)]
-    mode: Mode,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Mode {
-    #[default]
-    Queue,
-    Steer,
-    Interrupt,
+/// What an agent was told and said: the root's key is `root`.
+pub(crate) async fn transcript(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, key)): Path<(String, String)>,
+) -> Result<Json<wire::Transcript>, Problem> {
+    let conversation = app.session(&caller, &id).await?;
+    let is_meant = |event: &AgentEvent| match event.source() {
+        Some(source) => source.agent_key.as_str() == key,
+        None => key == ROOT,
+    };
+    let (mut said, mut is_known) = (Vec::<Transcript>::new(), key == ROOT);
+    let mut places = HashMap::new();
+    let mut cursor = conversation.session.log().committed_from(1);
+    let mut count = 0_usize;
+    while let Some(event) = at_hand(&mut cursor).await {
+        count += 1;
+        if count.is_multiple_of(1024) {
+            tokio::task::yield_now().await;
+        }
+        let Some(reply) = event.reply_id().filter(|_| is_meant(&event)) else { continue };
+        is_known = true;
+        let place = *places.entry(reply.clone()).or_insert_with(|| {
+            said.push(Transcript::new(reply.clone()));
+            said.len() - 1
+        });
+        said[place].apply(&event.kind);
+    }
+    if !is_known {
+        return Err(Problem::not_found("agent", &key));
+    }
+    let messages = said.iter().flat_map(Transcript::messages).map(|message| Message::clone(message));
+    Ok(Json(wire::Transcript { agent_key: key, messages: messages.collect() }))
 }
 
 pub(crate) async fn send(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-    Body(said): Body<Said>,
+    Body(said, _): Body<Said>,
 ) -> Result<StatusCode, Problem> {
     let conversation = app.session(&caller, &id).await?;
     let mode = match said.mode {
@@ -75,34 +102,22 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Stopped>), Problem> {
     let conversation = app.session(&caller, &id).await?;
     let key = AgentKey::new(key.as_str());
     if !conversation.session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
     }
     let was_at_work = conversation.session.cancel_agent(&key);
-    Ok((StatusCode::ACCEPTED, Json(json!({ "was_at_work": was_at_work }))))
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "decision", rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum Answer {
-    Allow {
-        /// In the place of the model's.
-        arguments: Option<Value>,
-    },
-    Deny {
-        reason: Option<String>,
-    },
+    Ok((StatusCode::ACCEPTED, Json(Stopped { was_at_work })))
 }
 
 pub(crate) async fn confirm(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, confirm)): Path<(String, String)>,
-    Body(answer): Body<Answer>,
-) -> Result<Json<Value>, Problem> {
+    Body(answer, _): Body<Answer>,
+) -> Result<Json<Answered>, Problem> {
     let conversation = app.session(&caller, &id).await?;
     let decision = match answer {
         Answer::Allow { arguments: None } => Decision::Allow,
@@ -111,5 +126,5 @@ pub(crate) async fn confirm(
     };
     let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), decision);
     answered.map_err(|error| Problem::new(StatusCode::CONFLICT, "not_asked", error.to_string()))?;
-    Ok(Json(json!({ "confirm_id": confirm })))
+    Ok(Json(Answered { confirm_id: confirm }))
 }

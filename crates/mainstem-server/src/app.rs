@@ -2,21 +2,25 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use axum::http::StatusCode;
 use dashmap::DashMap;
+use futures_util::FutureExt;
 use mainstem::{
     Harness,
     event::{Clock, SystemClock, Timestamp},
     journal::{JournalError, SessionSummary},
-    message::RunId,
+    message::{RunId, SessionId},
     prelude::{RunHandle, Session},
+    react::RunOutcome,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{caller::Caller, hosts::Hosts, problem::Problem, tokens::Tokens};
+use crate::{
+    caller::Caller, hosts::Hosts, metrics::Metrics, once::Once, problem::Problem, runs::Found, tokens::Tokens,
+};
 
 /// How much may go on at once.
 #[derive(Clone, Copy, Debug)]
@@ -25,25 +29,29 @@ pub(crate) struct Limits {
     pub(crate) readers_per_session: usize,
 }
 
+/// So many runs that are over are known by their handles; what became of others is known by their sessions.
+const HANDLES: usize = 1024;
+
 pub(crate) struct App {
     pub(crate) harness: Harness,
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
     pub(crate) limits: Limits,
+    pub(crate) once: Once,
+    pub(crate) metrics: Metrics,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
     /// By tenant and id: a session's id is chosen by whoever begins it.
-    sessions: DashMap<(Option<Arc<str>>, String), Arc<Conversation>>,
+    sessions: DashMap<Key, Arc<Conversation>>,
     runs: DashMap<RunId, Arc<Started>>,
 }
+
+type Key = (Option<Arc<str>>, String);
 
 /// A session that somebody has begun here.
 pub(crate) struct Conversation {
     pub(crate) session: Session,
     pub(crate) created_at: Timestamp,
-    /// How many runs the journal had of it.
-    pub(crate) earlier_runs: u64,
-    pub(crate) runs: std::sync::Mutex<Vec<RunId>>,
     readers: AtomicUsize,
 }
 
@@ -54,12 +62,23 @@ pub(crate) struct Started {
     /// None of its events is before this one.
     pub(crate) first: u64,
     pub(crate) created_at: Timestamp,
+    /// Whether its end is among the figures.
+    pub(crate) is_counted: AtomicBool,
 }
 
 impl App {
     pub(crate) fn new(harness: Harness, tokens: Tokens, hosts: Hosts, limits: Limits) -> Self {
-        let stop = CancellationToken::new();
-        Self { harness, tokens, hosts, limits, stop, sessions: DashMap::new(), runs: DashMap::new() }
+        Self {
+            harness,
+            tokens,
+            hosts,
+            limits,
+            once: Once::new(),
+            metrics: Metrics::new(),
+            stop: CancellationToken::new(),
+            sessions: DashMap::new(),
+            runs: DashMap::new(),
+        }
     }
 
     /// A caller's session, begun if need be.
@@ -75,10 +94,8 @@ impl App {
         let kept = kept(caller, id).await?;
         let session = caller.harness.open_session(id.to_owned()).await.map_err(|error| unreadable(&error))?;
         let begin = || {
-            let (created_at, earlier_runs) =
-                kept.map_or_else(|| (SystemClock.now(), 0), |kept| (kept.created_at, kept.runs));
-            let (runs, readers) = (Default::default(), AtomicUsize::new(0));
-            Arc::new(Conversation { session, created_at, earlier_runs, runs, readers })
+            let created_at = kept.map_or_else(|| SystemClock.now(), |kept| kept.created_at);
+            Arc::new(Conversation { session, created_at, readers: AtomicUsize::new(0) })
         };
         Ok(self.sessions.entry(key).or_insert_with(begin).clone())
     }
@@ -88,7 +105,7 @@ impl App {
         let found = self.sessions.get(&(caller.tenant.clone(), id.to_owned())).map(|entry| entry.clone());
         match found {
             Some(found) => Ok(found),
-            None if kept(caller, id).await?.is_some() => self.open(caller, id).await,
+            None if is_id(id) && kept(caller, id).await?.is_some() => self.open(caller, id).await,
             None => Err(Problem::not_found("session", id)),
         }
     }
@@ -101,18 +118,84 @@ impl App {
         sessions
     }
 
+    /// Forgets a caller's session, for good, unless somebody is at it.
+    pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
+        let conversation = self.session(caller, id).await?;
+        conversation.is_idle()?;
+        let session = conversation.session.id().clone();
+        self.sessions.remove(&(caller.tenant.clone(), id.to_owned()));
+        self.runs.retain(|_, run| run.tenant != caller.tenant || *run.handle.session().id() != session);
+        caller.harness.close_session(&session);
+        drop(conversation);
+        if let Some(journal) = caller.harness.journal() {
+            journal.delete(&session).await.map_err(|error| unreadable(&error))?;
+        }
+        Ok(())
+    }
+
     /// Keeps a run that has begun.
-    pub(crate) fn keep(&self, conversation: &Conversation, run: Started) -> Arc<Started> {
+    pub(crate) fn keep(&self, run: Started) -> Arc<Started> {
+        if self.runs.len() > HANDLES {
+            self.count_ends();
+            self.runs.retain(|_, run| !run.is_over());
+        }
         let run = Arc::new(run);
         self.runs.insert(run.handle.id().clone(), run.clone());
-        lock(&conversation.runs).push(run.handle.id().clone());
         run
     }
 
-    /// A caller's run.
-    pub(crate) fn run(&self, caller: &Caller, id: &str) -> Result<Arc<Started>, Problem> {
-        let found = self.runs.get(&RunId::new(id)).map(|entry| entry.clone());
-        found.filter(|run| run.tenant == caller.tenant).ok_or_else(|| Problem::not_found("run", id))
+    /// A caller's run, of this process or an earlier one.
+    pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<Found, Problem> {
+        let unknown = || Problem::not_found("run", id);
+        let run = RunId::new(id);
+        if let Some(live) = self.live(caller, &run) {
+            let conversation = self.session(caller, live.handle.session().id().as_str()).await?;
+            return Ok(Found::live(conversation, live));
+        }
+        let place = match caller.harness.journal() {
+            Some(journal) => journal.run(&run).await.map_err(|error| unreadable(&error))?,
+            None => None,
+        };
+        let open = match place {
+            Some(place) if is_id(place.session.as_str()) => {
+                vec![self.session(caller, place.session.as_str()).await?]
+            }
+            Some(_) => Vec::new(),
+            None => self.sessions(caller).into_iter().map(|(_, conversation)| conversation).collect(),
+        };
+        let mut found = open.into_iter().filter_map(|conversation| {
+            let record = conversation.session.runs().into_iter().find(|record| record.id == run)?;
+            Some(Found::past(conversation, record))
+        });
+        found.next().ok_or_else(unknown)
+    }
+
+    fn live(&self, caller: &Caller, id: &RunId) -> Option<Arc<Started>> {
+        let found = self.runs.get(id).map(|entry| entry.clone());
+        found.filter(|run| run.tenant == caller.tenant)
+    }
+
+    /// A session's runs: those that have begun, then those that wait for their turn.
+    pub(crate) fn runs_of(&self, caller: &Caller, conversation: &Arc<Conversation>) -> Vec<Found> {
+        let records = conversation.session.runs();
+        let begun: Vec<_> = records.iter().map(|record| record.id.clone()).collect();
+        let mut found: Vec<_> = records
+            .into_iter()
+            .map(|record| match self.live(caller, &record.id) {
+                Some(live) => Found::live(conversation.clone(), live),
+                None => Found::past(conversation.clone(), record),
+            })
+            .collect();
+        let session = conversation.session.id();
+        let waits = |run: &Arc<Started>| {
+            run.tenant == caller.tenant
+                && run.handle.session().id() == session
+                && !begun.contains(run.handle.id())
+        };
+        let mut waiting: Vec<_> = self.runs.iter().map(|entry| entry.clone()).filter(waits).collect();
+        waiting.sort_by_key(|run| run.created_at);
+        found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
+        found
     }
 
     /// Takes a place for one more run.
@@ -130,20 +213,63 @@ impl App {
 
     /// How many runs have not ended.
     pub(crate) fn live_runs(&self) -> usize {
-        self.runs.iter().filter(|run| run.ended().is_none()).count()
+        self.runs.iter().filter(|run| !run.is_over()).count()
+    }
+
+    /// How many sessions are open, and how many readers they have.
+    pub(crate) fn open_sessions(&self) -> (usize, usize) {
+        let readers = self.sessions.iter().map(|open| open.readers.load(Ordering::Acquire)).sum();
+        (self.sessions.len(), readers)
+    }
+
+    /// Adds the runs that have ended to the figures, each once.
+    pub(crate) fn count_ends(&self) {
+        for run in &self.runs {
+            if run.is_over() && !run.is_counted.swap(true, Ordering::AcqRel) {
+                self.metrics.ended(run.ended().as_ref());
+            }
+        }
+    }
+}
+
+impl Conversation {
+    /// Whether nobody is at it.
+    fn is_idle(&self) -> Result<(), Problem> {
+        let busy = |what: &str| {
+            let detail = format!("the session can't be deleted while {what}");
+            Err(Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5))
+        };
+        let root: &SessionId = self.session.id();
+        if self.session.active().is_some() {
+            return busy("a run of it is at work: cancel that first");
+        }
+        if !self.session.task_set().live_below(root).is_empty() {
+            return busy("background tasks of it are at work: cancel these first");
+        }
+        if self.readers.load(Ordering::Acquire) > 0 {
+            return busy("somebody reads it");
+        }
+        Ok(())
     }
 }
 
 impl Started {
+    pub(crate) fn new(
+        tenant: Option<Arc<str>>,
+        handle: RunHandle,
+        first: u64,
+        created_at: Timestamp,
+    ) -> Self {
+        Self { tenant, handle, first, created_at, is_counted: AtomicBool::new(false) }
+    }
+
     /// How it ended; `None` while it goes on.
-    pub(crate) fn ended(&self) -> Option<mainstem::react::RunOutcome> {
-        use futures_util::FutureExt;
+    pub(crate) fn ended(&self) -> Option<RunOutcome> {
         self.handle.outcome().now_or_never().flatten()
     }
 
     /// Whether nothing more will come of it: it has ended, or was dropped.
     pub(crate) fn is_over(&self) -> bool {
-        use futures_util::FutureExt;
         self.handle.outcome().now_or_never().is_some()
     }
 }
@@ -186,11 +312,8 @@ pub(crate) fn unreadable(error: &JournalError) -> Problem {
     }
 }
 
-fn is_id(id: &str) -> bool {
+/// What a session can be called here.
+pub(crate) fn is_id(id: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     (1..=128).contains(&id.len()) && id.bytes().all(plain) && !id.starts_with('.')
-}
-
-pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

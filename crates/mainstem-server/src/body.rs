@@ -1,5 +1,7 @@
 //! Bodies and queries, and where in them something is wrong.
 
+use std::{fmt, time::Duration};
+
 use axum::{
     body::Bytes,
     extract::{FromRequest, FromRequestParts, Request, rejection::BytesRejection},
@@ -9,14 +11,35 @@ use axum::{
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_path_to_error::{Path, Segment};
+use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
 
 use crate::problem::Problem;
 
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
 
-/// A JSON body.
-pub(crate) struct Body<T>(pub(crate) T);
+/// How long a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A JSON body, and what tells it from others.
+pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);
+
+/// SHA-256 of what was asked: the path and the body, byte by byte.
+pub(crate) struct Digest([u8; 32]);
+
+impl Digest {
+    fn of(path: &str, body: &[u8]) -> Self {
+        let hash = Sha256::new().chain_update(path).chain_update([0]).chain_update(body);
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Response;
@@ -30,10 +53,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             let detail = "the body has to be JSON, with Content-Type: application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail).into_response());
         }
-        let bytes =
-            Bytes::from_request(request, state).await.map_err(|error| unread(&error).into_response())?;
-        parse(&bytes).map(Self).map_err(IntoResponse::into_response)
+        let path = request.uri().path().to_owned();
+        let bytes = timeout(PATIENCE, Bytes::from_request(request, state)).await;
+        let bytes = bytes.map_err(|_| late().into_response())?;
+        let bytes = bytes.map_err(|error| unread(&error).into_response())?;
+        let value = parse(&bytes).map_err(IntoResponse::into_response)?;
+        Ok(Self(value, Digest::of(&path, &bytes)))
     }
+}
+
+fn late() -> Problem {
+    let detail = format!("the body did not come within {} s", PATIENCE.as_secs());
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
 }
 
 fn unread(error: &BytesRejection) -> Problem {

@@ -1,22 +1,40 @@
-//! `/agents` and `/tools`: what there is to work with.
+//! `/agents`, `/models` and `/tools`: what there is to work with.
+
+use std::collections::BTreeMap;
 
 use axum::Json;
-use serde_json::{Value, json};
+use mainstem::message::ToolSpec;
 
-use crate::caller::Caller;
+use crate::{
+    caller::Caller,
+    wire::{AgentView, Agents, Items, ModelView},
+};
 
-pub(crate) async fn agents(caller: Caller) -> Json<Value> {
+pub(crate) async fn agents(caller: Caller) -> Json<Agents> {
     let crew = caller.harness.crew();
     let listed = crew.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed());
-    let items: Vec<_> = listed
-        .map(|spec| json!({ "id": spec.id, "description": spec.description, "model": spec.model, "spawnable": spec.is_spawnable() }))
-        .collect();
-    Json(json!({ "runs": crew.root.id(), "items": items }))
+    let view = |spec: &std::sync::Arc<mainstem::prelude::AgentSpec>| AgentView {
+        id: spec.id.clone(),
+        description: spec.description.clone(),
+        model: spec.model.clone(),
+        spawnable: spec.is_spawnable(),
+    };
+    Json(Agents { runs: crew.root.id().to_string(), items: listed.map(view).collect() })
 }
 
-pub(crate) async fn tools(caller: Caller) -> Json<Value> {
+pub(crate) async fn models(caller: Caller) -> Json<Items<ModelView>> {
+    let crew = caller.harness.crew();
+    let listed = crew.catalog.iter().filter(|entry| entry.spec.is_listed());
+    let mut asked = BTreeMap::<String, Vec<String>>::new();
+    for agent in std::iter::once(&crew.root).chain(listed.map(|entry| &entry.agent)) {
+        asked.entry(agent.model().name().to_owned()).or_default().push(agent.id().to_string());
+    }
+    Json(Items { items: asked.into_iter().map(|(id, agents)| ModelView { id, agents }).collect() })
+}
+
+pub(crate) async fn tools(caller: Caller) -> Json<Items<ToolSpec>> {
     let crew = caller.harness.crew();
     let tools = crew.root.tools();
     tools.ready().await;
-    Json(json!({ "items": &*tools.specs() }))
+    Json(Items { items: tools.specs().to_vec() })
 }

@@ -1,25 +1,29 @@
-//! `GET /sessions/{id}/events`: replay, then tail.
+//! `GET /sessions/{id}/events`, `/tasks/{id}/events`: replay, then tail.
 
 use std::sync::Arc;
 
 use axum::{
+    Json,
     extract::{Path, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::{event::EventFilter, message::RunId};
+use mainstem::event::{AgentEvent, EventFilter, EventKind};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    app::{App, Conversation, Seat, Started},
+    app::{App, Conversation, Seat},
     body::Query,
     caller::Caller,
-    feed::{Form, Look, Wish, answer, form, look},
+    feed::{Form, Look, Until, Wish, answer, at_hand, form, look},
     problem::Problem,
+    runs::Found,
+    tasks,
 };
 
 /// How much is wanted of what is said piece by piece.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Detail {
     Lifecycle,
@@ -28,20 +32,32 @@ enum Detail {
     Verbose,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Which events, and from where on. What is filtered out is not renumbered.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
+    /// Only what comes after the event of this number; `Last-Event-ID` goes before it.
     after: Option<u64>,
+    /// Only this run, to its end.
     run: Option<String>,
+    /// Only this background task.
     task: Option<String>,
+    /// Only agents of this id.
     agent: Option<String>,
+    /// Only this agent.
     agent_key: Option<String>,
+    /// Only agents of this depth; the root's is 0.
     depth: Option<u16>,
+    /// Only agents of this depth or less.
     max_depth: Option<u16>,
+    /// Only agents below this path.
     under: Option<String>,
+    /// Only these kinds, with commas between them.
     kind: Option<String>,
+    /// `lifecycle` leaves out what is said piece by piece.
     #[serde(default)]
     detail: Detail,
+    /// Whether to wait for what comes; true by default.
     follow: Option<bool>,
 }
 
@@ -81,19 +97,71 @@ pub(crate) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let run = match &params.run {
-        Some(id) => Some(run_of(&app, &caller, &conversation, id)?),
+        Some(id) => Some(run_of(&app, &caller, &conversation, id).await?),
         None => None,
     };
+    let scope = match run {
+        Some(run) => Scope { first: run.first, is_over: run.is_over(), until: Until::EndOf(run.id) },
+        None => Scope { first: 1, is_over: false, until: Until::Never },
+    };
+    serve(&app, &conversation, &params, &headers, scope).await
+}
+
+/// `GET /tasks/{id}/events`: what a background task does, to its end.
+pub(crate) async fn of_task(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Query(params): Query<Params>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let task = tasks::find(&caller, &id).await?;
+    let conversation = app.session(&caller, task.root_session_id.as_str()).await?;
+    let scope = Scope { first: 1, is_over: task.is_over(), until: Until::TaskIsOver(task.id) };
+    serve(&app, &conversation, &params, &headers, scope).await
+}
+
+/// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, seq)): Path<(String, String)>,
+) -> Result<Json<AgentEvent>, Problem> {
+    let conversation = app.session(&caller, &id).await?;
+    let log = conversation.session.log();
+    let wanted = seq.parse().ok().filter(|wanted| (1..=log.last_seq()).contains(wanted));
+    let wanted = wanted.ok_or_else(|| Problem::not_found("event", &seq))?;
+    let found = at_hand(&mut log.committed_from(wanted)).await;
+    let found = found.filter(|event| event.seq == wanted && !matches!(event.kind, EventKind::Gap { .. }));
+    found.map(Json).ok_or_else(|| gone(wanted + 1))
+}
+
+/// The part of a session that is asked for.
+struct Scope {
+    /// None of its events is before this one.
+    first: u64,
+    /// Whether nothing more will come of it.
+    is_over: bool,
+    until: Until,
+}
+
+async fn serve(
+    app: &Arc<App>,
+    conversation: &Arc<Conversation>,
+    params: &Params,
+    headers: &HeaderMap,
+    scope: Scope,
+) -> Result<Response, Problem> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let wish = Wish {
         form: form(accept).unwrap_or(Form::Sse),
         filter: params.filter(),
         lifecycle: params.detail == Detail::Lifecycle,
-        run: run.as_ref().map(|run| RunId::clone(run.handle.id())),
+        until: scope.until,
         follow: params.follow.unwrap_or(true),
     };
-    let after = match last_event_id(&headers)? {
+    let after = match last_event_id(headers)? {
         Some(last) => last,
         None => params.after.unwrap_or(0),
     };
@@ -102,31 +170,27 @@ pub(crate) async fn get(
         let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
         return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_cursor", detail));
     }
-    let from = (after + 1).max(run.as_ref().map_or(1, |run| run.first));
-    let over = !wish.follow || run.as_ref().is_some_and(|run| run.is_over());
-    match look(log.committed_from(from), &wish, over).await {
-        Look::Gone { oldest } => {
-            let detail =
-                format!("events up to {} are no longer kept; begin with after={}", oldest - 1, oldest - 1);
-            return Err(Problem::new(StatusCode::GONE, "gone", detail).with("oldest_seq", oldest));
-        }
+    let from = (after + 1).max(scope.first);
+    match look(log.committed_from(from), &wish, !wish.follow || scope.is_over).await {
+        Look::Gone { oldest } => return Err(gone(oldest)),
         // A browser's EventSource stops coming back.
         Look::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
         Look::Something => {}
     }
-    let seat = Seat::take(&conversation, app.limits.readers_per_session)?;
-    Ok(answer(log.committed_from(from), wish, seat, None, app.stop.clone()))
+    let seat = Seat::take(conversation, app.limits.readers_per_session)?;
+    Ok(answer(app, log.committed_from(from), wish, seat, None))
+}
+
+fn gone(oldest: u64) -> Problem {
+    let before = oldest - 1;
+    let detail = format!("events up to {before} are no longer kept; begin with after={before}");
+    Problem::new(StatusCode::GONE, "gone", detail).with("oldest_seq", oldest)
 }
 
 /// A run, if it is one of this session.
-fn run_of(
-    app: &App,
-    caller: &Caller,
-    conversation: &Conversation,
-    id: &str,
-) -> Result<Arc<Started>, Problem> {
-    let run = app.run(caller, id)?;
-    let is_of_session = run.handle.session().id() == conversation.session.id();
+async fn run_of(app: &App, caller: &Caller, conversation: &Conversation, id: &str) -> Result<Found, Problem> {
+    let run = app.run(caller, id).await?;
+    let is_of_session = run.conversation.session.id() == conversation.session.id();
     if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id)) }
 }
 

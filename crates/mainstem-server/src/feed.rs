@@ -1,6 +1,6 @@
 //! A session's events as the body of an answer.
 
-use std::{pin::Pin, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -11,14 +11,16 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mainstem::{
     event::{AgentEvent, Cursor, EventFilter, EventKind},
-    message::RunId,
+    message::{RunId, TaskId},
     prelude::RunHandle,
-    sse::{end_frame, event_frame, first_frame},
+    sse::{end_frame, first_frame, json_frame},
 };
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tokio_util::sync::CancellationToken;
 
-use crate::app::Seat;
+use crate::{
+    app::{App, Seat},
+    large,
+};
 
 /// How often a reader that hears nothing is told that the connection is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -39,10 +41,44 @@ pub(crate) struct Wish {
     pub(crate) filter: EventFilter,
     /// Leaves out what is said piece by piece.
     pub(crate) lifecycle: bool,
-    /// Only this run, and no longer than it.
-    pub(crate) run: Option<RunId>,
+    /// Whose events, and how long.
+    pub(crate) until: Until,
     /// Whether to wait for what comes.
     pub(crate) follow: bool,
+}
+
+/// Whose events a reader wants, and when it has enough.
+pub(crate) enum Until {
+    /// All of the session's, for ever.
+    Never,
+    /// Those of a run, until that ends.
+    EndOf(RunId),
+    /// Those of a background task, until that is over.
+    TaskIsOver(TaskId),
+}
+
+impl Until {
+    fn wants(&self, event: &AgentEvent) -> bool {
+        match self {
+            Self::Never => true,
+            Self::EndOf(run) => event.run_id() == Some(run),
+            Self::TaskIsOver(task) => {
+                event.source().and_then(|source| source.task_id.as_ref()) == Some(task)
+                    || matches!(&event.kind, EventKind::TaskUpdated { task_id, .. } if task_id == task)
+            }
+        }
+    }
+
+    fn is_reached_by(&self, event: &AgentEvent) -> bool {
+        match self {
+            Self::Never => false,
+            Self::EndOf(run) => event.run_id() == Some(run) && event.ends_run(),
+            Self::TaskIsOver(task) => matches!(
+                &event.kind,
+                EventKind::TaskUpdated { task_id, to, .. } if task_id == task && to.is_terminal()
+            ),
+        }
+    }
 }
 
 impl Wish {
@@ -50,18 +86,14 @@ impl Wish {
         if let EventKind::Gap { .. } = event.kind {
             return true;
         }
-        let of_run = self.run.as_ref().is_none_or(|run| event.run_id() == Some(run));
-        of_run && (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event)
-    }
-
-    fn ends_with(&self, event: &AgentEvent) -> bool {
-        self.run.is_some() && event.run_id() == self.run.as_ref() && event.ends_run()
+        self.until.wants(event) && (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event)
     }
 
     fn encode(&self, event: &AgentEvent) -> Bytes {
+        let json = large::json(event);
         match self.form {
-            Form::Sse => event_frame(event),
-            Form::Ndjson => (event.to_json() + "\n").into(),
+            Form::Sse => json_frame(event, &json),
+            Form::Ndjson => (json + "\n").into(),
         }
     }
 }
@@ -74,11 +106,11 @@ fn is_lifecycle(event: &AgentEvent) -> bool {
 
 /// An answer under way.
 struct Feed {
+    app: Arc<App>,
     cursor: Cursor,
     wish: Wish,
     place: Place,
     heartbeat: Interval,
-    stop: CancellationToken,
     /// Given back when the reader leaves.
     _seat: Seat,
     /// Stopped when the reader leaves, if it asked for that.
@@ -104,20 +136,15 @@ impl Drop for Tied {
 }
 
 /// The answer that sends what a reader wants, from where the cursor stands.
-pub(crate) fn answer(
-    cursor: Cursor,
-    wish: Wish,
-    seat: Seat,
-    tied: Option<Tied>,
-    stop: CancellationToken,
-) -> Response {
+pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tied: Option<Tied>) -> Response {
     let media_type = match wish.form {
         Form::Sse => "text/event-stream",
         Form::Ndjson => "application/x-ndjson",
     };
     let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let feed = Feed { cursor, wish, place: Place::First, heartbeat, stop, _seat: seat, _tied: tied };
+    let app = app.clone();
+    let feed = Feed { app, cursor, wish, place: Place::First, heartbeat, _seat: seat, _tied: tied };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
         let piece = feed.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), feed))
@@ -169,7 +196,7 @@ impl Feed {
             None => tokio::select! {
                 biased;
                 // A reader that is sent away comes back with what it saw last; this is no end.
-                () = self.stop.cancelled() => {
+                () = self.app.stop.cancelled() => {
                     self.place = Place::Over;
                     return None;
                 }
@@ -185,12 +212,13 @@ impl Feed {
         };
         self.heartbeat.reset();
         let mut out = BytesMut::new();
-        let (mut next, mut count) = (Some(first), 0);
+        let (mut next, mut count, mut sent) = (Some(first), 0, 0);
         while let Some(event) = next.take() {
             if self.wish.wants(&event) {
                 out.extend_from_slice(&self.wish.encode(&event));
+                sent += 1;
             }
-            if self.wish.ends_with(&event) {
+            if self.wish.until.is_reached_by(&event) {
                 self.place = Place::End;
                 break;
             }
@@ -199,6 +227,7 @@ impl Feed {
                 next = self.cursor.try_next();
             }
         }
+        self.app.metrics.sent(sent);
         (!out.is_empty()).then(|| out.freeze())
     }
 
@@ -236,7 +265,7 @@ pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
 }
 
 /// The next event, if there is one: it may have to be read from the journal first, or committed to it.
-async fn at_hand(cursor: &mut Cursor) -> Option<AgentEvent> {
+pub(crate) async fn at_hand(cursor: &mut Cursor) -> Option<AgentEvent> {
     match cursor.try_next() {
         None if !cursor.is_at_end() => cursor.next().await,
         next => next,

@@ -16,22 +16,13 @@
 //!
 //! An application of one's own takes [`Server::router`] and nests it.
 //!
-//! | path, below `/v1` | is |
-//! |---|---|
-//! | `POST /sessions/{id}/runs` | a run: its events as they come, its reply, or where to look for both |
-//! | `GET /sessions`, `GET`, `DELETE /sessions/{id}`, `GET /sessions/{id}/runs`, `GET /runs/{id}` | what there is |
-//! | `GET /sessions/{id}/events` | the events from any of them on, then live |
-//! | `GET /sessions/{id}/fleet` | every agent, as it is now |
-//! | `POST /runs/{id}/cancel`, `POST /sessions/{id}/agents/{key}/cancel` | stops |
-//! | `POST /sessions/{id}/agents/{key}/messages` | says something to a child |
-//! | `POST /sessions/{id}/confirmations/{id}` | answers for a person |
-//! | `GET /tasks`, `GET /tasks/{id}`, `…/wait`, `POST …/cancel` | background tasks |
-//! | `GET /agents`, `/tools`, and above `/v1`: `/healthz`, `/readyz` | what it is |
+//! [`openapi`] says what can be asked; the document is checked in as `docs/openapi.json`.
 //!
 //! Errors are `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with a stable `code`. Whatever is
 //! another tenant's is `404`, as if there were no such thing.
 
 mod agents;
+mod api;
 mod app;
 mod body;
 mod caller;
@@ -39,13 +30,21 @@ mod catalog;
 mod events;
 mod feed;
 mod hosts;
+mod large;
+mod listen;
+mod login;
+mod metrics;
+mod observe;
+mod once;
+mod operation;
 mod problem;
 mod runs;
 mod server;
 mod sessions;
 mod tasks;
 mod tokens;
+mod wire;
 
 pub use hosts::Hosts;
-pub use server::{Builder, Server, ServerError};
+pub use server::{Builder, Server, ServerError, openapi};
 pub use tokens::{TokenError, Tokens};

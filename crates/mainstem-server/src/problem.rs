@@ -4,7 +4,22 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
+
+/// A problem as it is described to others.
+#[derive(JsonSchema)]
+#[schemars(rename = "Problem")]
+#[expect(dead_code, reason = "its schema is what is wanted")]
+pub(crate) struct Described {
+    r#type: String,
+    title: String,
+    status: u16,
+    /// For people.
+    detail: String,
+    /// For programs; stable.
+    code: String,
+}
 
 /// An answer that is an error. The code is stable; the detail is for people.
 #[derive(Debug)]

@@ -10,78 +10,86 @@ use axum::{
 };
 use mainstem::{
     event::{Clock, EventFilter, Outcome, SystemClock},
-    message::{Failure, Message},
-    policy::Limits as Budget,
-    prelude::{Background, RunOptions},
+    message::{Failure, RunId},
+    prelude::{Background, NothingToResume, RunOptions},
     react::RunOutcome,
+    session::{RunEnd, RunRecord},
     tool::OutputSchema,
 };
-use serde::{Deserialize, Deserializer, de::Error as _};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::{
     app::{App, Conversation, Seat, Started},
-    body::Body,
+    body::{Body, Digest},
     caller::Caller,
-    feed::{Tied, Wish, answer, form},
+    feed::{Tied, Until, Wish, answer, form},
+    once::{self, Asked},
     problem::Problem,
+    wire::{Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
 /// The longest that an answer waits for a reply.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewRun {
-    agent: Option<String>,
-    input: Input,
-    #[serde(default)]
-    options: Options,
+/// A run, of this process or an earlier one.
+pub(crate) struct Found {
+    pub(crate) conversation: Arc<Conversation>,
+    pub(crate) id: RunId,
+    pub(crate) first: u64,
+    pub(crate) is: Is,
 }
 
-/// A text, or a whole message.
-struct Input(Message);
+pub(crate) enum Is {
+    Live(Arc<Started>),
+    Past(RunRecord),
+}
 
-impl<'de> Deserialize<'de> for Input {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) if text.trim().is_empty() => Err(D::Error::custom("the input is empty")),
-            Value::String(text) => Ok(Self(text.into())),
-            message => Message::deserialize(message).map(Self).map_err(D::Error::custom),
+impl Found {
+    pub(crate) fn past(conversation: Arc<Conversation>, record: RunRecord) -> Self {
+        Self { conversation, id: record.id.clone(), first: record.first, is: Is::Past(record) }
+    }
+
+    pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Started>) -> Self {
+        Self { conversation, id: run.handle.id().clone(), first: run.first, is: Is::Live(run) }
+    }
+
+    /// Whether nothing more will come of it.
+    pub(crate) fn is_over(&self) -> bool {
+        match &self.is {
+            Is::Live(run) => run.is_over(),
+            Is::Past(run) => run.end.is_some(),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> RunView {
+        let (created_at, end) = match &self.is {
+            Is::Live(run) => (run.created_at, run.ended().map(|outcome| ended(&outcome))),
+            Is::Past(run) => (run.began_at, run.end.clone()),
+        };
+        let status = match &end {
+            Some(end) if end.outcome == Outcome::Success => "success".to_owned(),
+            Some(end) => json!(end.outcome).as_str().unwrap_or_default().to_owned(),
+            None if self.is_over() => "dropped".to_owned(),
+            None => "running".to_owned(),
+        };
+        let answer = end.as_ref().and_then(|end| end.answer.as_deref());
+        RunView {
+            id: self.id.clone(),
+            session_id: self.conversation.session.id().clone(),
+            status,
+            first_seq: self.first,
+            created_at,
+            reply: answer.map(mainstem::message::Message::text),
+            message: answer.cloned(),
+            usage: end.as_ref().map(|end| end.usage),
+            error: end.and_then(|end| end.error),
         }
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Options {
-    user: Option<String>,
-    attributes: Map<String, Value>,
-    budget: Budget,
-    plan_mode: bool,
-    force_sync: bool,
-    /// Whether somebody answers confirmations.
-    people: Option<bool>,
-    background: Leftover,
-    output_schema: Option<Value>,
-    on_disconnect: OnDisconnect,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Leftover {
-    #[default]
-    Detach,
-    Wait,
-    Cancel,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum OnDisconnect {
-    #[default]
-    Continue,
-    Cancel,
+fn ended(outcome: &RunOutcome) -> RunEnd {
+    let error = outcome.error.as_ref().map(Failure::from);
+    RunEnd::new(outcome.outcome, error, outcome.answer.clone(), outcome.usage)
 }
 
 impl Options {
@@ -118,69 +126,121 @@ pub(crate) async fn post(
     caller: Caller,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Body(wanted): Body<NewRun>,
+    Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    let NewRun { agent, input, options } = wanted;
-    check_agent(&caller, agent.as_deref())?;
-    let is_tied = options.on_disconnect == OnDisconnect::Cancel;
-    let options = options.into_run()?;
-    app.admit()?;
-    let conversation = app.open(&caller, &id).await?;
-    let first = conversation.session.log().last_seq() + 1;
-    let handle = conversation.session.run(input.0, options).detach();
-    let created_at = SystemClock.now();
-    let run = app.keep(&conversation, Started { tenant: caller.tenant.clone(), handle, first, created_at });
-    let mut response = respond(&app, &conversation, &run, &headers, is_tied).await?;
-    let place = format!("/v1/runs/{}", run.handle.id());
-    if let Ok(place) = HeaderValue::from_str(&place) {
+    check(&caller, &wanted)?;
+    let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
+    let (found, is_new) = begin_once(&app, &caller, &id, &headers, wanted, &digest).await?;
+    let mut response = respond(&app, &found, &headers, is_tied && is_new).await?;
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", found.id)) {
         response.headers_mut().insert(header::LOCATION, place);
+    }
+    if !is_new {
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
     Ok(response)
 }
 
-/// The agent that runs is the harness's own.
-fn check_agent(caller: &Caller, agent: Option<&str>) -> Result<(), Problem> {
+/// What can be told before anything is begun.
+fn check(caller: &Caller, wanted: &NewRun) -> Result<(), Problem> {
     let crew = caller.harness.crew();
     let known = crew.root.id();
-    match agent.filter(|agent| *agent != &**known) {
-        None => Ok(()),
-        Some(agent) => {
-            let detail = format!("this server runs {known:?}, not {agent:?}");
-            Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail))
-        }
+    if let Some(agent) = wanted.agent.as_deref().filter(|agent| *agent != &**known) {
+        let detail = format!("this server runs {known:?}, not {agent:?}");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
     }
+    if wanted.input.is_some() == wanted.resume {
+        let detail = "either an input is wanted, or `resume: true`";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
+            .with("errors", json!([{ "pointer": "/input", "detail": detail }])));
+    }
+    Ok(())
+}
+
+/// The run that is asked for; one that was begun before if it was asked for with the same key. Whether it is new.
+async fn begin_once(
+    app: &Arc<App>,
+    caller: &Caller,
+    id: &str,
+    headers: &HeaderMap,
+    wanted: NewRun,
+    digest: &Digest,
+) -> Result<(Found, bool), Problem> {
+    let Some(key) = once::key(headers)? else {
+        let conversation = app.open(caller, id).await?;
+        let run = conversation.session.new_run_id();
+        return Ok((begin(app, caller, conversation, wanted, run)?, true));
+    };
+    // Whoever asks the same at the same time waits here until it is begun, or is not.
+    let turn = app.once.turn(caller, &key);
+    let _turn = turn.lock().await;
+    let conversation = app.open(caller, id).await?;
+    let run = conversation.session.new_run_id();
+    let asked = Asked { key, digest, session: conversation.session.id().clone(), run };
+    let (run, was_known) = app.once.claim(caller, asked).await?;
+    if was_known && let Ok(found) = app.run(caller, run.as_str()).await {
+        return Ok((found, false));
+    }
+    Ok((begin(app, caller, conversation, wanted, run)?, true))
+}
+
+fn begin(
+    app: &Arc<App>,
+    caller: &Caller,
+    conversation: Arc<Conversation>,
+    wanted: NewRun,
+    run: RunId,
+) -> Result<Found, Problem> {
+    let options = wanted.options.into_run()?.with_run_id(run);
+    app.admit()?;
+    let session = &conversation.session;
+    if let Some(why) = session.log().failure() {
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", &**why));
+    }
+    let (first, created_at) = (session.log().last_seq() + 1, SystemClock.now());
+    let begun = match wanted.input {
+        Some(input) => session.run(input.0, options),
+        None => session.resume(options).map_err(nothing_to_resume)?,
+    };
+    let run = Started::new(caller.tenant.clone(), begun.detach(), first, created_at);
+    let run = app.keep(run);
+    Ok(Found::live(conversation, run))
+}
+
+fn nothing_to_resume(why: NothingToResume) -> Problem {
+    Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
 }
 
 async fn respond(
     app: &Arc<App>,
-    conversation: &Arc<Conversation>,
-    run: &Arc<Started>,
+    found: &Found,
     headers: &HeaderMap,
     is_tied: bool,
 ) -> Result<Response, Problem> {
     let said = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(form) = form(said(header::ACCEPT).unwrap_or_default()) {
-        let tied = is_tied.then(|| Tied(run.handle.clone()));
+        let tied = match &found.is {
+            Is::Live(run) if is_tied => Some(Tied(run.handle.clone())),
+            _ => None,
+        };
         let wish = Wish {
             form,
             filter: EventFilter::new(),
             lifecycle: false,
-            run: Some(run.handle.id().clone()),
+            until: Until::EndOf(found.id.clone()),
             follow: true,
         };
-        let seat = Seat::take(conversation, app.limits.readers_per_session)?;
-        let cursor = conversation.session.log().committed_from(run.first);
-        return Ok(answer(cursor, wish, seat, tied, app.stop.clone()));
+        let seat = Seat::take(&found.conversation, app.limits.readers_per_session)?;
+        let cursor = found.conversation.session.log().committed_from(found.first);
+        return Ok(answer(app, cursor, wish, seat, tied));
     }
     let wait = headers.get("prefer").and_then(|value| wait(value.to_str().ok()?));
-    if let Some(time) = wait {
+    if let (Some(time), Is::Live(run)) = (wait, &found.is) {
         // Nobody stops the run when this is dropped: it is driven elsewhere.
         let _ = tokio::time::timeout(time, run.handle.outcome()).await;
-        if run.is_over() {
-            return Ok((StatusCode::OK, Json(describe(run))).into_response());
-        }
     }
-    Ok((StatusCode::ACCEPTED, Json(describe(run))).into_response())
+    let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(found.describe())).into_response())
 }
 
 /// `Prefer: wait=30` of RFC 7240, in seconds.
@@ -190,53 +250,32 @@ fn wait(prefer: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(MAX_WAIT))
 }
 
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Items<RunView>>, Problem> {
+    let conversation = app.session(&caller, &id).await?;
+    let runs = app.runs_of(&caller, &conversation);
+    Ok(Json(Items { items: runs.iter().map(Found::describe).collect() }))
+}
+
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    Ok(Json(describe(&*app.run(&caller, &id)?)))
+) -> Result<Json<RunView>, Problem> {
+    Ok(Json(app.run(&caller, &id).await?.describe()))
 }
 
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
-    let run = app.run(&caller, &id)?;
-    run.handle.cancel();
-    Ok((StatusCode::ACCEPTED, Json(describe(&run))))
-}
-
-/// A run as JSON.
-pub(crate) fn describe(run: &Started) -> Value {
-    let mut shown = json!({
-        "id": run.handle.id(),
-        "session_id": run.handle.session().id(),
-        "status": "running",
-        "first_seq": run.first,
-        "created_at": run.created_at,
-    });
-    let Value::Object(fields) = &mut shown else { return shown };
-    match run.ended() {
-        Some(outcome) => fields.extend(ended(&outcome)),
-        None if run.is_over() => _ = fields.insert("status".to_owned(), json!("dropped")),
-        None => {}
+) -> Result<(StatusCode, Json<RunView>), Problem> {
+    let found = app.run(&caller, &id).await?;
+    if let Is::Live(run) = &found.is {
+        run.handle.cancel();
     }
-    shown
-}
-
-fn ended(outcome: &RunOutcome) -> Map<String, Value> {
-    let mut fields = Map::new();
-    let status = if outcome.outcome == Outcome::Success { json!("success") } else { json!(outcome.outcome) };
-    fields.insert("status".to_owned(), status);
-    if let Some(answer) = &outcome.answer {
-        fields.insert("reply".to_owned(), json!(answer.text()));
-        fields.insert("message".to_owned(), json!(answer));
-    }
-    if let Some(error) = &outcome.error {
-        fields.insert("error".to_owned(), json!(Failure::from(error)));
-    }
-    fields.insert("usage".to_owned(), json!(outcome.usage));
-    fields
+    Ok((StatusCode::ACCEPTED, Json(found.describe())))
 }

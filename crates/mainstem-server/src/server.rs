@@ -8,19 +8,20 @@ use axum::{
     http::StatusCode,
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
-    routing::{get, post},
 };
 use mainstem::{BuildError, Harness};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents,
+    api::operations,
     app::{App, Limits},
-    body, catalog, events,
+    body,
     hosts::Hosts,
+    listen,
+    observe::observe,
+    operation::{document, routes},
     problem::Problem,
-    runs, sessions, tasks,
     tokens::Tokens,
 };
 
@@ -101,31 +102,7 @@ impl Server {
 
     /// Its routes, to be served by an application of one's own.
     pub fn router(&self) -> Router {
-        let sessions = Router::new()
-            .route("/", get(sessions::list))
-            .route("/{id}", get(sessions::get))
-            .route("/{id}/runs", get(sessions::list_runs).post(runs::post))
-            .route("/{id}/events", get(events::get))
-            .route("/{id}/fleet", get(sessions::fleet))
-            .route("/{id}/agents", get(agents::list))
-            .route("/{id}/agents/{key}", get(agents::get))
-            .route("/{id}/agents/{key}/messages", post(agents::send))
-            .route("/{id}/agents/{key}/cancel", post(agents::cancel))
-            .route("/{id}/confirmations/{confirm}", post(agents::confirm));
-        let v1 = Router::new()
-            .nest("/sessions", sessions)
-            .route("/runs/{id}", get(runs::get))
-            .route("/runs/{id}/cancel", post(runs::cancel))
-            .route("/tasks", get(tasks::list))
-            .route("/tasks/{id}", get(tasks::get))
-            .route("/tasks/{id}/wait", get(tasks::wait))
-            .route("/tasks/{id}/cancel", post(tasks::cancel))
-            .route("/agents", get(catalog::agents))
-            .route("/tools", get(catalog::tools));
-        Router::new()
-            .nest("/v1", v1)
-            .route("/healthz", get(async || "ok\n"))
-            .route("/readyz", get(ready))
+        routes(operations())
             .fallback(async || {
                 Problem::new(StatusCode::NOT_FOUND, "no_such_path", "there is nothing at this path")
             })
@@ -135,6 +112,7 @@ impl Server {
             })
             .layer(DefaultBodyLimit::max(body::MAX))
             .layer(from_fn_with_state(self.0.clone(), guard))
+            .layer(from_fn_with_state(self.0.clone(), observe))
             .with_state(self.0.clone())
     }
 
@@ -153,7 +131,7 @@ impl Server {
             stop.cancelled().await;
             app.stop.cancel();
         };
-        axum::serve(listener, self.router()).with_graceful_shutdown(stopped).await?;
+        tokio::join!(stopped, listen::serve(listener, self.router(), self.0.stop.clone()));
         Ok(())
     }
 
@@ -163,13 +141,18 @@ impl Server {
     }
 }
 
+/// What can be asked of a server, as an [OpenAPI 3.1](https://spec.openapis.org/oas/v3.1.0) document; a server has it at `/openapi.json`.
+pub fn openapi() -> serde_json::Value {
+    document(&operations())
+}
+
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("tokens", &self.0.tokens).finish_non_exhaustive()
     }
 }
 
-async fn ready(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
     if app.stop.is_cancelled() {
         let detail = "the server is shutting down";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).into_response();

@@ -1,4 +1,4 @@
-//! `GET /sessions`, `GET`, `DELETE /sessions/{id}`, `GET /sessions/{id}/runs`, `GET /sessions/{id}/fleet`.
+//! `GET /sessions`, `GET`, `DELETE /sessions/{id}`, `GET /sessions/{id}/fleet`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,45 +9,47 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::journal::SessionSummary;
-use serde_json::{Value, json};
 
 use crate::{
-    app::{App, Conversation, lock, unreadable},
+    app::{App, Conversation, is_id, unreadable},
     caller::Caller,
     problem::Problem,
-    runs,
+    wire::{Items, SessionView},
 };
 
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, Problem> {
-    let kept = match caller.harness.journal() {
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Items<SessionView>>, Problem> {
+    let mut kept = match caller.harness.journal() {
         Some(journal) => journal.sessions().await.map_err(|error| unreadable(&error))?,
         None => Vec::new(),
     };
+    // Those of tenants, and what only programs can name.
+    kept.retain(|kept| is_id(kept.id.as_str()));
     // What is open here is known better than what is kept.
     let mut items: BTreeMap<_, _> =
         kept.iter().map(|kept| (kept.id.to_string(), describe_kept(kept))).collect();
     items
         .extend(app.sessions(&caller).into_iter().map(|(id, session)| (id.clone(), describe(&id, &session))));
-    Ok(Json(json!({ "items": items.into_values().collect::<Vec<_>>() })))
+    Ok(Json(Items { items: items.into_values().collect() }))
 }
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<SessionView>, Problem> {
     Ok(Json(describe(&id, &*app.session(&caller, &id).await?)))
 }
 
-pub(crate) async fn list_runs(
+pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let ids = lock(&conversation.runs).clone();
-    let runs = ids.iter().filter_map(|id| app.run(&caller, id.as_str()).ok());
-    Ok(Json(json!({ "items": runs.map(|run| runs::describe(&run)).collect::<Vec<_>>() })))
+) -> Result<StatusCode, Problem> {
+    app.delete(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) async fn fleet(
@@ -66,23 +68,23 @@ pub(crate) async fn fleet(
     Ok(([(header::ETAG, tag)], Json(fleet)).into_response())
 }
 
-fn describe_kept(kept: &SessionSummary) -> Value {
-    json!({
-        "id": kept.id,
-        "created_at": kept.created_at,
-        "last_seq": kept.last,
-        "active_run": null,
-        "runs": kept.runs,
-    })
+fn describe_kept(kept: &SessionSummary) -> SessionView {
+    SessionView {
+        id: kept.id.to_string(),
+        created_at: kept.created_at,
+        last_seq: kept.last,
+        active_run: None,
+        runs: kept.runs,
+    }
 }
 
-fn describe(id: &str, conversation: &Conversation) -> Value {
+fn describe(id: &str, conversation: &Conversation) -> SessionView {
     let session = &conversation.session;
-    json!({
-        "id": id,
-        "created_at": conversation.created_at,
-        "last_seq": session.log().last_seq(),
-        "active_run": session.active().map(|run| run.id().clone()),
-        "runs": conversation.earlier_runs + lock(&conversation.runs).len() as u64,
-    })
+    SessionView {
+        id: id.to_owned(),
+        created_at: conversation.created_at,
+        last_seq: session.log().last_seq(),
+        active_run: session.active().map(|run| run.id().clone()),
+        runs: session.runs().len() as u64,
+    }
 }

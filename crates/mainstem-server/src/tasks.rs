@@ -12,18 +12,21 @@ use mainstem::{
     message::TaskId,
     task::{TaskError, TaskFilter, TaskRecord},
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::{app::App, body::Query, caller::Caller, problem::Problem};
+use crate::{app::App, body::Query, caller::Caller, problem::Problem, wire::Items};
 
 /// How long a cancel or a wait may take.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-#[derive(Deserialize)]
+/// Which tasks.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
+    /// Only those of this session.
     session: Option<String>,
+    /// Only those that stand so.
     status: Option<TaskStatus>,
 }
 
@@ -31,7 +34,7 @@ pub(crate) async fn list(
     State(_): State<Arc<App>>,
     caller: Caller,
     Query(params): Query<Params>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Items<TaskRecord>>, Problem> {
     let mut filter = match params.session {
         Some(session) => TaskFilter::of_root(session.as_str().into()),
         None => TaskFilter::all(),
@@ -40,16 +43,23 @@ pub(crate) async fn list(
         filter = filter.with_status(status);
     }
     let records = caller.harness.tasks().list(&filter).await.map_err(failed)?;
-    Ok(Json(json!({ "items": records })))
+    Ok(Json(Items { items: records }))
 }
 
 pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<TaskRecord>, Problem> {
-    caller.harness.tasks().get(&TaskId::new(id.as_str())).await.map(Json).map_err(failed)
+    find(&caller, &id).await.map(Json)
 }
 
-#[derive(Deserialize)]
+/// A caller's task.
+pub(crate) async fn find(caller: &Caller, id: &str) -> Result<TaskRecord, Problem> {
+    caller.harness.tasks().get(&TaskId::new(id)).await.map_err(failed)
+}
+
+/// How long to wait.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wait {
+    /// In seconds: 30 by default, 60 at most.
     timeout: Option<u64>,
 }
 
@@ -57,13 +67,13 @@ pub(crate) async fn wait(
     caller: Caller,
     Path(id): Path<String>,
     Query(params): Query<Wait>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     let (tasks, id) = (caller.harness.tasks(), TaskId::new(id.as_str()));
     let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
     let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(failed)?;
     match over.and_then(|mut records| records.pop()) {
-        Some(record) => Ok((StatusCode::OK, Json(json!(record)))),
-        None => Ok((StatusCode::ACCEPTED, Json(json!(tasks.get(&id).await.map_err(failed)?)))),
+        Some(record) => Ok((StatusCode::OK, Json(record))),
+        None => Ok((StatusCode::ACCEPTED, Json(tasks.get(&id).await.map_err(failed)?))),
     }
 }
 

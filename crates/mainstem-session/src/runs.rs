@@ -41,7 +41,8 @@ impl RunRecord {
 }
 
 impl RunEnd {
-    pub(crate) fn new(
+    /// All of it.
+    pub fn new(
         outcome: Outcome,
         error: Option<Failure>,
         answer: Option<Arc<Message>>,

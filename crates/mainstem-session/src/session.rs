@@ -229,7 +229,8 @@ impl Session {
         state.clone()
     }
 
-    pub(crate) fn new_run_id(&self) -> RunId {
+    /// An id for [`RunOptions::with_run_id`].
+    pub fn new_run_id(&self) -> RunId {
         RunId::new(self.0.ids.next("run-"))
     }
 

@@ -290,20 +290,20 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
         run: run.into(),
         at: Timestamp::from_micros(at),
     };
-    let same = |has_begun| Claimed::Same { session: "claims".into(), run: "claim-1".into(), has_begun };
+    let same = || Claimed::Same { session: "claims".into(), run: "claim-1".into() };
     // Any number at once: one is the first.
     let all = (1..=20).map(|_| journal.claim(claim("k", "d", "claim-1", 5)));
     let all = join_all(all).await.into_iter().map(Result::unwrap);
     assert_eq!(all.filter(|claimed| *claimed == Claimed::New).count(), 1);
-    assert_eq!(journal.claim(claim("k", "d", "claim-2", 6)).await.unwrap(), same(false));
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 6)).await.unwrap(), same());
     assert_eq!(journal.claim(claim("k", "other", "claim-2", 6)).await.unwrap(), Claimed::Other);
     let log = log(journal, "claims").await;
     run(&log, "claim-1", 1);
     journal.flush().await.unwrap();
-    assert_eq!(journal.claim(claim("k", "d", "claim-2", 7)).await.unwrap(), same(true));
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 7)).await.unwrap(), same());
     // After a day it is forgotten; with its session, too.
     let day = CLAIM_LASTS.as_micros() as u64;
-    assert_eq!(journal.claim(claim("k", "d", "claim-2", 5 + day)).await.unwrap(), same(true));
+    assert_eq!(journal.claim(claim("k", "d", "claim-2", 5 + day)).await.unwrap(), same());
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 6 + day)).await.unwrap(), Claimed::New);
     drop(log);
     assert!(journal.delete(&"claims".into()).await.unwrap());

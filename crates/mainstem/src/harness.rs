@@ -8,7 +8,7 @@ use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
-use mainstem_journal::{Journal, JournalError};
+use mainstem_journal::{Journal, JournalError, Scoped};
 use mainstem_message::{Message, SessionId};
 use mainstem_session::{Crew, Run, RunError, RunOptions, Session, SessionBuilder};
 use mainstem_spec::is_name;
@@ -28,6 +28,7 @@ pub struct Harness(Arc<Parts>);
 struct Parts {
     builder: Arc<HarnessBuilder>,
     tenant: Option<String>,
+    journal: Option<Arc<dyn Journal>>,
     recruiter: Recruiter,
     tasks: TaskSet,
     sessions: DashMap<SessionId, Session>,
@@ -127,16 +128,22 @@ impl Harness {
         if let Some(session) = self.0.sessions.get(&id) {
             return Ok(session.clone());
         }
-        let session = match self.0.builder.kept_in() {
+        let session = match self.journal() {
             Some(journal) => self.session_builder().id(id.clone()).open(&**journal).await?,
             None => self.session_builder().id(id.clone()).build(),
         };
         Ok(self.0.sessions.entry(id).or_insert(session).clone())
     }
 
+    /// Forgets a session that is open here: once nobody holds it any more, it can be opened again, and deleted from the journal. Returns
+    /// whether it was open.
+    pub fn close_session(&self, id: &SessionId) -> bool {
+        self.0.sessions.remove(id).is_some()
+    }
+
     /// Where sessions are kept, if they are.
     pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
-        self.0.builder.kept_in()
+        self.0.journal.as_ref()
     }
 
     fn session_builder(&self) -> SessionBuilder {
@@ -153,7 +160,7 @@ impl Harness {
             Some(id) => self.session_builder().id(id.clone()),
             None => self.session_builder(),
         };
-        let Some(journal) = self.0.builder.kept_in() else { return begin().build() };
+        let Some(journal) = self.journal() else { return begin().build() };
         let opened = futures_executor::block_on(begin().open(&**journal));
         opened.unwrap_or_else(|error| begin().build_unrecorded(error.to_string()))
     }
@@ -165,6 +172,8 @@ impl Harness {
     /// those of the workspace. They can't leave it, nor spawn, list or be told of what is another tenant's; sessions, background tasks and
     /// their records are the tenant's own, so that an id may be used by several. Tools find the name among the context's attributes, as
     /// `tenant`. The root of the harness itself, which is no tenant, works in the whole workspace.
+    ///
+    /// With a journal a tenant's sessions are kept in it as `<tenant>/<session>`, which only the harness itself, that is no tenant, could name.
     ///
     /// Each tenant is kept as long as the harness. Blocks on the file system when a tenant is asked for first.
     ///
@@ -193,9 +202,6 @@ impl Harness {
         if tenant.is_some() {
             return Some("a tenant has no tenants");
         }
-        if builder.kept_in().is_some() {
-            return Some("tenants would share the journal of the program");
-        }
         builder.has_task_store().then_some("tenants would share the task store of the program")
     }
 
@@ -203,8 +209,12 @@ impl Harness {
         let scope = builder.scope(tenant.as_deref())?;
         let tasks = builder.task_set(scope.workspace.as_deref());
         let recruiter = Recruiter::new(builder.clone(), scope)?;
+        let journal = builder.kept_in().map(|whole| match &tenant {
+            Some(tenant) => Arc::new(Scoped::new(whole.clone(), &**tenant)) as Arc<dyn Journal>,
+            None => whole.clone(),
+        });
         let (sessions, tenants, opening) = Default::default();
-        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, tasks, sessions, opening, tenants })))
+        Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, opening, tenants })))
     }
 
     /// All background tasks, of all sessions; those of a tenant are its own harness's.

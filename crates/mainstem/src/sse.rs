@@ -31,8 +31,13 @@ pub fn first_frame() -> Bytes {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn event_frame(event: &AgentEvent) -> Bytes {
+    json_frame(event, &event.to_json())
+}
+
+/// The same with JSON of one's own: an event that was shortened, say.
+pub fn json_frame(event: &AgentEvent, json: &str) -> Bytes {
     let id = event.seq.to_string();
-    Frame::data(&event.to_json()).with_event(event.kind.name()).with_id(&id).encode()
+    Frame::data(json).with_event(event.kind.name()).with_id(&id).encode()
 }
 
 /// What a stream that is over ends with, so that a reader knows it was not cut.

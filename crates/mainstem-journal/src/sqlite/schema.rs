@@ -56,7 +56,7 @@ const LATER_TABLES: &str = "
     INSERT OR IGNORE INTO runs
         SELECT event ->> '$.runId', session, seq FROM events
         WHERE event LIKE '{\"type\":\"AGENT_START\"%' AND json_valid(event)
-            AND event ->> '$.runId' IS NOT NULL AND event ->> '$.agentKey' IS NULL;
+            AND event ->> '$.runId' IS NOT NULL AND event ->> '$.source' IS NULL;
 ";
 
 /// Opens a file for writing, and creates what is not there.

@@ -116,18 +116,16 @@ pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<
     connection.prepare_cached(sql)?.query_row([id.as_str()], place).optional()
 }
 
-/// Claims a key, unless it was claimed before; then what was, and whether that run has begun.
-pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<(Claim, bool)>> {
+/// Claims a key, unless it was claimed before; then what was.
+pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
     let Claim { key, digest, session, run, at } = claim;
     connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest().as_micros() as i64])?;
-    let sql = "SELECT digest, claims.session, claims.run, at, runs.run IS NOT NULL
-        FROM claims LEFT JOIN runs ON runs.run = claims.run WHERE key = ?1";
     let earlier = |row: &SqlRow<'_>| {
         let (session, run): (String, String) = (row.get(1)?, row.get(2)?);
         let (digest, at) = (row.get(0)?, time(row, 3)?);
-        let claim = Claim { key: key.clone(), digest, session: session.into(), run: run.into(), at };
-        Ok((claim, row.get(4)?))
+        Ok(Claim { key: key.clone(), digest, session: session.into(), run: run.into(), at })
     };
+    let sql = "SELECT digest, session, run, at FROM claims WHERE key = ?1";
     let found = connection.query_row(sql, [key], earlier).optional()?;
     if found.is_none() {
         let values = params![key, digest, session.as_str(), run.as_str(), at.as_micros() as i64];

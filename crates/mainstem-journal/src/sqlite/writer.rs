@@ -206,7 +206,7 @@ impl Writer {
         }
         self.change("write", true, |change, _| {
             let earlier = table::claim(change, claim)?;
-            Ok(earlier.map_or(Claimed::New, |(earlier, has_begun)| claim.meets(&earlier, has_begun)))
+            Ok(earlier.map_or(Claimed::New, |earlier| claim.meets(&earlier)))
         })
     }
 

@@ -1,0 +1,73 @@
+//! Events that are larger than a reader of a stream should be given at once.
+
+use mainstem::event::AgentEvent;
+use serde_json::{Value, json};
+
+/// The most that an event has in a stream, in bytes of JSON.
+const MOST: usize = 256 << 10;
+
+/// A text that is cut has at least so much.
+const LEAST: usize = 64;
+
+/// What a text that was cut ends with.
+const CUT: &str = "…";
+
+/// An event as JSON. The texts of a large one are cut; `truncated` says how large it is, and where it is whole.
+pub(crate) fn json(event: &AgentEvent) -> String {
+    let whole = event.to_json();
+    if whole.len() <= MOST {
+        return whole;
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(&whole) else { return whole };
+    let href = format!("/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
+    value["truncated"] = json!({ "bytes": whole.len(), "href": href });
+    let mut longest = MOST / 2;
+    loop {
+        shorten(&mut value, longest);
+        let short = value.to_string();
+        if short.len() <= MOST || longest <= LEAST {
+            return short;
+        }
+        longest /= 2;
+    }
+}
+
+fn shorten(value: &mut Value, longest: usize) {
+    match value {
+        Value::String(text) if text.len() > longest + CUT.len() => {
+            text.truncate(text.floor_char_boundary(longest));
+            text.push_str(CUT);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, longest)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| shorten(field, longest)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is cut, and what is not.
+
+    use super::*;
+
+    fn event(text: &str) -> AgentEvent {
+        let value = json!({ "type": "CUSTOM", "seq": 7, "sessionId": "s", "createdAt": "2026-11-22T10:00:00Z",
+            "name": "n", "value": { "long": text, "short": "stays", "many": vec![text; 3] } });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_large_event_says_where_it_is_whole() {
+        let small = event("é");
+        assert_eq!(json(&small), small.to_json());
+        let large = event(&"é".repeat(100_000));
+        let text = json(&large);
+        assert!(text.len() <= MOST && text.len() > MOST / 8, "{}", text.len());
+        let short: Value = serde_json::from_str(&text).unwrap();
+        let truncated = json!({ "bytes": large.to_json().len(), "href": "/v1/sessions/s/events/7" });
+        assert_eq!((&short["truncated"], &short["value"]["short"]), (&truncated, &json!("stays")));
+        assert!(short["value"]["long"].as_str().unwrap().ends_with("é…"));
+        // It is an event still.
+        assert_eq!(serde_json::from_value::<AgentEvent>(short).unwrap().seq, 7);
+    }
+}

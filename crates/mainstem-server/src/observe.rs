@@ -1,0 +1,36 @@
+//! Each request in the log and among the figures: its route, never what it asks for or by which token.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    middleware::Next,
+    response::Response,
+};
+use tokio::time::Instant;
+
+use crate::app::App;
+
+/// What is asked under no path that there is.
+const NOWHERE: &str = "-";
+
+pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = match request.method().as_str() {
+        // Anybody can make up others, and each would be counted.
+        method @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "PATCH" | "OPTIONS") => method.to_owned(),
+        _ => NOWHERE.to_owned(),
+    };
+    let response = next.run(request).await;
+    let (status, took) = (response.status(), begun.elapsed());
+    let route = route.as_ref().map_or(NOWHERE, MatchedPath::as_str);
+    app.metrics.answered(&method, route, status, took);
+    let ms = took.as_secs_f64() * 1000.0;
+    if status.is_server_error() {
+        tracing::error!(method, route, status = status.as_u16(), ms, "request");
+    } else {
+        tracing::info!(method, route, status = status.as_u16(), ms, "request");
+    }
+    response
+}

@@ -1,0 +1,216 @@
+//! What requests say and answers tell, as JSON.
+
+use mainstem::{
+    event::{Rollup, Timestamp},
+    message::{Failure, Message, RunId, SessionId},
+    policy::Limits as Budget,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value};
+
+/// A list.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Items<T> {
+    pub(crate) items: Vec<T>,
+}
+
+/// A run to begin: with an input, or by taking up the session's last turn.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRun {
+    /// Which agent; there is one to choose.
+    pub(crate) agent: Option<String>,
+    /// What to do.
+    pub(crate) input: Option<Input>,
+    /// Instead of an input: take up the last turn, which was cut off, failed or was cancelled.
+    #[serde(default)]
+    pub(crate) resume: bool,
+    #[serde(default)]
+    pub(crate) options: Options,
+}
+
+/// A text, or a whole message.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the schema of what is read by hand below")]
+enum AnyInput {
+    Text(#[schemars(length(min = 1))] String),
+    Message(Box<Message>),
+}
+
+/// A text, or a whole message.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct Input(#[schemars(with = "AnyInput")] pub(crate) Message);
+
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) if text.trim().is_empty() => Err(D::Error::custom("the input is empty")),
+            Value::String(text) => Ok(Self(text.into())),
+            message => Message::deserialize(message).map(Self).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// How a run goes.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Options {
+    /// On whose behalf; tools and children see it.
+    pub(crate) user: Option<String>,
+    /// Whatever tools and children should know besides.
+    pub(crate) attributes: Map<String, Value>,
+    /// What it may spend.
+    pub(crate) budget: Budget,
+    /// Only look, until a person has accepted a plan.
+    pub(crate) plan_mode: bool,
+    /// Children that are out of time are stopped, and never become background tasks.
+    pub(crate) force_sync: bool,
+    /// Whether somebody answers confirmations; true by default.
+    pub(crate) people: Option<bool>,
+    /// What becomes of background tasks when the agent has its answer.
+    pub(crate) background: Leftover,
+    /// The JSON Schema of the answer.
+    pub(crate) output_schema: Option<Value>,
+    /// What becomes of the run when the reader of this answer leaves.
+    pub(crate) on_disconnect: OnDisconnect,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Leftover {
+    #[default]
+    Detach,
+    Wait,
+    Cancel,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OnDisconnect {
+    #[default]
+    Continue,
+    Cancel,
+}
+
+/// A run.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RunView {
+    pub(crate) id: RunId,
+    pub(crate) session_id: SessionId,
+    /// `running`, `dropped`, or how it ended: `success`, `error`, `cancelled`, `timeout`, `max_iterations`, `budget`.
+    pub(crate) status: String,
+    /// None of its events is before this one.
+    pub(crate) first_seq: u64,
+    pub(crate) created_at: Timestamp,
+    /// The text of its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reply: Option<String>,
+    /// Its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<Message>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Failure>,
+    /// What it cost, with all its agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Rollup>,
+}
+
+/// A session.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SessionView {
+    pub(crate) id: String,
+    pub(crate) created_at: Timestamp,
+    /// The number of its latest event.
+    pub(crate) last_seq: u64,
+    /// The run that is at work.
+    pub(crate) active_run: Option<RunId>,
+    /// How many runs it had.
+    pub(crate) runs: u64,
+}
+
+/// What an agent was told and said.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Transcript {
+    pub(crate) agent_key: String,
+    pub(crate) messages: Vec<Message>,
+}
+
+/// Something to tell a child.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Said {
+    pub(crate) content: String,
+    #[serde(default)]
+    pub(crate) mode: Mode,
+}
+
+/// When a child reads it: after its present turn, before its next step, or at once.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    #[default]
+    Queue,
+    Steer,
+    Interrupt,
+}
+
+/// A person's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "decision", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Answer {
+    Allow {
+        /// In the place of the model's.
+        arguments: Option<Value>,
+    },
+    Deny {
+        /// The agent reads it.
+        reason: Option<String>,
+    },
+}
+
+/// Whether there was something to stop.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Stopped {
+    pub(crate) was_at_work: bool,
+}
+
+/// Which question was answered.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Answered {
+    pub(crate) confirm_id: String,
+}
+
+/// An agent that can be spawned.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AgentView {
+    pub(crate) id: String,
+    pub(crate) description: String,
+    /// Its own model; the parent's without.
+    pub(crate) model: Option<String>,
+    pub(crate) spawnable: bool,
+}
+
+/// The agent that runs, and those it can spawn.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Agents {
+    pub(crate) runs: String,
+    pub(crate) items: Vec<AgentView>,
+}
+
+/// A model, and who asks it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ModelView {
+    pub(crate) id: String,
+    pub(crate) agents: Vec<String>,
+}
+
+/// A token, to be kept in a cookie.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Login {
+    pub(crate) token: String,
+}
