@@ -5,11 +5,11 @@ use std::{collections::HashMap, sync::Arc};
 use axum::{
     Json,
     extract::{Path, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
 };
 use mainstem::{
     event::{AgentEvent, AgentState, SendMode, fold::Transcript},
-    message::{AgentKey, ConfirmId, Message},
+    message::{AgentKey, ConfirmId, Message, RunId},
     prelude::Decision,
     subagent::ChildSummary,
 };
@@ -19,6 +19,7 @@ use crate::{
     body::Body,
     caller::Caller,
     feed::at_hand,
+    once::{self, Asked},
     problem::Problem,
     wire::{self, Answer, Answered, Items, Mode, Said, Stopped},
 };
@@ -85,9 +86,18 @@ pub(crate) async fn send(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-    Body(said, _): Body<Said>,
+    headers: HeaderMap,
+    Body(said, digest): Body<Said>,
 ) -> Result<StatusCode, Problem> {
     let conversation = app.session(&caller, &id).await?;
+    if let Some(name) = once::key(&headers)? {
+        let session = conversation.session.id().clone();
+        let asked = Asked { key: name, digest: &digest, session, run: RunId::new(format!("to {key}")) };
+        // At most once: what was claimed is not said again, even if the process ended before it was heard.
+        if app.once.claim(&caller, asked).await?.1 {
+            return Ok(StatusCode::ACCEPTED);
+        }
+    }
     let mode = match said.mode {
         Mode::Queue => SendMode::Queue,
         Mode::Steer => SendMode::Steer,

@@ -26,6 +26,14 @@ const WHOLE: &str = "Events: what there is, then live. Each frame's id is the ev
 pub(crate) fn operations() -> Vec<Operation> {
     let number = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
+    let once = |operation: Operation| {
+        let says = "Whoever asks again with the same key and body, within a day, has asked once.";
+        operation.header(
+            "Idempotency-Key",
+            says,
+            json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
+        )
+    };
     let last = |operation: Operation| {
         operation.header("Last-Event-ID", "The number of the last event that was seen.", number())
     };
@@ -38,16 +46,11 @@ pub(crate) fn operations() -> Vec<Operation> {
             .empty(204, "It is gone."),
         Operation::get("/v1/sessions/{id}/runs", runs::list, "A session's runs, oldest first.")
             .json::<Items<RunView>>(200, "Those of earlier processes, too."),
-        Operation::post(
+        once(Operation::post(
             "/v1/sessions/{id}/runs",
             runs::post,
             "Begin a run; the session begins with its first.",
-        )
-        .header(
-            "Idempotency-Key",
-            "Whoever asks again with the same key and body gets the same run, for a day.",
-            json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
-        )
+        ))
         .header("Prefer", "`wait=30` waits so many seconds for the reply, 60 at most.", text())
         .body::<NewRun>()
         .json::<RunView>(200, "It has ended within the time of `Prefer: wait`.")
@@ -73,9 +76,13 @@ pub(crate) fn operations() -> Vec<Operation> {
             "What an agent was told and said; the root's key is `root`.",
         )
         .json::<Transcript>(200, "Its messages, as far as they are complete."),
-        Operation::post("/v1/sessions/{id}/agents/{key}/messages", agents::send, "Tell an agent something.")
-            .body::<Said>()
-            .empty(202, "It was handed over."),
+        once(Operation::post(
+            "/v1/sessions/{id}/agents/{key}/messages",
+            agents::send,
+            "Tell an agent something.",
+        ))
+        .body::<Said>()
+        .empty(202, "It was handed over."),
         Operation::post(
             "/v1/sessions/{id}/agents/{key}/cancel",
             agents::cancel,

@@ -13,6 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let docs = Path::new(&root).join("docs");
     fs::create_dir_all(docs.join("schema"))?;
     fs::write(docs.join("events.md"), events_page())?;
+    let openapi = serde_json::to_string_pretty(&mainstem_server::openapi())? + "\n";
+    fs::write(docs.join("schema").join("openapi.json"), openapi)?;
     write::<AgentEvent>(&docs, "agent_event")?;
     write::<Event>(&docs, "event_v1")?;
     write::<FleetState>(&docs, "fleet_state")?;

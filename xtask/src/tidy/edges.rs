@@ -35,7 +35,7 @@ const ALLOWED: [(&str, &str); 27] = [
     ("server", "mainstem"),
     ("cli", "mainstem event server"),
     ("testing", "message event model http task tool journal"),
-    ("tests", "mainstem"),
+    ("tests", "mainstem server"),
     ("bench", "mainstem message event model sse openai"),
     ("xtask", ""),
 ];

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod hostile;
+mod kept;
+mod operate;
 mod rig;
 mod steer;
 mod streams;

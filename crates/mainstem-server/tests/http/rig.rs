@@ -23,25 +23,36 @@ pub(crate) struct Rig {
     pub(crate) url: String,
     pub(crate) stop: CancellationToken,
     pub(crate) server: Server,
+    harness: Harness,
+    serving: tokio::task::JoinHandle<()>,
     client: reqwest::Client,
 }
 
 impl Rig {
     pub(crate) async fn start(harness: Harness, build: impl FnOnce(Builder) -> Builder) -> Self {
         let tokens = Tokens::new().with(TOKEN, None).unwrap();
-        let server = build(Server::new(harness).tokens(tokens)).build().unwrap();
+        let server = build(Server::new(harness.clone()).tokens(tokens)).build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (stop, serving) = (CancellationToken::new(), server.clone());
+        let (stop, served) = (CancellationToken::new(), server.clone());
         let stopped = stop.clone();
         #[expect(clippy::disallowed_methods, reason = "ended when the rig is dropped")]
-        tokio::spawn(async move { serving.serve(listener, stopped).await.unwrap() });
+        let serving = tokio::spawn(async move { served.serve(listener, stopped).await.unwrap() });
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Self { url, stop, server, client: reqwest::Client::new() }
+        Self { url, stop, server, harness, serving, client: reqwest::Client::new() }
     }
 
     pub(crate) async fn of(model: ScriptedModel) -> Self {
         Self::start(fleet(model).build().unwrap(), |builder| builder).await
+    }
+
+    /// Ends it as a process ends, so that another can have its journal.
+    pub(crate) async fn end(mut self) {
+        self.stop.cancel();
+        self.client = reqwest::Client::new();
+        (&mut self.serving).await.unwrap();
+        self.harness.shutdown(ms(1000)).await;
+        self.harness.journal().unwrap().close().await.unwrap();
     }
 
     /// A request with the harness's token.

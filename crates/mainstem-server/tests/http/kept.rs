@@ -1,0 +1,258 @@
+//! What outlives a server: sessions in a journal, their runs, and keys by which whoever asks twice asks once.
+
+use std::{path::Path, sync::Arc};
+
+use futures_util::future::join_all;
+use mainstem::{
+    journal::{Journal, SqliteJournal},
+    model::scripted::Turn,
+    prelude::ScriptedModel,
+};
+use mainstem_server::Tokens;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, TOKEN, events, fleet, ms, spawn};
+
+fn script() -> ScriptedModel {
+    let main = [spawn(Turn::new(), "one"), Turn::new().text("It did it."), Turn::new().text("And more.")];
+    ScriptedModel::new()
+        .agent("main", main)
+        .agent("kid", [Turn::new().text("Done."), Turn::new().text("Again.")])
+}
+
+/// A server on a journal; the one before has to be gone.
+async fn process(journal: &Path, model: ScriptedModel) -> Rig {
+    let harness = fleet(model).ids(mainstem::event::RandomIds).journal(SqliteJournal::open(journal).unwrap());
+    Rig::start(harness.build().unwrap(), |builder| builder).await
+}
+
+async fn stop(rig: Rig) {
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_an_earlier_process_are_known_and_their_children_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let rig = process(&journal, script()).await;
+    let first = rig.run("s", "go").await;
+    let run = first["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/sessions/s/events?run={run}");
+    let whole = rig.frames(&path, None).await;
+    let transcript = rig.get_json(&format!("/v1/sessions/s/agents/{}/transcript", rig.kid("s").await)).await;
+    let said: Vec<_> =
+        transcript["messages"].as_array().unwrap().iter().map(|one| one["role"].clone()).collect();
+    assert_eq!(said, [json!("user"), json!("assistant")], "{transcript}");
+    stop(rig).await;
+
+    let rig = process(&journal, script()).await;
+    let known = rig.get_json(&format!("/v1/runs/{run}")).await;
+    for field in ["id", "session_id", "status", "reply", "usage", "first_seq", "message"] {
+        assert_eq!(known[field], first[field], "{field}");
+    }
+    assert_eq!(rig.get_json("/v1/sessions/s/runs").await["items"][0], known);
+    assert_eq!(rig.frames(&path, None).await, whole);
+    let path = format!("/v1/sessions/s/agents/{}", rig.kid("s").await);
+    assert_eq!(rig.get_json(&format!("{path}/transcript")).await, transcript);
+    assert_eq!(rig.post(&format!("{path}/messages"), json!({ "content": "And?" })).await.status(), 202);
+    let mut tasks = Value::Null;
+    for _ in 0..200 {
+        tasks = rig.get_json("/v1/tasks?session=s&status=completed").await;
+        if tasks["items"][0]["result"] == "Again." {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    let task = tasks["items"][0]["id"].as_str().unwrap_or_else(|| panic!("{tasks}"));
+    // All a task did, to its end; behind that there is nothing.
+    let of_task = rig.frames(&format!("/v1/tasks/{task}/events"), None).await;
+    assert!(
+        of_task.last().unwrap().starts_with("event: end")
+            && of_task.iter().any(|frame| frame.contains("Again.")),
+        "{of_task:?}"
+    );
+    let last = events(&of_task).last().unwrap().lines().next().unwrap().trim_start_matches("id: ").to_owned();
+    let over = rig
+        .ask(Method::GET, &format!("/v1/tasks/{task}/events"))
+        .header("last-event-id", last)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(over.status(), 204);
+    assert_eq!(rig.get("/v1/runs/run-of-nobody").await.status(), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_who_ask_with_one_key_get_one_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let rig = process(&journal, script()).await;
+    let body = json!({ "input": "go" });
+    let ask = |rig: &Rig, key: &str, body: &Value| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=20");
+        request.header("idempotency-key", key).json(body).send()
+    };
+    let answers = join_all((0..50).map(|_| ask(&rig, "the-key", &body))).await;
+    let mut ids = Vec::new();
+    let mut replayed = 0;
+    for answer in answers {
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 200);
+        replayed += usize::from(answer.headers().contains_key("idempotent-replayed"));
+        let run: Value = answer.json().await.unwrap();
+        assert_eq!(run["reply"], "It did it.");
+        ids.push(run["id"].as_str().unwrap().to_owned());
+    }
+    ids.dedup();
+    assert_eq!((ids.len(), replayed), (1, 49));
+    let refused = |answer: Result<reqwest::Response, _>| async {
+        let answer = answer.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap()["code"].clone())
+    };
+    let other = json!({ "input": "something else" });
+    assert_eq!(refused(ask(&rig, "the-key", &other).await).await, (422, json!("idempotency_key_reused")));
+    assert_eq!(refused(ask(&rig, "", &body).await).await, (400, json!("bad_idempotency_key")));
+    assert_eq!(refused(ask(&rig, &"k".repeat(256), &body).await).await, (400, json!("bad_idempotency_key")));
+    // A stream that is asked for again is the whole stream.
+    let again = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+    let again =
+        again.header("idempotency-key", "the-key").json(&body).send().await.unwrap().text().await.unwrap();
+    assert!(
+        again.starts_with("retry: 2000\n\nid: 1\n") && again.ends_with("event: end\ndata: {}\n\n"),
+        "{again}"
+    );
+    stop(rig).await;
+
+    // Another process knows the key, too.
+    let rig = process(&journal, script()).await;
+    let answer = ask(&rig, "the-key", &body).await.unwrap();
+    assert_eq!(answer.headers()["idempotent-replayed"], "true");
+    assert_eq!(answer.json::<Value>().await.unwrap()["id"], ids[0]);
+    assert_eq!(refused(ask(&rig, "the-key", &other).await).await, (422, json!("idempotency_key_reused")));
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 1);
+
+    // A message is said once.
+    let path = format!("/v1/sessions/s/agents/{}/messages", rig.kid("s").await);
+    let tell = || {
+        rig.ask(Method::POST, &path).header("idempotency-key", "m").json(&json!({ "content": "And?" })).send()
+    };
+    for answer in join_all((0..5).map(|_| tell())).await {
+        assert_eq!(answer.unwrap().status(), 202);
+    }
+    for _ in 0..200 {
+        if rig.get_json("/v1/tasks?session=s&status=completed").await["items"][0].is_object() {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(rig.get_json("/v1/tasks").await["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_deleted_when_nobody_is_at_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let model =
+        ScriptedModel::new().agent("main", [Turn::new().text("I hang").hang(), Turn::new().text("No more.")]);
+    let rig = process(&dir.path().join("j.db"), model).await;
+    let begun: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    let delete = || rig.ask(Method::DELETE, "/v1/sessions/s").send();
+    // It waits for the run, which has not begun at once.
+    for _ in 0..200 {
+        if rig.get_json("/v1/sessions/s").await["active_run"].is_string() {
+            break;
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+    let busy = delete().await.unwrap();
+    assert_eq!(
+        (busy.status().as_u16(), busy.json::<Value>().await.unwrap()["code"].clone()),
+        (409, json!("session_busy"))
+    );
+    let run = format!("/v1/runs/{}", begun["id"].as_str().unwrap());
+    rig.post(&format!("{run}/cancel"), json!({})).await;
+    for _ in 0..200 {
+        if rig.get_json(&run).await["status"] == "cancelled" {
+            break;
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+    let mut status = 0;
+    for _ in 0..200 {
+        status = delete().await.unwrap().status().as_u16();
+        if status == 204 {
+            break;
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+    assert_eq!(status, 204);
+    for gone in ["/v1/sessions/s", &run] {
+        assert_eq!(rig.get(gone).await.status(), 404, "{gone}");
+    }
+    assert_eq!(rig.get_json("/v1/sessions").await["items"], json!([]));
+    // Its name is free.
+    let new: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    assert_eq!(new["first_seq"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_without_an_answer_is_taken_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let failing = Turn::new().fail(mainstem::model::ModelError::from_status(401, "no such key"));
+    let rig = process(&dir.path().join("j.db"), ScriptedModel::new().agent("main", [failing])).await;
+    assert_eq!(rig.run("s", "go").await["status"], "error");
+    stop(rig).await;
+    let rig =
+        process(&dir.path().join("j.db"), ScriptedModel::new().agent("main", [Turn::new().text("Now.")]))
+            .await;
+    let resume = || {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=10");
+        request.json(&json!({ "resume": true })).send()
+    };
+    let resumed: Value = resume().await.unwrap().json().await.unwrap();
+    assert_eq!((&resumed["status"], &resumed["reply"]), (&json!("success"), &json!("Now.")));
+    let again = resume().await.unwrap();
+    assert_eq!(
+        (again.status().as_u16(), again.json::<Value>().await.unwrap()["code"].clone()),
+        (409, json!("nothing_to_resume"))
+    );
+    for body in [json!({}), json!({ "input": "x", "resume": true })] {
+        assert_eq!(rig.post("/v1/sessions/s/runs", body).await.status(), 422);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_share_a_journal_and_see_only_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, acme) = (Arc::new(dir.path().join("j.db")), "the-token-of-tenant-acme");
+    for process in 0..2 {
+        let harness = fleet(script()).ids(mainstem::event::RandomIds).workspace(dir.path());
+        let harness = harness.journal(SqliteJournal::open(&*journal).unwrap()).build().unwrap();
+        let tokens = Tokens::new().with(TOKEN, None).unwrap().with(acme, Some("acme")).unwrap();
+        let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
+        let ask = |token: &str, method: Method, path: &str| rig.stranger(method, path).bearer_auth(token);
+        for (token, input) in [(TOKEN, "of all"), (acme, "of acme")] {
+            let request = ask(token, Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=20");
+            let run: Value =
+                request.json(&json!({ "input": input })).send().await.unwrap().json().await.unwrap();
+            assert_eq!(run["reply"], ["It did it.", "And more."][process], "{run}");
+            let all =
+                ask(token, Method::GET, "/v1/sessions").send().await.unwrap().json::<Value>().await.unwrap();
+            assert_eq!(all["items"].as_array().unwrap().len(), 1, "{all}");
+            let events = ask(token, Method::GET, "/v1/sessions/s/events?follow=false").send().await.unwrap();
+            let events = events.text().await.unwrap();
+            assert!(
+                events.contains(input) && events.matches("\nevent: AGENT_RESULT").count() == 2 + process,
+                "{events}"
+            );
+            // Nor can it be named as the journal has it.
+            assert_eq!(ask(token, Method::GET, "/v1/sessions/acme%2Fs").send().await.unwrap().status(), 404);
+        }
+        stop(rig).await;
+    }
+    let journal = SqliteJournal::open(&*journal).unwrap();
+    let mut names: Vec<_> =
+        journal.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["acme/s", "s"]);
+}

@@ -1,0 +1,148 @@
+//! What operators and browsers need: figures, a description, a cookie, and patience that has an end.
+
+use std::collections::BTreeSet;
+
+use mainstem::{
+    model::scripted::Turn,
+    prelude::{ScriptedModel, ToolError, tool_fn},
+};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::rig::{Rig, TOKEN, events, fleet};
+
+fn hello() -> ScriptedModel {
+    ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")])
+}
+
+#[tokio::test]
+async fn figures_are_counted_and_tell_nothing_else() {
+    let rig = Rig::of(hello()).await;
+    rig.run("secret-session", "a secret question").await;
+    rig.frames("/v1/sessions/secret-session/events?follow=false", None).await;
+    rig.stranger(Method::GET, "/v1/sessions").send().await.unwrap();
+    let response = rig.get("/metrics").await;
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("application/openmetrics-text"));
+    let text = response.text().await.unwrap();
+    for line in [
+        "mainstem_runs_total{outcome=\"success\"} 1",
+        "mainstem_runs_active 0",
+        "mainstem_sessions_open 1",
+        "mainstem_http_requests_total{method=\"POST\",route=\"/v1/sessions/{id}/runs\",status=\"200\"} 1",
+        "mainstem_http_requests_total{method=\"GET\",route=\"/v1/sessions\",status=\"401\"} 1",
+        "mainstem_http_request_seconds_count 3",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}:\n{text}");
+    }
+    let sent = text.lines().find_map(|line| line.strip_prefix("mainstem_events_sent_total ")).unwrap();
+    assert!(sent.parse::<u64>().unwrap() > 5, "{text}");
+    assert!(!text.contains("secret") && !text.contains(TOKEN), "{text}");
+    // Once counted, an end is not counted again.
+    let again = rig.get("/metrics").await.text().await.unwrap();
+    assert!(again.contains("mainstem_runs_total{outcome=\"success\"} 1\n"), "{again}");
+}
+
+#[tokio::test]
+async fn every_path_that_is_described_is_there_and_the_other_way_round() {
+    let rig = Rig::of(hello()).await;
+    let document: Value =
+        rig.stranger(Method::GET, "/openapi.json").send().await.unwrap().json().await.unwrap();
+    assert_eq!(document, mainstem_server::openapi());
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{path} {method}");
+            let filled = path.replace('{', "x").replace('}', "");
+            let method = method.to_uppercase().parse().unwrap();
+            let response = rig.stranger(method, &filled).send().await.unwrap();
+            let is_open = operation["security"] == json!([]);
+            assert_eq!(response.status() != 401, is_open, "{path}: {}", response.status());
+            assert_ne!(response.status(), 405, "{path}");
+        }
+    }
+    // Whatever is referred to is there.
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+    assert_eq!(
+        rig.get_json("/v1/models").await["items"],
+        json!([{ "id": "scripted", "agents": ["main", "general-purpose", "kid"] }])
+    );
+}
+
+#[tokio::test]
+async fn a_browser_keeps_its_token_in_a_cookie() {
+    let rig = Rig::of(hello()).await;
+    rig.run("s", "Hi").await;
+    let login = |token: &str| rig.stranger(Method::POST, "/v1/login").json(&json!({ "token": token })).send();
+    let wrong = login("wrong-wrong-wrong-wrong").await.unwrap();
+    assert!(wrong.status() == 401 && !wrong.headers().contains_key("set-cookie"));
+    let right = login(TOKEN).await.unwrap();
+    let cookie = right.headers()["set-cookie"].to_str().unwrap().to_owned();
+    assert!(right.status() == 204 && cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    let asked = rig.stranger(Method::GET, "/v1/sessions/s/events?follow=false").header("cookie", pair);
+    assert_eq!(asked.send().await.unwrap().status(), 200);
+    let out = rig.stranger(Method::POST, "/v1/logout").send().await.unwrap();
+    assert!(out.headers()["set-cookie"].to_str().unwrap().ends_with("; Max-Age=0"));
+}
+
+#[tokio::test]
+async fn a_large_event_is_cut_in_a_stream_and_whole_by_itself() {
+    let large = tool_fn("large", "Says much", |_, _: Map<String, Value>| async {
+        Ok::<_, ToolError>("word ".repeat(12_000))
+    });
+    // One that has as much as may be in a piece of its own.
+    let model = ScriptedModel::new().agent(
+        "main",
+        [Turn::new().call("large", json!({ "note": "n".repeat(400_000) })), Turn::new().text("Much.")],
+    );
+    let rig = Rig::start(fleet(model).tool(large).build().unwrap(), |builder| builder).await;
+    rig.run("s", "go").await;
+    let frames = rig.frames("/v1/sessions/s/events?follow=false", None).await;
+    let longest = frames.iter().map(String::len).max().unwrap();
+    assert!(longest < 300 << 10, "{longest}");
+    let frames = events(&frames);
+    let cut = frames.iter().find(|frame| frame.contains("\"truncated\"")).unwrap();
+    let cut: Value = serde_json::from_str(cut.split_once("data: ").unwrap().1).unwrap();
+    let whole = rig.get_json(cut["truncated"]["href"].as_str().unwrap()).await;
+    assert_eq!(whole["seq"], cut["seq"]);
+    assert_eq!(whole.to_string().len() as u64, cut["truncated"]["bytes"].as_u64().unwrap());
+    for path in ["/v1/sessions/s/events/0", "/v1/sessions/s/events/99999", "/v1/sessions/s/events/x"] {
+        assert_eq!(rig.get(path).await.status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_slow_to_ask_is_cut_off() {
+    let rig = Rig::of(hello()).await;
+    let mut slow = TcpStream::connect(rig.url.trim_start_matches("http://")).await.unwrap();
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").await.unwrap();
+    let begun = std::time::Instant::now();
+    let mut answer = Vec::new();
+    // A byte now and then is not enough.
+    let (mut reader, mut writer) = slow.split();
+    let dripping = async {
+        loop {
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            if writer.write_all(b"x").await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    tokio::select! {
+        _ = reader.read_to_end(&mut answer) => {}
+        () = dripping => {}
+    }
+    let took = begun.elapsed().as_secs_f64();
+    assert!((9.0..15.0).contains(&took), "{took}");
+    // Others were served meanwhile.
+    assert_eq!(rig.get("/healthz").await.status(), 200);
+}
