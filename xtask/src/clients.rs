@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::cargo::{cargo, program, run as exec};
 
 /// A Python that has what `tests/clients/requirements.txt` lists. `.ci/run` makes one; only a person's own machine may lack it.
-const PYTHON: &str = "MAINSTEM_PYTHON";
+pub(crate) const PYTHON: &str = "MAINSTEM_PYTHON";
 
 pub(crate) fn run(root: &Path) -> Result<()> {
     let Some(python) = env::var_os(PYTHON) else {

@@ -1,6 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`; `ci` is what a change has to pass.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports on the terminal")]
 
+mod api;
 mod bench;
 mod cargo;
 mod ci;
@@ -35,6 +36,8 @@ enum Chore {
     },
     /// Run the tests; fail on snapshots that wait for review or that no test reads
     Snapshots,
+    /// schemathesis against `mainstem serve` and the OpenAPI document that it gives
+    Api,
     /// The vendors' own clients in Python, against our scripted server
     Clients,
     /// The performance rows, in release mode
@@ -62,6 +65,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Tidy => tidy::run(root),
         Chore::Schema { check } => schema::run(root, check),
         Chore::Snapshots => snapshots::run(root, false),
+        Chore::Api => api::run(root),
         Chore::Clients => clients::run(root),
         Chore::Bench { args } => bench::run(root, &args),
     }

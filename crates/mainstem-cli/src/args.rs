@@ -2,6 +2,7 @@
 
 mod agents;
 mod sessions;
+mod talk;
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
@@ -9,7 +10,10 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStri
 use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
-pub(crate) use self::sessions::{Replay, Sessions, SessionsCommand};
+pub(crate) use self::{
+    sessions::{Replay, Sessions, SessionsCommand},
+    talk::{At, Attach, Chat, Tasks, TasksCommand},
+};
 use crate::exit;
 
 /// Runs a fleet of agents and shows what each of them does, live.
@@ -39,6 +43,13 @@ pub(crate) enum Command {
     Models(Models),
     /// List the tools that an agent has, those of MCP servers included: these are started for it.
     Tools(Tools),
+    /// Talk with an agent, turn by turn; the session is kept.
+    #[command(after_help = CHAT)]
+    Chat(Box<Chat>),
+    /// Follow a session that is at work elsewhere: on a server, or in another process of this machine.
+    Attach(Attach),
+    /// List, show, follow and stop background tasks.
+    Tasks(Tasks),
     /// Serve an agent over HTTP: runs, and what all agents do, as server-sent events.
     #[command(after_help = SERVE)]
     Serve(Serve),
@@ -46,6 +57,14 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Show what is recorded as if it happened now; replies go to stdout.
     Replay(Replay),
+    /// Write the completions of a shell to stdout.
+    #[command(
+        after_help = "For bash: mainstem completions bash > ~/.local/share/bash-completion/completions/mainstem"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
     /// Say which version this is.
     Version,
 }
@@ -188,7 +207,7 @@ pub(crate) struct Serve {
     /// The tokens that are taken, one a line, with a tenant's name before it if it is a tenant's; without it one is made and shown.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Keep sessions in this file, so that they go on when the server is started again; not with tenants.
+    /// Keep sessions in this file, so that they go on when the server is started again.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
     /// A further name under which it may be asked, besides those of the loopback; several times for several.
@@ -197,6 +216,9 @@ pub(crate) struct Serve {
     /// How long runs may go on when it is stopped; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,
+    /// How stderr shows each request, and what is wrong. MAINSTEM_LOG says what is shown: `warn`, `debug`, `mainstem_server=info` …
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) log: Log,
 
     /// How fast the demo goes. For tests.
     #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
@@ -243,6 +265,18 @@ pub(crate) enum Mode {
     Plain,
     /// Only warnings and errors.
     Quiet,
+}
+
+/// How requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// An object a line.
+    Json,
+    /// Nothing.
+    Off,
 }
 
 /// What becomes of background tasks.
@@ -292,6 +326,11 @@ fn pace(text: &str) -> Result<f64, String> {
 fn after_help() -> String {
     format!("{EXAMPLES}\nExit status:\n{}", exit::table())
 }
+
+const CHAT: &str = "\
+Each line is a turn; the reply goes to stdout. Ctrl-C stops the turn that is at work, and ends the chat if none is; so do /quit and
+the end of stdin. /resume takes up a turn that has no answer, /agents lists the children, /help says so again.
+";
 
 const SERVE: &str = "\
 Examples:

@@ -4,16 +4,22 @@
 
 mod agents;
 mod args;
+mod ask;
+mod attach;
+mod chat;
 mod config;
 mod demo;
 mod doctor;
 mod exit;
 mod harness;
+mod log;
 mod model;
 mod models;
 mod output;
 mod progress;
+mod remote;
 mod replay;
+mod replies;
 mod run;
 mod sanitize;
 mod serve;
@@ -21,6 +27,7 @@ mod sessions;
 mod signals;
 mod store;
 mod table;
+mod tasks;
 mod terminal;
 mod tools;
 
@@ -30,7 +37,7 @@ use std::{
 };
 
 use anstyle::AnsiColor;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Cli, Command},
@@ -50,9 +57,21 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args, cli.config.as_deref(), terminal),
         Command::Sessions(args) => sessions::run(args, terminal),
         Command::Replay(args) => replay::run(args, terminal),
+        Command::Chat(args) => chat::run(args, cli.config.as_deref(), terminal),
+        Command::Attach(args) => attach::run(args, terminal),
+        Command::Tasks(args) => tasks::run(args, cli.config.as_deref(), terminal),
+        Command::Completions { shell } => completions(*shell),
         Command::Version => version(),
     };
     exit.unwrap_or_else(|fault| told(&fault, terminal)).into()
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "mainstem", &mut script);
+    // A reader that is gone wanted no more.
+    let _ = io::stdout().write_all(&script);
+    Ok(Exit::Reply)
 }
 
 fn version() -> Result<Exit, Fault> {

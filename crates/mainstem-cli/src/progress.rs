@@ -57,6 +57,12 @@ pub(crate) fn say(text: &str, terminal: Terminal) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// What a person types behind.
+pub(crate) fn prompt(text: &str) {
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// Only notes.
 struct Quiet<W>(W, Glyphs);
 

@@ -4,8 +4,7 @@ mod source;
 
 use std::time::Duration;
 
-use mainstem::{event::fold::Transcript, prelude::EventKind};
-use mainstem_event::{AgentEvent, Timestamp};
+use mainstem_event::Timestamp;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use self::source::Source;
@@ -14,6 +13,7 @@ use crate::{
     args::{Format, Replay},
     exit::{Exit, Fault, OrExit},
     progress::{self, Progress},
+    replies::Replies,
     signals::{self, Signal},
     terminal::Terminal,
 };
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
             progress: progress::on_stderr(mode, terminal, &args.what),
             pace: Pace::new(args.speed),
             frames: frames(),
-            root: None,
+            listener: Replies::default(),
             replies: Vec::new(),
         };
         objection.into_iter().for_each(|objection| player.progress.note(&format!("warning: {objection}")));
@@ -57,9 +57,8 @@ struct Player {
     progress: Box<dyn Progress>,
     pace: Pace,
     frames: Interval,
-    /// What the agent of the present run says.
-    root: Option<Transcript>,
-    /// What it answered in each run; for stdout, once nothing is drawn any more.
+    listener: Replies,
+    /// What the agent answered in each run; for stdout, once nothing is drawn any more.
     replies: Vec<String>,
 }
 
@@ -68,7 +67,7 @@ impl Player {
         while let Some(event) = source.next().await? {
             self.until(event.at).await;
             self.progress.event(&event);
-            self.listen(&event);
+            self.replies.extend(self.listener.event(&event).filter(|reply| !reply.is_empty()));
         }
         Ok(())
     }
@@ -84,21 +83,6 @@ impl Player {
                 () = sleep_until(due) => return,
                 _ = self.frames.tick() => self.progress.tick(self.pace.now()),
             }
-        }
-    }
-
-    fn listen(&mut self, event: &AgentEvent) {
-        if event.source().is_some() {
-            return;
-        }
-        if let (EventKind::AgentStart { .. }, Some(reply)) = (&event.kind, event.reply_id()) {
-            self.root = Some(Transcript::new(reply.clone()));
-        }
-        let Some(root) = &mut self.root else { return };
-        root.apply(&event.kind);
-        if event.ends_run() {
-            self.replies.extend(root.last_answer().map(|answer| answer.text()));
-            self.root = None;
         }
     }
 }

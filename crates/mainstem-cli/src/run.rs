@@ -1,6 +1,5 @@
 //! `mainstem run`: sets a run up, drives it to its end, and says how it ended.
 
-mod ask;
 mod drive;
 mod end;
 mod filter;

@@ -10,6 +10,7 @@ use crate::{
     agents::{json, print},
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
+    remote::{Remote, escape},
     store::{self, Pages},
     table,
     terminal::Terminal,
@@ -18,6 +19,9 @@ use crate::{
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
 pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
+    if let Some(remote) = Remote::of(&args.at).or_exit(Exit::Usage)? {
+        return on_server(&remote, args, terminal);
+    }
     let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
@@ -88,6 +92,49 @@ async fn rm(journal: &SqliteJournal, ids: &[String]) -> Result<(), Fault> {
             .or_exit(Exit::Failed)?;
     }
     Ok(())
+}
+
+fn on_server(remote: &Remote, args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    runtime.block_on(async {
+        match &args.command {
+            SessionsCommand::List { output } => {
+                let mut listed = remote.get("/sessions").await.or_exit(Exit::Failed)?;
+                match output {
+                    Form::Json => json(&listed["items"].take(), terminal)?,
+                    Form::Text => {
+                        let items = listed["items"].as_array().cloned().unwrap_or_default();
+                        print(&table::text(HEADS, items.iter().map(row_of_server)), terminal)?;
+                    }
+                }
+            }
+            SessionsCommand::Export { id } => {
+                let path = format!("/sessions/{}/events?follow=false", escape(id));
+                let mut events = remote.events(path, 0);
+                while let Some(event) = events.next().await.or_exit(Exit::Failed)? {
+                    print(&(event.to_json() + "\n"), terminal)?;
+                }
+            }
+            SessionsCommand::Rm { ids } => {
+                for id in ids {
+                    remote.delete(&format!("/sessions/{}", escape(id))).await.or_exit(Exit::Failed)?;
+                }
+            }
+        }
+        Ok(Exit::Reply)
+    })
+}
+
+fn row_of_server(session: &Value) -> [String; 5] {
+    let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
+    let state = if session["active_run"].is_null() { "idle" } else { "running" };
+    [
+        text("id"),
+        session["runs"].to_string(),
+        session["last_seq"].to_string(),
+        text("created_at"),
+        state.to_owned(),
+    ]
 }
 
 fn unknown(id: &str) -> anyhow::Error {

@@ -58,6 +58,12 @@ impl Pages {
         Ok(known.map(|known| Self { journal, id, next: known.first }))
     }
 
+    /// The same from this event on.
+    pub(crate) fn from(mut self, seq: u64) -> Self {
+        self.next = self.next.max(seq);
+        self
+    }
+
     /// The next page; an empty one at the end.
     pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
         let page = self.journal.read(&self.id, self.next, PAGE).await?;

@@ -7,7 +7,7 @@ use mainstem::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A list.
 #[derive(Serialize, JsonSchema)]
@@ -18,6 +18,7 @@ pub(crate) struct Items<T> {
 /// A run to begin: with an input, or by taking up the session's last turn.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = either()))]
 pub(crate) struct NewRun {
     /// Which agent; there is one to choose.
     pub(crate) agent: Option<String>,
@@ -28,6 +29,14 @@ pub(crate) struct NewRun {
     pub(crate) resume: bool,
     #[serde(default)]
     pub(crate) options: Options,
+}
+
+/// That there is an input, or that a turn is taken up.
+fn either() -> Value {
+    json!([
+        { "required": ["input"], "properties": { "input": { "not": { "type": "null" } }, "resume": { "const": false } } },
+        { "required": ["resume"], "properties": { "input": { "type": "null" }, "resume": { "const": true } } },
+    ])
 }
 
 /// A text, or a whole message.

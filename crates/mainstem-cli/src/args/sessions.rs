@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Form, Mode};
+use super::{At, Form, Mode};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
+    #[command(flatten)]
+    pub(crate) at: At,
     /// The file that keeps them, if it is not the user's.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,

@@ -20,14 +20,10 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
 };
 
-use super::{
-    ask::{Line, Questions},
-    end::Stop,
-    filter::filter,
-    ledger::Ledger,
-};
+use super::{end::Stop, filter::filter, ledger::Ledger};
 use crate::{
     args,
+    ask::{Line, Questions},
     output::{Output, Stdout},
     progress::Progress,
     signals::Signal,

@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal: which wait, what is typed, what that means.
+//! The person at the terminal: what is typed, which questions wait, what answers them.
 
 use std::{
     collections::VecDeque,
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 /// The questions of a run, one after another.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     waiting: VecDeque<Question>,
     lines: Option<mpsc::Receiver<Line>>,
     /// The number of the question that was put last.
@@ -39,14 +39,21 @@ struct Question {
 
 /// What was typed, and below which question.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line {
+pub(crate) struct Line {
     text: String,
     below: u64,
 }
 
+impl Line {
+    /// What was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl Questions {
     /// Takes in what happened.
-    pub(super) fn event(&mut self, event: &AgentEvent) {
+    pub(crate) fn event(&mut self, event: &AgentEvent) {
         match &event.kind {
             EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
                 let calls = tool_calls.iter().map(|call| wants(event.agent_label(), call));
@@ -61,7 +68,7 @@ impl Questions {
     }
 
     /// The question that is to be put now, if there is a new one. What was typed before it does not answer it.
-    pub(super) fn put(&mut self) -> Option<String> {
+    pub(crate) fn put(&mut self) -> Option<String> {
         let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
         question.is_put = true;
         forget_typed();
@@ -70,15 +77,20 @@ impl Questions {
     }
 
     /// Whether a question is open.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// What is typed next; `None` is the end of stdin.
-    pub(super) async fn line(&mut self) -> Option<Line> {
+    pub(crate) async fn line(&mut self) -> Option<Line> {
         if !self.is_open() {
             return pending().await;
         }
+        self.typed().await
+    }
+
+    /// The same whether or not a question is open.
+    pub(crate) async fn typed(&mut self) -> Option<Line> {
         if self.is_over {
             return None;
         }
@@ -87,7 +99,7 @@ impl Questions {
     }
 
     /// What a line means for the open question, which is answered by that; an error is what to say to the person.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         line: Option<Line>,
     ) -> Result<Option<(ConfirmId, Decision)>, &'static str> {

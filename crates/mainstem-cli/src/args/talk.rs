@@ -1,0 +1,126 @@
+//! `mainstem chat`, `attach` and `tasks`: sessions at work, here or on a server.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
+use mainstem_event::TaskStatus;
+
+use super::{Form, Mode, duration};
+
+/// Which server, if any.
+#[derive(Debug, Default, Args)]
+pub(crate) struct At {
+    /// Ask the server at this address, with the token in MAINSTEM_TOKEN, instead of what is kept on this machine.
+    #[arg(long, global = true, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with = "journal")]
+    pub(crate) server: Option<String>,
+}
+
+/// `mainstem chat`
+#[derive(Debug, Args)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// Go on with this session, or begin it; without it a new one.
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) session: Option<String>,
+    /// Keep the session in this file instead of the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Talk to this agent of the workspace.
+    #[arg(short, long, value_name = "ID", conflicts_with = "server")]
+    pub(crate) agent: Option<String>,
+    /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
+    #[arg(short, long, value_name = "NAME", conflicts_with = "server")]
+    pub(crate) model: Option<String>,
+    /// The directory that agents work in, as for `mainstem run`.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "server")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Give agents no tools for files.
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) no_files: bool,
+    /// Let agents run commands.
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) shell: bool,
+    /// How stderr shows what goes on.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub(crate) progress: Mode,
+}
+
+/// `mainstem attach`
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// The session.
+    pub(crate) session: String,
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// The file that keeps the session, if it is not the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Begin at the event of this number; by default at the beginning of the latest run.
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) from: Option<u64>,
+    /// End with the run that is at work, or at once if none is.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How stderr shows what goes on.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub(crate) progress: Mode,
+}
+
+/// `mainstem tasks`
+#[derive(Debug, Args)]
+pub(crate) struct Tasks {
+    #[command(flatten)]
+    pub(crate) at: At,
+    /// The directory in which agents work, and which has the records of their tasks; by default as `mainstem run` has it.
+    #[arg(short, long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The file that keeps the sessions, if it is not the user's.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: TasksCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// List them, oldest first.
+    List {
+        /// Only those of this session.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Only those that stand so: pending, running, completed, failed, cancelled …
+        #[arg(long, value_name = "STATUS", value_parser = status)]
+        status: Option<TaskStatus>,
+        /// The form of the list.
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+        output: Form,
+    },
+    /// Show one, with its result.
+    Show {
+        /// The task.
+        id: String,
+    },
+    /// Show what was done in one, event by event.
+    Logs {
+        /// The task.
+        id: String,
+    },
+    /// Wait until one is over, and show it.
+    Wait {
+        /// The task.
+        id: String,
+        /// How long to wait: `90s`, `5m`.
+        #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+        timeout: Duration,
+    },
+    /// Ask one to stop.
+    Cancel {
+        /// The task.
+        id: String,
+    },
+}
+
+fn status(text: &str) -> Result<TaskStatus, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,166 @@
+//! `mainstem attach`: follows a session that is at work elsewhere.
+
+use std::{collections::VecDeque, time::Duration};
+
+use anyhow::{Context, anyhow};
+use mainstem::journal::Journal;
+use mainstem_event::{AgentEvent, Clock, SystemClock};
+use serde_json::Value;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::{
+    agents::print,
+    args::{Attach, Format},
+    exit::{Exit, Fault, OrExit},
+    progress::{self, Progress},
+    remote::{self, Remote, escape},
+    replies::Replies,
+    signals::{self, Signal},
+    store::{self, Pages},
+    terminal::Terminal,
+};
+
+const FRAME: Duration = Duration::from_millis(100);
+
+/// How often the journal is looked at for what another process has written.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let mut stop = signals::watch().or_exit(Exit::Failed)?;
+    runtime.block_on(async {
+        let mut source = Source::open(args).await.or_exit(Exit::Usage)?;
+        let mut shown = Shown::new(args, terminal);
+        let mut frames = interval(FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if args.once && source.is_enough() {
+                shown.progress.finish(SystemClock.now());
+                return Ok(Exit::Reply);
+            }
+            tokio::select! {
+                biased;
+                signal = &mut stop => {
+                    shown.progress.finish(SystemClock.now());
+                    return Ok(signal.unwrap_or(Signal::Interrupt).exit());
+                }
+                _ = frames.tick() => shown.progress.tick(SystemClock.now()),
+                event = source.next() => match event.or_exit(Exit::Failed)? {
+                    Some(event) => shown.event(&event)?,
+                    None => return Ok(Exit::Reply),
+                },
+            }
+        }
+    })
+}
+
+/// What is seen of it.
+struct Shown<'a> {
+    args: &'a Attach,
+    terminal: Terminal,
+    progress: Box<dyn Progress>,
+    replies: Replies,
+}
+
+impl<'a> Shown<'a> {
+    fn new(args: &'a Attach, terminal: Terminal) -> Self {
+        let (mode, objection) = terminal.mode(args.progress, Format::Text);
+        let mut progress = progress::on_stderr(mode, terminal, &args.session);
+        objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
+        Self { args, terminal, progress, replies: Replies::default() }
+    }
+
+    fn event(&mut self, event: &AgentEvent) -> Result<(), Fault> {
+        self.progress.event(event);
+        let Some(reply) = self.replies.event(event) else { return Ok(()) };
+        // The next run is drawn below the reply.
+        self.progress.finish(SystemClock.now());
+        self.progress = Self::new(self.args, self.terminal).progress;
+        if reply.is_empty() { Ok(()) } else { print(&(reply + "\n"), self.terminal) }
+    }
+}
+
+/// Where the events come from, and how far they are wanted with `--once`.
+struct Source {
+    from: From,
+    /// All there was in the beginning.
+    until: u64,
+    /// Whether a run was at work then, whose end is waited for.
+    is_at_work: bool,
+    seen: u64,
+}
+
+enum From {
+    Server(remote::Events),
+    Journal { pages: Pages, page: VecDeque<AgentEvent> },
+}
+
+impl Source {
+    /// # Errors
+    /// There is no such session, or no such server.
+    async fn open(args: &Attach) -> anyhow::Result<Self> {
+        match Remote::of(&args.at)? {
+            Some(remote) => Self::on_server(&remote, args).await,
+            None => Self::in_journal(args).await,
+        }
+    }
+
+    async fn on_server(remote: &Remote, args: &Attach) -> anyhow::Result<Self> {
+        let path = format!("/sessions/{}", escape(&args.session));
+        let session = remote.get(&path).await?;
+        let runs = remote.get(&format!("{path}/runs")).await?;
+        let first = match args.from {
+            Some(from) => from,
+            None => runs["items"].as_array().and_then(|runs| runs.last()?["first_seq"].as_u64()).unwrap_or(1),
+        };
+        let seen = first.saturating_sub(1);
+        let from = From::Server(remote.events(format!("{path}/events"), seen));
+        let until = session["last_seq"].as_u64().unwrap_or(0);
+        Ok(Self { from, until, is_at_work: session["active_run"] != Value::Null, seen })
+    }
+
+    async fn in_journal(args: &Attach) -> anyhow::Result<Self> {
+        let journal = store::open(args.journal.as_deref())?;
+        let id = (&*args.session).into();
+        let unknown = || {
+            anyhow!("there is no session {:?}; `mainstem sessions list` says which there are", args.session)
+        };
+        let session = journal.session(&id).await?.ok_or_else(unknown)?;
+        let latest = match &session.unfinished {
+            Some(run) => journal.run(run).await?.map_or(1, |place| place.first),
+            None => 1,
+        };
+        let first = args.from.unwrap_or(latest);
+        let pages =
+            Pages::of(journal, &args.session).await?.with_context(|| unknown().to_string())?.from(first);
+        let from = From::Journal { pages, page: VecDeque::new() };
+        let (until, is_at_work) = (session.last, session.unfinished.is_some());
+        Ok(Self { from, until, is_at_work, seen: first.saturating_sub(1) })
+    }
+
+    /// Whether all was seen that there was, and the run that was at work has ended.
+    fn is_enough(&self) -> bool {
+        self.seen >= self.until && !self.is_at_work
+    }
+
+    /// The next event; nothing is lost when it is dropped while it waits.
+    async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
+        let event = match &mut self.from {
+            From::Server(events) => events.next().await?,
+            From::Journal { pages, page } => {
+                while page.is_empty() {
+                    page.extend(pages.next().await?);
+                    if page.is_empty() {
+                        sleep(LOOK).await;
+                    }
+                }
+                page.pop_front()
+            }
+        };
+        if let Some(event) = &event {
+            self.seen = event.seq;
+            self.is_at_work &= !(event.ends_run() && event.seq >= self.until);
+        }
+        Ok(event)
+    }
+}

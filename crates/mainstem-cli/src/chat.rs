@@ -1,0 +1,171 @@
+//! `mainstem chat`: turn by turn, with an agent of this machine or of a server.
+
+mod turn;
+
+use std::{path::Path, time::Duration};
+
+use anyhow::anyhow;
+use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::turn::{Partner, Turn};
+use crate::{
+    agents::print,
+    args::{Chat, Format},
+    ask::Questions,
+    exit::{Exit, Fault, OrExit},
+    progress::{self, Progress},
+    replies::Replies,
+    signals::{Signal, Signals},
+    terminal::Terminal,
+};
+
+const FRAME: Duration = Duration::from_millis(100);
+
+const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
+
+pub(crate) fn run(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let exit = runtime.block_on(async {
+        let partner = Partner::open(args, config, terminal).await?;
+        let mut chat = Talk {
+            args,
+            terminal,
+            questions: Questions::default(),
+            signals: Signals::new().or_exit(Exit::Failed)?,
+            has_failed: false,
+        };
+        let exit = chat.talk(&partner).await;
+        partner.close(terminal).await;
+        exit
+    });
+    // What still blocks is not waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+struct Talk<'a> {
+    args: &'a Chat,
+    terminal: Terminal,
+    /// Reads stdin, for turns and for answers.
+    questions: Questions,
+    signals: Signals,
+    has_failed: bool,
+}
+
+impl Talk<'_> {
+    async fn talk(&mut self, partner: &Partner) -> Result<Exit, Fault> {
+        self.say(&format!("{}; /help says more", partner.greeting()));
+        loop {
+            self.prompt();
+            let line = tokio::select! {
+                biased;
+                signal = self.signals.next() => return Ok(signal.exit()),
+                line = self.questions.typed() => line,
+            };
+            let Some(line) = line else { break };
+            match line.text().trim() {
+                "" => {}
+                "/quit" | "/exit" => break,
+                "/help" => self.say(HELP),
+                "/agents" => match partner.agents().await {
+                    Ok(agents) if agents.is_empty() => self.say("nobody was spawned yet"),
+                    Ok(agents) => print(&agents, self.terminal)?,
+                    Err(error) => self.complain(&error),
+                },
+                "/resume" => match partner.resume().await {
+                    Ok(turn) => self.turn(turn, "/resume").await?,
+                    Err(error) => self.complain(&error),
+                },
+                unknown if unknown.starts_with('/') => self.say(&format!("there is no {unknown}. {HELP}")),
+                input => match partner.say(input).await {
+                    Ok(turn) => self.turn(turn, input).await?,
+                    Err(error) => self.complain(&error),
+                },
+            }
+        }
+        // A script wants to know.
+        Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
+    }
+
+    /// One turn, to its end.
+    async fn turn(&mut self, mut turn: Turn, title: &str) -> Result<(), Fault> {
+        let (mode, objection) = self.terminal.mode(self.args.progress, Format::Text);
+        let mut progress = progress::on_stderr(mode, self.terminal, title);
+        objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
+        let (mut replies, mut is_stopping) = (Replies::default(), false);
+        let mut frames = interval(FRAME);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => {
+                    if is_stopping || signal != Signal::Interrupt {
+                        return Err(anyhow!("stopped before the turn had ended")).or_exit(signal.exit());
+                    }
+                    is_stopping = true;
+                    progress.note("cancelling the turn… press Ctrl-C again to abort");
+                    turn.cancel().await;
+                }
+                line = self.questions.line() => {
+                    match self.questions.answer(line) {
+                        // If nobody waits for it any more, its result is on its way.
+                        Ok(Some((id, decision))) => turn.confirm(&id, decision).await,
+                        Ok(None) => {}
+                        Err(how) => progress.ask(how),
+                    }
+                    self.ask(&mut *progress);
+                }
+                // While a person types, nothing is drawn.
+                _ = frames.tick(), if is_stopping || !self.questions.is_open() => progress.tick(SystemClock.now()),
+                event = turn.next() => {
+                    let Some(event) = event.or_exit(Exit::Failed)? else { break };
+                    progress.event(&event);
+                    self.questions.event(&event);
+                    self.ask(&mut *progress);
+                    if let Some(reply) = replies.event(&event) {
+                        progress.finish(SystemClock.now());
+                        return self.ended(&event, reply);
+                    }
+                }
+            }
+        }
+        progress.finish(SystemClock.now());
+        Ok(())
+    }
+
+    fn ended(&mut self, event: &AgentEvent, reply: String) -> Result<(), Fault> {
+        if let EventKind::AgentEnd { outcome, error, .. } = &event.kind {
+            if *outcome == Outcome::Success {
+                return print(&(reply + "\n"), self.terminal);
+            }
+            let why = error.as_ref().map_or_else(|| outcome.as_str().to_owned(), ToString::to_string);
+            self.complain(&anyhow!("{why}"));
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, progress: &mut dyn Progress) {
+        if let Some(question) = self.questions.put() {
+            progress.ask(&question);
+        }
+    }
+
+    fn prompt(&self) {
+        if self.terminal.stdin {
+            progress::prompt("> ");
+        }
+    }
+
+    /// Greetings and help are for people.
+    fn say(&self, text: &str) {
+        if self.terminal.stdin {
+            progress::say(text, self.terminal);
+        }
+    }
+
+    fn complain(&mut self, error: &anyhow::Error) {
+        self.has_failed = true;
+        progress::say(&format!("error: {error:#}"), self.terminal);
+    }
+}

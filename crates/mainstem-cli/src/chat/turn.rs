@@ -1,0 +1,192 @@
+//! With whom one talks: an agent of this process, or of a server.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, anyhow};
+use futures_util::StreamExt;
+use mainstem::{
+    Harness,
+    event::{Ids, RandomIds},
+    message::ConfirmId,
+    prelude::{Background, Decision, Run, RunHandle, RunOptions, Session},
+};
+use mainstem_event::AgentEvent;
+use serde_json::{Value, json};
+
+use crate::{
+    args::Chat,
+    config::{Setting, Settings, var},
+    demo,
+    exit::{Exit, Fault, OrExit},
+    harness::{self, Wanted, check_agent},
+    model, progress,
+    remote::{self, Remote, escape},
+    store, table,
+    terminal::Terminal,
+};
+
+const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
+
+pub(super) enum Partner {
+    Here { harness: Harness, session: Session, people: bool },
+    There { remote: Remote, session: String, people: bool },
+}
+
+/// One turn under way. Dropping one of this process stops it; one of a server goes on.
+pub(super) enum Turn {
+    Here { run: Box<Run>, handle: RunHandle },
+    There { remote: Remote, session: String, run: String, events: remote::Events },
+}
+
+impl Partner {
+    pub(super) async fn open(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Self, Fault> {
+        let session = args.session.clone().unwrap_or_else(|| RandomIds.next("chat-"));
+        match Remote::of(&args.at).or_exit(Exit::Usage)? {
+            Some(remote) => Ok(Self::There { remote, session, people: terminal.has_person() }),
+            None => Self::here(args, config, &session, terminal).await,
+        }
+    }
+
+    async fn here(
+        args: &Chat,
+        config: Option<&Path>,
+        session: &str,
+        terminal: Terminal,
+    ) -> Result<Self, Fault> {
+        let flags = Settings {
+            model: args.model.clone().map(|name| Setting::new(name, "--model")),
+            workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+            files: args.no_files.then(|| Setting::new(false, "--no-files")),
+            shell: args.shell.then(|| Setting::new(true, "--shell")),
+            ..Settings::default()
+        };
+        let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
+        let model = model::choose(&settings, var)
+            .filter(|model| model.value != demo::NAME)
+            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::HOW))
+            .or_exit(Exit::Config)?;
+        let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
+        let agent = args.agent.as_deref();
+        let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
+        let harness = wanted.build(&settings, &model).or_exit(Exit::Config)?;
+        if let Some(id) = agent {
+            check_agent(&harness, id).or_exit(Exit::Usage)?;
+        }
+        let notes = harness::notes(&settings, false);
+        notes.into_iter().chain(harness.warnings()).for_each(|note| progress::say(&note, terminal));
+        let opened = harness.open_session(session).await;
+        let session = opened.with_context(|| format!("--session {session}")).or_exit(Exit::Config)?;
+        Ok(Self::Here { harness, session, people: terminal.has_person() })
+    }
+
+    pub(super) fn greeting(&self) -> String {
+        match self {
+            Self::Here { harness, session, .. } => {
+                let crew = harness.crew();
+                format!("{} with {}, session {}", crew.root.id(), crew.root.model().name(), session.id())
+            }
+            Self::There { session, .. } => format!("session {session}"),
+        }
+    }
+
+    pub(super) async fn say(&self, input: &str) -> anyhow::Result<Turn> {
+        match self {
+            Self::Here { session, people, .. } => Ok(Turn::here(session.run(input, options(*people)))),
+            Self::There { .. } => self.there(json!({ "input": input })).await,
+        }
+    }
+
+    pub(super) async fn resume(&self) -> anyhow::Result<Turn> {
+        match self {
+            Self::Here { session, people, .. } => Ok(Turn::here(session.resume(options(*people))?)),
+            Self::There { .. } => self.there(json!({ "resume": true })).await,
+        }
+    }
+
+    async fn there(&self, mut body: Value) -> anyhow::Result<Turn> {
+        let Self::There { remote, session, people } = self else { return Err(anyhow!("this is no server")) };
+        body["options"] = json!({ "people": people });
+        let path = format!("/sessions/{}", escape(session));
+        let begun = remote.post(&format!("{path}/runs"), &body).await?;
+        let run = begun["id"].as_str().context("the server's answer is no run")?.to_owned();
+        let after = begun["first_seq"].as_u64().unwrap_or(1).saturating_sub(1);
+        let events = remote.events(format!("{path}/events?run={}", escape(&run)), after);
+        Ok(Turn::There { remote: remote.clone(), session: session.clone(), run, events })
+    }
+
+    /// The children, as a table.
+    pub(super) async fn agents(&self) -> anyhow::Result<String> {
+        let children = match self {
+            Self::Here { session, .. } => json!(session.children()),
+            Self::There { remote, session, .. } => {
+                remote.get(&format!("/sessions/{}/agents", escape(session))).await?["items"].take()
+            }
+        };
+        let children = children.as_array().cloned().unwrap_or_default();
+        if children.is_empty() {
+            return Ok(String::new());
+        }
+        let text = |child: &Value, field: &str| child[field].as_str().unwrap_or_default().to_owned();
+        let row = |child: &Value| {
+            [
+                text(child, "agent_key"),
+                text(child, "label"),
+                text(child, "status"),
+                child["turns"].to_string(),
+            ]
+        };
+        Ok(table::text(HEADS, children.iter().map(row)))
+    }
+
+    /// Ends what goes on, and keeps what was said.
+    pub(super) async fn close(self, terminal: Terminal) {
+        if let Self::Here { harness, .. } = self {
+            harness.shutdown(Duration::ZERO).await;
+            store::close(&harness, terminal).await;
+        }
+    }
+}
+
+fn options(people: bool) -> RunOptions {
+    RunOptions::new().with_people(people).with_background(Background::Detach)
+}
+
+impl Turn {
+    fn here(run: Run) -> Self {
+        Self::Here { handle: run.handle(), run: Box::new(run) }
+    }
+
+    /// The next event. Nothing is lost when it is dropped while it waits.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
+        match self {
+            Self::Here { run, .. } => Ok(run.next().await),
+            Self::There { events, .. } => events.next().await,
+        }
+    }
+
+    /// Asks all its agents to stop.
+    pub(super) async fn cancel(&self) {
+        match self {
+            Self::Here { handle, .. } => handle.cancel(),
+            // If it is not heard, the turn goes on, which is seen.
+            Self::There { remote, run, .. } => {
+                let _ = remote.post(&format!("/runs/{}/cancel", escape(run)), &json!({})).await;
+            }
+        }
+    }
+
+    pub(super) async fn confirm(&self, id: &ConfirmId, decision: Decision) {
+        match self {
+            Self::Here { handle, .. } => _ = handle.confirm(id, decision),
+            Self::There { remote, session, .. } => {
+                let answer = match decision {
+                    Decision::Deny(reason) => json!({ "decision": "deny", "reason": reason }),
+                    Decision::AllowWith(arguments) => json!({ "decision": "allow", "arguments": arguments }),
+                    _ => json!({ "decision": "allow" }),
+                };
+                let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
+                let _ = remote.post(&path, &answer).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A server that is asked: `--server`.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::BoxStream};
+use mainstem_event::AgentEvent;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::{args::At, config::var};
+
+/// The variable that holds the token.
+const TOKEN: &str = "MAINSTEM_TOKEN";
+
+/// How often a server that does not answer is asked again, and how long after.
+const TRIES: u32 = 5;
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A server, and how one gets in. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    base: String,
+    token: Option<String>,
+    client: Client,
+}
+
+impl Remote {
+    /// The one that is named, if one is.
+    ///
+    /// # Errors
+    /// The name is no address.
+    pub(crate) fn of(at: &At) -> anyhow::Result<Option<Self>> {
+        let Some(server) = &at.server else { return Ok(None) };
+        let base = server.trim_end_matches('/').trim_end_matches("/v1").to_owned();
+        let url = reqwest::Url::parse(&base).with_context(|| format!("--server {server}"))?;
+        ensure!(
+            ["http", "https"].contains(&url.scheme()),
+            "--server {server}: an address begins with http:// or https://"
+        );
+        // Refused if one is installed already, which then serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(Some(Self { base, token: var(TOKEN), client: Client::new() }))
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}/v1{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// What is at a path.
+    ///
+    /// # Errors
+    /// The server is not reached, or says why not.
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.answer(self.request(Method::GET, path)).await
+    }
+
+    /// What comes of a body.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.answer(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// Forgets what is at a path.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        self.answer(self.request(Method::DELETE, path)).await.map(drop)
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> anyhow::Result<Value> {
+        let response = self.checked(request.send().await.map_err(|error| self.unreached(&error))?).await?;
+        let bytes = response.bytes().await.map_err(|error| self.unreached(&error))?;
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes).with_context(|| format!("{}: the answer is no JSON", self.base))
+    }
+
+    /// An answer that is no error.
+    async fn checked(&self, response: Response) -> anyhow::Result<Response> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.unwrap_or_default();
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let detail = problem["detail"].as_str().map_or_else(|| status.to_string(), str::to_owned);
+        match status {
+            StatusCode::UNAUTHORIZED if self.token.is_none() => bail!("{}: {detail}; set {TOKEN}", self.base),
+            _ => bail!("{}: {detail}", self.base),
+        }
+    }
+
+    fn unreached(&self, error: &reqwest::Error) -> anyhow::Error {
+        let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
+        let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        anyhow!("{} is not reached: {why}", self.base)
+    }
+
+    /// The events at a path, which has a query already, behind one of them.
+    pub(crate) fn events(&self, path: String, after: u64) -> Events {
+        Events { remote: self.clone(), path, last: after, body: None, buffer: Vec::new(), tries: 0 }
+    }
+}
+
+/// Events from a server, each once: where the connection is lost, it goes on behind the last that came.
+pub(crate) struct Events {
+    remote: Remote,
+    path: String,
+    last: u64,
+    body: Option<BoxStream<'static, reqwest::Result<Bytes>>>,
+    buffer: Vec<u8>,
+    tries: u32,
+}
+
+impl Events {
+    /// The next; `None` when there will be no more. Nothing is lost when it is dropped while it waits.
+    ///
+    /// # Errors
+    /// The server is not reached any more, or says why not.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
+        loop {
+            if let Some(event) = self.take()? {
+                self.last = event.seq;
+                self.tries = 0;
+                return Ok(Some(event));
+            }
+            let Some(body) = &mut self.body else {
+                if !self.connect().await? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            match body.next().await {
+                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                // It says by another answer whether there is more.
+                Some(Err(_)) | None => (self.body, self.buffer) = (None, Vec::new()),
+            }
+        }
+    }
+
+    /// Asks on. `false` if there is nothing more.
+    async fn connect(&mut self) -> anyhow::Result<bool> {
+        let request = self.remote.request(Method::GET, &self.path).header("accept", "application/x-ndjson");
+        match request.header("last-event-id", self.last).send().await {
+            Ok(response) if response.status() == StatusCode::NO_CONTENT => Ok(false),
+            Ok(response) if response.status().is_server_error() && self.tries < TRIES => self.wait().await,
+            Ok(response) => {
+                let response = self.remote.checked(response).await?;
+                self.body = Some(response.bytes_stream().boxed());
+                Ok(true)
+            }
+            Err(_) if self.tries < TRIES => self.wait().await,
+            Err(error) => Err(self.remote.unreached(&error)),
+        }
+    }
+
+    async fn wait(&mut self) -> anyhow::Result<bool> {
+        self.tries += 1;
+        sleep(AGAIN).await;
+        Ok(true)
+    }
+
+    /// The next of the events that have come.
+    fn take(&mut self) -> anyhow::Result<Option<AgentEvent>> {
+        while let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<_> = self.buffer.drain(..=end).collect();
+            // An empty line is a sign of life.
+            if !line.trim_ascii().is_empty() {
+                let place = || format!("{}: what came after event {}", self.remote.base, self.last);
+                return serde_json::from_slice(&line).map(Some).with_context(place);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A part of a path, whatever is in it.
+pub(crate) fn escape(part: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~:".contains(&byte);
+    part.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Parts of paths.
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_path_stays_one() {
+        for (part, expected) in [
+            ("agent:kid:1", "agent:kid:1"),
+            ("a/b", "a%2Fb"),
+            ("../x?y#z", "..%2Fx%3Fy%23z"),
+            ("ä", "%C3%A4"),
+        ] {
+            assert_eq!(escape(part), expected);
+        }
+    }
+}

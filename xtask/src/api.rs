@@ -1,0 +1,50 @@
+//! The server's own description against what it does: schemathesis asks it everything that its OpenAPI document allows, and what it does not.
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+use anyhow::{Context, Result};
+
+use crate::cargo::{cargo, program, run as exec};
+
+const TOKEN: &str = "a-token-for-schemathesis";
+
+/// Runs it with the Python of the clients, if there is one.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let Some(python) = env::var_os(crate::clients::PYTHON).map(PathBuf::from) else {
+        println!("skipped: {} is not set", crate::clients::PYTHON);
+        return Ok(());
+    };
+    exec(cargo(root, &["build", "-q", "-p", "mainstem-cli", "--locked"]))?;
+    let place = tempfile::tempdir()?;
+    let tokens = place.path().join("tokens");
+    std::fs::write(&tokens, TOKEN)?;
+    let mut server = cargo(root, &["run", "-q", "-p", "mainstem-cli", "--locked", "--"]);
+    server
+        .args("serve -m demo --demo-pace 0 --bind 127.0.0.1:0 --log off --token-file".split(' '))
+        .arg(&tokens);
+    server.arg("--journal").arg(place.path().join("journal.db"));
+    let mut server = Ended(server.stdout(Stdio::piped()).spawn().context("cannot start the server")?);
+    let mut url = String::new();
+    let stdout = server.0.stdout.take().context("the server has no stdout")?;
+    BufReader::new(stdout).read_line(&mut url)?;
+    let mut schemathesis = program(root, python.with_file_name("schemathesis"));
+    schemathesis.arg("--config-file").arg(root.join("tests/clients/schemathesis.toml"));
+    schemathesis.args("run -n 20 --seed 5 --no-color --generation-database none".split(' '));
+    exec(schemathesis.arg(format!("{}/openapi.json", url.trim())).env("MAINSTEM_TOKEN", TOKEN))
+}
+
+/// Killed when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // How it ends says nothing any more.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
