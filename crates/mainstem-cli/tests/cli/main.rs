@@ -19,5 +19,7 @@ mod session;
 mod signals;
 mod support;
 #[cfg(unix)]
+mod talk;
+#[cfg(unix)]
 mod terminal;
 mod vendors;

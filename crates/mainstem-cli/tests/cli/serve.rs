@@ -14,7 +14,7 @@ const TOKEN: &str = "the-token-of-the-test";
 
 /// A server of the demo, and its address.
 fn serve(more: &str) -> (Running, String) {
-    let line = format!("serve -m demo --bind 127.0.0.1:0 --token-file tokens {more}");
+    let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more}");
     let mut running = mainstem(&line).file("tokens", &format!("{TOKEN}\nacme {TOKEN}-of-acme\n")).start();
     let url = running.line();
     (running, url.trim().strip_prefix("http://").unwrap().to_owned())

@@ -1,0 +1,282 @@
+//! Talking, following and looking after tasks: with what is kept here, and with a server.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use mainstem::prelude::EventKind;
+use mainstem_testing::{laws, render};
+use serde_json::{Value, json};
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, Running, events, mainstem},
+};
+
+const TOKEN: &str = "the-token-of-the-test";
+
+/// A server of the demo, and its address.
+fn serve(more: &str, journal: &Path) -> (Running, String) {
+    let line = format!("serve -m demo --bind 127.0.0.1:0 --log off --token-file tokens {more} --journal");
+    let mut running = mainstem(&line).arg(journal).file("tokens", &format!("{TOKEN}\n")).start();
+    let url = running.line().trim().to_owned();
+    (running, url)
+}
+
+/// A command that asks a server.
+fn ask(url: &str, arguments: &str) -> Cli {
+    mainstem(arguments).env("MAINSTEM_SERVER", url).env("MAINSTEM_TOKEN", TOKEN)
+}
+
+/// What is typed.
+fn typed(cli: Cli, text: &str) -> Cli {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
+    cli.stdin(Stdio::from(reader))
+}
+
+fn said(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    messages
+        .filter(|one| one["role"] != "system")
+        .map(|one| one["content"].as_str().unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn a_chat_goes_on_from_turn_to_turn_and_from_process_to_process() {
+    let server = Server::start(|request| match said(request).len() {
+        1 => vec![Step::Text("Hello.")],
+        3 => vec![Step::Refuse("401 Unauthorized", "", r#"{"error":{"message":"no such key"}}"#.to_owned())],
+        n => vec![Step::Text(if n == 4 { "Again." } else { "And more." })],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let chat = |text: &str| {
+        let cli =
+            mainstem("chat -m openai:m --no-files --progress quiet --session s --journal").arg(&journal);
+        let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+        typed(cli, text).run()
+    };
+    // The second turn fails, which a script is told in the end.
+    let first = chat("Hi\n\nOnce more\n/quit\nnever read\n");
+    assert_eq!((first.code, &*first.stdout), (Some(1), "Hello.\n"), "{first:?}");
+    assert!(first.stderr.starts_with("error: ") && first.stderr.contains("no such key"), "{first:?}");
+    let second = chat("And now?\n/agents\n/nonsense\n");
+    assert_eq!((second.code, &*second.stdout, &*second.stderr), (Some(0), "Again.\n", ""), "{second:?}");
+    assert_eq!(said(server.requests().last().unwrap()), ["Hi", "Hello.", "Once more", "And now?"]);
+    // What has its answer can't be taken up.
+    let third = chat("/resume\n");
+    assert!(third.code == Some(1) && third.stderr.contains("has its answer"), "{third:?}");
+}
+
+#[test]
+fn a_turn_that_failed_is_taken_up_in_the_chat() {
+    let server = Server::start({
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        move |_| match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => vec![Step::Refuse("401 Unauthorized", "", "{}".to_owned())],
+            _ => vec![Step::Text("Now.")],
+        }
+    });
+    let cli = mainstem("chat -m openai:m --no-files --progress quiet --journal j.db");
+    let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let done = typed(cli, "Hi\n/resume\n").run();
+    assert_eq!(done.stdout, "Now.\n", "{done:?}");
+    let requests = server.requests();
+    assert_eq!(
+        requests.iter().map(said).collect::<Vec<_>>(),
+        [["Hi"], ["Hi"]],
+        "nothing is asked twice over"
+    );
+}
+
+#[test]
+fn a_chat_needs_a_model_or_a_server() {
+    let done = mainstem("chat").run();
+    assert!(done.code == Some(3) && done.stderr.contains("a chat needs a model"), "{done:?}");
+    let done = mainstem("chat -m demo").run();
+    assert!(done.code == Some(3) && done.stderr.contains("a chat needs a model"), "{done:?}");
+    let done = mainstem("chat --server nowhere").run();
+    assert!(done.code == Some(2) && done.stderr.starts_with("error: --server nowhere: "), "{done:?}");
+    let done = typed(mainstem("chat --server http://127.0.0.1:1"), "Hi\n").run();
+    assert!(done.code == Some(1) && done.stderr.contains("http://127.0.0.1:1 is not reached: "), "{done:?}");
+    let done = mainstem("chat --server http://127.0.0.1:1 --journal j.db").run();
+    assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
+fn a_server_is_talked_with_followed_and_looked_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let (running, url) = serve("--demo-pace 0", &journal);
+    let chat = typed(ask(&url, "chat --session one --progress quiet"), "Review it\n/agents\n").run();
+    assert!(chat.code == Some(0) && chat.stdout.contains("Don't merge"), "{chat:?}");
+    assert!(chat.stdout.contains("AGENT ") && chat.stdout.contains("agent:reviewer:"), "{chat:?}");
+
+    let whole = events(&ask(&url, "sessions export one").run().stdout);
+    laws(&whole).unwrap_or_else(|error| panic!("{error}\n{}", render(&whole)));
+    let listed: Value = serde_json::from_str(&ask(&url, "sessions list --output json").run().stdout).unwrap();
+    assert_eq!((&listed[0]["id"], &listed[0]["last_seq"]), (&json!("one"), &json!(whole.len())));
+    let text = ask(&url, "sessions list").run().stdout;
+    assert!(
+        text.lines().count() == 2 && text.contains("one ") && text.trim_end().ends_with("idle"),
+        "{text}"
+    );
+
+    let attached = ask(&url, "attach one --once --progress plain").run();
+    let reply = chat.stdout.split("AGENT ").next().unwrap();
+    assert_eq!((attached.code, &*attached.stdout), (Some(0), reply), "{attached:?}");
+    assert!(attached.stderr.contains("reviewer"), "{attached:?}");
+    // The same from the file, which the server has open.
+    let kept = mainstem("attach one --once --progress quiet --journal").arg(&journal).run();
+    assert_eq!((kept.code, &*kept.stdout), (Some(0), reply), "{kept:?}");
+
+    let tasks: Value = serde_json::from_str(&ask(&url, "tasks list --output json").run().stdout).unwrap();
+    let id = tasks[0]["id"].as_str().unwrap();
+    for command in ["show", "wait"] {
+        let shown = ask(&url, &format!("tasks {command} {id}")).run();
+        assert!(
+            shown.stdout.contains("status: completed\n") && shown.stdout.contains("\nresult: "),
+            "{shown:?}"
+        );
+    }
+    let logs = ask(&url, &format!("tasks logs {id}")).run().stdout;
+    assert!(logs.contains("AGENT_START") && logs.trim_end().ends_with("→ completed"), "{logs}");
+    let unknown = ask(&url, "tasks show task-of-nobody").run();
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("task-of-nobody"), "{unknown:?}");
+
+    assert_eq!(ask(&url, "sessions rm one").run().code, Some(0));
+    assert_eq!(ask(&url, "sessions list").run().stdout.lines().count(), 1);
+    for command in ["sessions export one", "sessions rm one", "attach one"] {
+        let gone = ask(&url, command).run();
+        assert!(gone.code != Some(0) && gone.stderr.contains("there is no session \"one\""), "{gone:?}");
+    }
+    let stranger = mainstem("sessions list --server").arg(&url).run();
+    assert!(
+        stranger.code == Some(1) && stranger.stderr.trim_end().ends_with("; set MAINSTEM_TOKEN"),
+        "{stranger:?}"
+    );
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+}
+
+#[test]
+fn whoever_is_attached_hears_all_of_a_run_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let (running, url) = serve("--demo-pace 0.2", &journal);
+    let mut chat = typed(ask(&url, "chat --session one --progress quiet"), "Review it\n").start();
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while !ask(&url, "sessions list").run().stdout.contains("running") {
+        assert!(std::time::Instant::now() < until, "no run has begun");
+    }
+    let there = ask(&url, "attach one --once --from 1 --progress quiet").start();
+    let here = mainstem("attach one --once --from 1 --progress quiet --journal").arg(&journal).start();
+    let (there, here) = (there.done(), here.done());
+    assert!(chat.wait().success());
+    assert!(there.code == Some(0) && there.stdout.contains("Don't merge"), "{there:?}");
+    assert_eq!(here.stdout, there.stdout);
+    // One that is not to end with the run goes on until it is stopped.
+    let follower = ask(&url, "attach one --progress quiet").start();
+    std::thread::sleep(Duration::from_millis(300));
+    follower.signal("INT");
+    let follower = follower.done();
+    assert_eq!((follower.code, &*follower.stdout), (Some(130), &*there.stdout));
+    running.signal("KILL");
+}
+
+#[test]
+fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
+    let spawn = json!({"agent_id": "kid", "task": "Look around.", "timeout_seconds": 0});
+    let server = Server::start(move |request| {
+        let said = request["messages"].to_string();
+        match (said.contains("You are a kid."), said.contains("accepted")) {
+            (true, _) => vec![Step::Text("I look"), Step::Hang],
+            (false, false) => vec![Step::Call(vec![("agent_spawn", spawn.clone())])],
+            (false, true) => vec![Step::Text("It works on it.")],
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("subagents")).unwrap();
+    std::fs::write(dir.path().join("subagents/kid.md"), "---\ndescription: K\n---\nYou are a kid.\n")
+        .unwrap();
+    let journal = dir.path().join("j.db");
+    let run = mainstem("run -m openai:m --no-files --progress quiet --session s Go --journal").arg(&journal);
+    let run = run.arg("-w").arg(dir.path());
+    let run = run.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").start();
+    server.until_hanging(1);
+    let tasks = |arguments: &str| mainstem(&format!("tasks {arguments} -w")).arg(dir.path()).run();
+    let listed: Value = serde_json::from_str(&tasks("list --output json --status running").stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    let text = tasks("list").stdout;
+    assert!(text.contains("kid") && text.contains("running") && text.contains("Look around."), "{text}");
+    let late = tasks(&format!("wait {id} --timeout 100ms"));
+    assert!(late.code == Some(124) && late.stderr.contains("is not over after 100ms"), "{late:?}");
+    let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
+    assert!(logs.stdout.contains("AGENT_START kid"), "{logs:?}");
+    let stopped = tasks(&format!("cancel {id}"));
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    let over = tasks(&format!("wait {id} --timeout 10s"));
+    assert!(over.code == Some(0) && over.stdout.contains("status: cancelled"), "{over:?}");
+    let run = run.done();
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let unknown = tasks("show task-of-nobody");
+    assert_eq!(
+        (unknown.code, &*unknown.stderr),
+        (Some(1), "error: there is no task \"task-of-nobody\"; `mainstem tasks list` says which there are\n")
+    );
+}
+
+#[test]
+fn completions_are_written_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let done = mainstem(&format!("completions {shell}")).run();
+        assert!(
+            done.code == Some(0) && done.stdout.contains("replay") && done.stdout.contains("attach"),
+            "{shell}"
+        );
+    }
+    assert_eq!(mainstem("completions tcsh").run().code, Some(2));
+}
+
+#[test]
+fn a_server_logs_requests_and_no_secrets() {
+    let line = "serve -m demo --demo-pace 0 --bind 127.0.0.1:0 --log json --token-file tokens";
+    let mut running = mainstem(line).file("tokens", &format!("{TOKEN}\n")).start();
+    let url = running.line().trim().to_owned();
+    typed(ask(&url, "chat --session secret-session --progress quiet"), "a secret question\n").run();
+    mainstem("sessions list --server").arg(&url).env("MAINSTEM_TOKEN", "a-wrong-token-of-somebody").run();
+    running.signal("INT");
+    let done = running.done();
+    let lines: Vec<Value> = done.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let has = |route: &str, status: u64| {
+        lines.iter().any(|line| line["route"] == route && line["status"] == status && line["ms"].is_number())
+    };
+    assert!(has("/v1/sessions/{id}/runs", 202) && has("/v1/sessions", 401), "{done:?}");
+    assert!(!done.stderr.contains("secret") && !done.stderr.contains("token-of"), "{done:?}");
+    let wrong = mainstem("serve -m demo --log text").env("MAINSTEM_LOG", "a=b=c").run();
+    assert!(wrong.code == Some(3) && wrong.stderr.contains("MAINSTEM_LOG"), "{wrong:?}");
+}
+
+#[test]
+fn a_reader_goes_on_where_a_killed_server_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let (first, url) = serve("--demo-pace 0.5", &journal);
+    let port = url.rsplit(':').next().unwrap().to_owned();
+    let chat = typed(ask(&url, "chat --session one --progress plain"), "Review it\n").start();
+    std::thread::sleep(Duration::from_millis(1200));
+    first.signal("KILL");
+    drop(first.done());
+    let line = format!(
+        "serve -m demo --demo-pace 0 --bind 127.0.0.1:{port} --log off --token-file tokens --journal"
+    );
+    let second = mainstem(&line).arg(&journal).file("tokens", &format!("{TOKEN}\n")).start();
+    // Its turn was cut off, and it is told so by the server that came after.
+    let chat = chat.done();
+    assert!(chat.code == Some(1) && chat.stderr.contains("restarted"), "{chat:?}");
+    let whole = events(&ask(&url, "sessions export one").run().stdout);
+    laws(&whole).unwrap_or_else(|error| panic!("{error}\n{}", render(&whole)));
+    assert!(whole.iter().any(|event| matches!(&event.kind, EventKind::AgentEnd { error: Some(error), .. } if error.code == "restarted")));
+    second.signal("INT");
+    assert_eq!(second.done().code, Some(0));
+}
