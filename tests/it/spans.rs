@@ -28,6 +28,8 @@ struct Kept(Arc<Mutex<BTreeMap<u64, Span>>>);
 #[derive(Clone, Default)]
 struct Span {
     parent: Option<u64>,
+    /// What it follows from.
+    cause: Option<u64>,
     fields: BTreeMap<&'static str, String>,
 }
 
@@ -45,6 +47,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Kept {
         self.0.lock().unwrap().insert(id.into_u64(), span);
     }
 
+    fn on_follows_from(&self, id: &Id, cause: &Id, _: Context<'_, S>) {
+        if let Some(span) = self.0.lock().unwrap().get_mut(&id.into_u64()) {
+            span.cause = Some(cause.into_u64());
+        }
+    }
+
     fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
         if let Some(span) = self.0.lock().unwrap().get_mut(&id.into_u64()) {
             values.record(span);
@@ -56,7 +64,11 @@ impl Kept {
     /// The names of the spans from the outermost to each one.
     fn paths(&self) -> Vec<String> {
         let spans = self.0.lock().unwrap();
-        let name = |id: &u64| spans[id].fields["otel.name"].clone();
+        let name = |id: &u64| {
+            let cause =
+                spans[id].cause.map(|cause| format!(" (after {})", spans[&cause].fields["otel.name"]));
+            spans[id].fields["otel.name"].clone() + &cause.unwrap_or_default()
+        };
         let path = |id: &u64| {
             let mut path: Vec<_> = std::iter::successors(Some(*id), |id| spans[id].parent).collect();
             path.reverse();
@@ -79,7 +91,10 @@ async fn spans_follow_the_fleet() {
         .agent(
             "main",
             [
-                Turn::new().call("agent_spawn", background).call("flaky", json!({ "how": "error" })),
+                Turn::new()
+                    .call("agent_spawn", spawn_args("kid", "look"))
+                    .call("agent_spawn", background)
+                    .call("flaky", json!({ "how": "error" })),
                 Turn::new().text("Done."),
                 Turn::new().text("Gold."),
             ],
@@ -88,6 +103,7 @@ async fn spans_follow_the_fleet() {
             "kid",
             [Turn::new().wait(ms(10)).call("lookup", json!({ "word": "gold" })), Turn::new().text("Gold.")],
         );
+    // The one that is waited for lies below the call, the one that is not has a trace of its own.
     let kept = Kept::default();
     // While there is only one subscriber, tracing asks that of the current thread whether a span is wanted, and remembers the answer for
     // all threads; and other tests run on those.
@@ -99,10 +115,15 @@ async fn spans_follow_the_fleet() {
     let mut paths = kept.paths();
     paths.sort();
     insta::assert_snapshot!(paths.join("\n"), @"
+    invoke_agent kid (after execute_tool agent_spawn)
+    invoke_agent kid (after execute_tool agent_spawn) / chat tiny
+    invoke_agent kid (after execute_tool agent_spawn) / chat tiny
+    invoke_agent kid (after execute_tool agent_spawn) / execute_tool lookup
     invoke_agent main
     invoke_agent main / chat tiny
     invoke_agent main / chat tiny
     invoke_agent main / chat tiny
+    invoke_agent main / execute_tool agent_spawn
     invoke_agent main / execute_tool agent_spawn
     invoke_agent main / execute_tool agent_spawn / invoke_agent kid
     invoke_agent main / execute_tool agent_spawn / invoke_agent kid / chat tiny
@@ -120,6 +141,6 @@ async fn spans_follow_the_fleet() {
         ("tiny", "tool_calls")
     );
     let failed = kept.fields("execute_tool flaky");
-    assert_eq!((failed["gen_ai.tool.call.id"].as_str(), failed["error.type"].as_str()), ("call-2", "error"));
+    assert_eq!((failed["gen_ai.tool.call.id"].as_str(), failed["error.type"].as_str()), ("call-3", "error"));
     assert!(!kept.fields("execute_tool lookup").contains_key("error.type"));
 }

@@ -11,12 +11,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use self::turn::{Partner, Turn};
 use crate::{
     agents::print,
-    args::{Chat, Format},
+    args::{Chat, Format, Log},
     ask::Questions,
     exit::{Exit, Fault, OrExit},
     progress::{self, Progress},
     replies::Replies,
     signals::{Signal, Signals},
+    telemetry,
     terminal::Terminal,
 };
 
@@ -25,6 +26,7 @@ const FRAME: Duration = Duration::from_millis(100);
 const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
 
 pub(crate) fn run(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {
         let partner = Partner::open(args, config, terminal).await?;

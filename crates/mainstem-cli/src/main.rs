@@ -12,7 +12,6 @@ mod demo;
 mod doctor;
 mod exit;
 mod harness;
-mod log;
 mod model;
 mod models;
 mod output;
@@ -28,6 +27,7 @@ mod signals;
 mod store;
 mod table;
 mod tasks;
+mod telemetry;
 mod terminal;
 mod tools;
 

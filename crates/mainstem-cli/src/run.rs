@@ -17,16 +17,17 @@ use self::{
     setup::Setup,
 };
 use crate::{
-    args::{self, Format},
+    args::{self, Format, Log},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
-    progress, signals, store,
+    progress, signals, store, telemetry,
     terminal::Terminal,
 };
 
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
     let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;

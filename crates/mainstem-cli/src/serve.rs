@@ -22,12 +22,12 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
-    log, model, progress, signals, store,
+    model, progress, signals, store, telemetry,
     terminal::Terminal,
 };
 
 pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
-    log::start(args.log, terminal).or_exit(Exit::Config)?;
+    let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),

@@ -40,4 +40,5 @@ pub use drive::RunOutcome;
 pub use error::AgentError;
 pub use middleware::{Middleware, NextModel, NextTool, PendingCall};
 pub use output::{RunOutput, StructuredOutput};
+pub use span::Unawaited;
 pub use stream::RunStream;

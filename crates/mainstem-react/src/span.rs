@@ -1,7 +1,10 @@
 //! Spans for `tracing`, named and described as OpenTelemetry's [conventions] for generative AI say. The only thing here that is ambient: a
-//! span's parent is the one that is current when it is made, so a child's invocation lies below its parent's tool call.
+//! span's parent is the one that is current when it is made, so a child's invocation lies below its parent's tool call. One that nobody
+//! waits for has a trace of its own, linked to that call.
 //!
 //! [conventions]: https://github.com/open-telemetry/semantic-conventions-genai
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstem_message::{ToolCall, ToolState};
 use mainstem_tool::RunContext;
@@ -9,9 +12,29 @@ use tracing::{Span, field::Empty, info_span};
 
 use crate::{Agent, AgentError, Answer, RunOutcome};
 
+/// Says that nobody waits for the next invocation of a context: its span is linked to the one that is current now instead of lying below
+/// it. Belongs into the context, as an extension.
+#[derive(Debug)]
+pub struct Unawaited(Mutex<Option<Span>>);
+
+impl Unawaited {
+    /// Caused by what is done now.
+    pub fn now() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(Span::current()))))
+    }
+
+    /// The cause, for the first who asks: those below are waited for.
+    fn take(&self) -> Option<Span> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// One invocation. Made where it is begun, for a background task is polled elsewhere.
 pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
-    info_span!(
+    let cause = cx.get::<Unawaited>().and_then(|unawaited| unawaited.take());
+    let parent = if cause.is_some() { None } else { Span::current().id() };
+    let span = info_span!(
+        parent: parent,
         "invoke_agent",
         otel.name = format_args!("invoke_agent {}", agent.name()),
         gen_ai.operation.name = "invoke_agent",
@@ -21,17 +44,32 @@ pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         error.type = Empty,
-    )
+        otel.status_code = Empty,
+    );
+    cause.iter().for_each(|cause| _ = span.follows_from(cause));
+    span
+}
+
+/// What went wrong in the current span.
+fn failed(how: &str) {
+    let span = Span::current();
+    span.record("error.type", how);
+    span.record("otel.status_code", "ERROR");
 }
 
 /// How the current invocation ended.
 pub(crate) fn invoked(outcome: &RunOutcome) {
     let (span, own) = (Span::current(), outcome.usage.own);
-    span.record("gen_ai.usage.input_tokens", own.input_tokens);
-    span.record("gen_ai.usage.output_tokens", own.output_tokens);
+    span.record("gen_ai.usage.input_tokens", count(own.input_tokens));
+    span.record("gen_ai.usage.output_tokens", count(own.output_tokens));
     if outcome.error.is_some() {
-        span.record("error.type", outcome.outcome.as_str());
+        failed(outcome.outcome.as_str());
     }
+}
+
+/// The conventions want integers, and exporters make text of unsigned ones.
+fn count(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 
 /// One model call.
@@ -39,12 +77,14 @@ pub(crate) fn chat(model: &str) -> Span {
     info_span!(
         "chat",
         otel.name = format_args!("chat {model}"),
+        otel.kind = "client",
         gen_ai.operation.name = "chat",
         gen_ai.request.model = model,
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         error.type = Empty,
+        otel.status_code = Empty,
     )
 }
 
@@ -55,11 +95,11 @@ pub(crate) fn chatted(answer: Result<&Answer, &AgentError>) {
         Ok(Answer { stop, usage, .. }) => {
             span.record("gen_ai.response.finish_reasons", stop.to_string());
             if let Some(usage) = usage {
-                span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-                span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+                span.record("gen_ai.usage.input_tokens", count(usage.input_tokens));
+                span.record("gen_ai.usage.output_tokens", count(usage.output_tokens));
             }
         }
-        Err(error) => _ = span.record("error.type", error.outcome().as_str()),
+        Err(error) => failed(error.outcome().as_str()),
     }
 }
 
@@ -73,12 +113,13 @@ pub(crate) fn execute_tool(call: &ToolCall) -> Span {
         gen_ai.tool.call.id = call.id.as_str(),
         gen_ai.tool.type = "function",
         error.type = Empty,
+        otel.status_code = Empty,
     )
 }
 
 /// How the current tool call ended.
 pub(crate) fn executed(state: ToolState) {
     if state != ToolState::Success && state != ToolState::Running {
-        Span::current().record("error.type", state.as_str());
+        failed(state.as_str());
     }
 }

@@ -4,7 +4,7 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem_event::Outcome;
 use mainstem_message::{AgentKey, Failure, TaskId};
-use mainstem_react::RunOutcome;
+use mainstem_react::{RunOutcome, Unawaited};
 use mainstem_task::{NewTask, TaskEnd};
 use mainstem_tool::{RunContext, unless};
 
@@ -57,7 +57,7 @@ impl Fleet {
     ) -> Result<Report, SpawnError> {
         let usual = self.admit(cx, &order.agent_id)?.spec.timeout.unwrap_or_else(|| self.limits().wait);
         let patience = Patience::new(asked, usual, SpawnOptions::of(cx));
-        self.attend(cx, patience, || self.launch(cx, *order)).await
+        self.attend(cx, patience, |cx| self.launch(cx, *order)).await
     }
 
     /// Asks an idle child something further and attends to it.
@@ -78,7 +78,7 @@ impl Fleet {
                 () = self.roster.idle(key) => {}
                 () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
             }
-            let begun = self.attend(cx, patience, || self.relaunch(cx, key, message.clone())).await;
+            let begun = self.attend(cx, patience, |cx| self.relaunch(cx, key, message.clone())).await;
             // Somebody else's message may have been faster.
             if !matches!(begun, Err(SpawnError::Busy { .. })) {
                 return begun;
@@ -90,11 +90,12 @@ impl Fleet {
         self: &Arc<Self>,
         cx: &RunContext,
         patience: Patience,
-        launch: impl FnOnce() -> Result<Child, SpawnError>,
+        launch: impl FnOnce(&RunContext) -> Result<Child, SpawnError>,
     ) -> Result<Report, SpawnError> {
         let Some(time) = patience.time else {
             self.admit_task(cx)?;
-            return Box::pin(self.hand_over(cx, launch()?, Handover::Accepted)).await;
+            let child = launch(&cx.clone().with_extension(Unawaited::now()))?;
+            return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);
         let lent = self.slots.lend(cx);
@@ -107,7 +108,7 @@ impl Fleet {
         self: &Arc<Self>,
         cx: &RunContext,
         deadline: &mut Deadline,
-        launch: impl FnOnce() -> Result<Child, SpawnError>,
+        launch: impl FnOnce(&RunContext) -> Result<Child, SpawnError>,
         patience: Patience,
     ) -> Result<Report, SpawnError> {
         // The clock starts at the call, but what has not begun can't be handed over.
@@ -116,7 +117,7 @@ impl Fleet {
             place = self.slots.enter(cx) => place?,
             never = tick(deadline) => match never {},
         };
-        let mut child = launch()?;
+        let mut child = launch(cx)?;
         place.belongs_to(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
             Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped))

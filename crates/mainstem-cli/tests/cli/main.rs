@@ -20,6 +20,7 @@ mod signals;
 mod support;
 #[cfg(unix)]
 mod talk;
+mod telemetry;
 #[cfg(unix)]
 mod terminal;
 mod vendors;
