@@ -2,14 +2,15 @@
 
 use std::{
     env,
-    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Stdio},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::cargo::{cargo, program, run as exec};
+use crate::{
+    cargo::{cargo, program, run as exec},
+    server::Server,
+};
 
 const TOKEN: &str = "a-token-for-schemathesis";
 
@@ -19,7 +20,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("skipped: {} is not set", crate::clients::PYTHON);
         return Ok(());
     };
-    exec(cargo(root, &["build", "-q", "-p", "mainstem-cli", "--locked"]))?;
+    exec(&mut cargo(root, &["build", "-q", "-p", "mainstem-cli", "--locked"]))?;
     let place = tempfile::tempdir()?;
     let tokens = place.path().join("tokens");
     std::fs::write(&tokens, TOKEN)?;
@@ -28,23 +29,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         .args("serve -m demo --demo-pace 0 --bind 127.0.0.1:0 --log off --token-file".split(' '))
         .arg(&tokens);
     server.arg("--journal").arg(place.path().join("journal.db"));
-    let mut server = Ended(server.stdout(Stdio::piped()).spawn().context("cannot start the server")?);
-    let mut url = String::new();
-    let stdout = server.0.stdout.take().context("the server has no stdout")?;
-    BufReader::new(stdout).read_line(&mut url)?;
+    let server = Server::start(&mut server)?;
     let mut schemathesis = program(root, python.with_file_name("schemathesis"));
     schemathesis.arg("--config-file").arg(root.join("tests/clients/schemathesis.toml"));
     schemathesis.args("run -n 20 --seed 5 --no-color --generation-database none".split(' '));
-    exec(schemathesis.arg(format!("{}/openapi.json", url.trim())).env("MAINSTEM_TOKEN", TOKEN))
-}
-
-/// Killed when dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        // How it ends says nothing any more.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    exec(schemathesis.arg(format!("{}/openapi.json", server.url())).env("MAINSTEM_TOKEN", TOKEN))
 }

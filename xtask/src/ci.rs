@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, has, run as exec};
-use crate::{api, clients, schema, snapshots, suite, tidy};
+use crate::{api, browser, clients, schema, snapshots, suite, tidy};
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     let start = Instant::now();
@@ -29,6 +29,8 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("timelines", || suite::timelines(root))?;
     step("clients", || clients::run(root))?;
     step("api", || api::run(root))?;
+    step("examples", || browser::examples(root))?;
+    step("browser", || browser::run(root))?;
     step("doc", || {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
         exec(doc.env("RUSTDOCFLAGS", "-D warnings"))

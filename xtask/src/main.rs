@@ -3,11 +3,13 @@
 
 mod api;
 mod bench;
+mod browser;
 mod cargo;
 mod ci;
 mod clients;
 mod problem;
 mod schema;
+mod server;
 mod snapshots;
 mod suite;
 mod tidy;
@@ -38,6 +40,8 @@ enum Chore {
     Snapshots,
     /// schemathesis against `mainstem serve` and the OpenAPI document that it gives
     Api,
+    /// The page of the example `embed` in Chromium
+    Browser,
     /// The vendors' own clients in Python, against our scripted server
     Clients,
     /// The performance rows, in release mode
@@ -66,6 +70,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Schema { check } => schema::run(root, check),
         Chore::Snapshots => snapshots::run(root, false),
         Chore::Api => api::run(root),
+        Chore::Browser => browser::run(root),
         Chore::Clients => clients::run(root),
         Chore::Bench { args } => bench::run(root, &args),
     }

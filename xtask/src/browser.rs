@@ -1,0 +1,59 @@
+//! What programs on the other side see: the five ways to consume a stream, an application with agents in it, and its page in Chromium.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail, ensure};
+
+use crate::{
+    cargo::{cargo, output, program, run as exec},
+    server::Server,
+};
+
+/// The five patterns, and something that each of them prints.
+const PATTERNS: [(&str, &str); 5] = [
+    ("panel_per_agent", "Forum"),
+    ("await_one_child", "metro stations"),
+    ("collect_and_group", "researcher"),
+    ("forward_as_lines", "\"type\":\"AGENT_END\""),
+    ("filter_by_depth", "Paris"),
+];
+
+/// A folder with the `node_modules` of `tests/peers/package.json`. `.ci/run` makes one; only a person's own machine may lack it.
+const PEERS: &str = "MAINSTEM_PEERS";
+
+/// Runs each of the examples that ends by itself.
+pub(crate) fn examples(root: &Path) -> Result<()> {
+    for (name, said) in PATTERNS {
+        let printed =
+            output(&mut cargo(root, &["run", "-q", "-p", "mainstem", "--locked", "--example", name]))?;
+        ensure!(printed.contains(said), "example {name} did not say {said:?}:\n{printed}");
+        println!("{name}: {} lines", printed.lines().count());
+    }
+    Ok(())
+}
+
+/// Runs the application, and its page in Chromium.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let Some(peers) = env::var_os(PEERS).map(PathBuf::from) else {
+        let how = format!("{PEERS} does not name a folder with the packages of tests/peers/package.json");
+        if env::var_os("CI").is_some() {
+            bail!(how);
+        }
+        println!("skipped: {how}");
+        return Ok(());
+    };
+    let example = ["-q", "-p", "mainstem-server", "--locked", "--example", "embed"];
+    exec(cargo(root, &["build"]).args(example))?;
+    let mut app = cargo(root, &["run"]);
+    let app = Server::start(app.args(example).args(["--", "127.0.0.1:0"]))?;
+    // Node looks for packages beside the script.
+    let place = tempfile::tempdir()?;
+    let script = place.path().join("check.mjs");
+    std::fs::copy(root.join("tests/browser/check.mjs"), &script)?;
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(peers.join("node_modules"), place.path().join("node_modules"))?;
+    exec(program(root, "node").arg(script).arg(app.url()))
+}
