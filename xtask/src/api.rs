@@ -3,12 +3,14 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::{
-    cargo::{cargo, program, run as exec},
+    cargo::{cargo, output, program, run as exec},
     server::Server,
 };
 
@@ -30,8 +32,28 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         .arg(&tokens);
     server.arg("--journal").arg(place.path().join("journal.db"));
     let server = Server::start(&mut server)?;
+    let ask = |words: &str| {
+        let mut client = cargo(root, &["run", "-q", "-p", "mainstem-cli", "--locked", "--"]);
+        client.args(words.split(' ')).env("MAINSTEM_SERVER", server.url()).env("MAINSTEM_TOKEN", TOKEN);
+        client
+    };
+    // Something to ask about: a run with children and a task.
+    let line = place.path().join("line");
+    std::fs::write(&line, "Review it\n")?;
+    let mut chat = ask("chat --session one --progress quiet");
+    exec(chat.stdin(std::fs::File::open(&line)?).stdout(Stdio::null()))?;
+    let tasks: Value = serde_json::from_str(&output(&mut ask("tasks list --output json"))?)?;
+    let events = output(&mut ask("sessions export one"))?;
+    let first: Value = serde_json::from_str(events.lines().next().unwrap_or_default())?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+
     let mut schemathesis = program(root, python.with_file_name("schemathesis"));
     schemathesis.arg("--config-file").arg(root.join("tests/clients/schemathesis.toml"));
     schemathesis.args("run -n 20 --seed 5 --no-color --generation-database none".split(' '));
-    exec(schemathesis.arg(format!("{}/openapi.json", server.url())).env("MAINSTEM_TOKEN", TOKEN))
+    schemathesis.arg(format!("{}/openapi.json", server.url()));
+    schemathesis.env("MAINSTEM_TOKEN", TOKEN).env("MAINSTEM_RUN", text(&first["runId"]));
+    schemathesis
+        .env("MAINSTEM_TASK", text(&tasks[0]["id"]))
+        .env("MAINSTEM_AGENT", text(&tasks[0]["agentKey"]));
+    exec(&mut schemathesis)
 }

@@ -40,14 +40,14 @@ pub(crate) fn operations() -> Vec<Operation> {
     vec![
         Operation::get("/v1/sessions", sessions::list, "The sessions, open ones and kept ones.")
             .json::<Items<SessionView>>(200, "All of the caller's sessions."),
-        Operation::get("/v1/sessions/{id}", sessions::get, "A session.")
+        Operation::get("/v1/sessions/{session}", sessions::get, "A session.")
             .json::<SessionView>(200, "The session."),
-        Operation::delete("/v1/sessions/{id}", sessions::delete, "Forget a session, for good.")
+        Operation::delete("/v1/sessions/{session}", sessions::delete, "Forget a session, for good.")
             .empty(204, "It is gone."),
-        Operation::get("/v1/sessions/{id}/runs", runs::list, "A session's runs, oldest first.")
+        Operation::get("/v1/sessions/{session}/runs", runs::list, "A session's runs, oldest first.")
             .json::<Items<RunView>>(200, "Those of earlier processes, too."),
         once(Operation::post(
-            "/v1/sessions/{id}/runs",
+            "/v1/sessions/{session}/runs",
             runs::post,
             "Begin a run; the session begins with its first.",
         ))
@@ -56,67 +56,67 @@ pub(crate) fn operations() -> Vec<Operation> {
         .json::<RunView>(200, "It has ended within the time of `Prefer: wait`.")
         .events("Its events, if `Accept` asks for them.")
         .json::<RunView>(202, "It has begun; `Location` says where it is."),
-        last(Operation::get("/v1/sessions/{id}/events", events::get, "A session's events."))
+        last(Operation::get("/v1/sessions/{session}/events", events::get, "A session's events."))
             .query::<events::Params>()
             .events(WHOLE)
             .empty(204, "It is over, and there is nothing newer."),
-        Operation::get("/v1/sessions/{id}/events/{seq}", events::one, "One event, however large it is.")
+        Operation::get("/v1/sessions/{session}/events/{seq}", events::one, "One event, however large it is.")
             .json::<AgentEvent>(200, "The event."),
-        Operation::get("/v1/sessions/{id}/fleet", sessions::fleet, "Every agent, as it is now.")
+        Operation::get("/v1/sessions/{session}/fleet", sessions::fleet, "Every agent, as it is now.")
             .header("If-None-Match", "The `ETag` of the state that is known.", text())
             .json::<FleetState>(200, "The state after event `seq`.")
             .empty(304, "Nothing has happened since."),
-        Operation::get("/v1/sessions/{id}/agents", agents::list, "The agents that were spawned.")
+        Operation::get("/v1/sessions/{session}/agents", agents::list, "The agents that were spawned.")
             .json::<Items<ChildSummary>>(200, "In the order of their start."),
-        Operation::get("/v1/sessions/{id}/agents/{key}", agents::get, "An agent.")
+        Operation::get("/v1/sessions/{session}/agents/{key}", agents::get, "An agent.")
             .json::<AgentState>(200, "As it is now."),
         Operation::get(
-            "/v1/sessions/{id}/agents/{key}/transcript",
+            "/v1/sessions/{session}/agents/{key}/transcript",
             agents::transcript,
             "What an agent was told and said; the root's key is `root`.",
         )
         .json::<Transcript>(200, "Its messages, as far as they are complete."),
         once(Operation::post(
-            "/v1/sessions/{id}/agents/{key}/messages",
+            "/v1/sessions/{session}/agents/{key}/messages",
             agents::send,
             "Tell an agent something.",
         ))
         .body::<Said>()
         .empty(202, "It was handed over."),
         Operation::post(
-            "/v1/sessions/{id}/agents/{key}/cancel",
+            "/v1/sessions/{session}/agents/{key}/cancel",
             agents::cancel,
             "Stop an agent, with all below it.",
         )
         .json::<Stopped>(202, "It was asked to; its `AGENT_END` says when it has."),
         Operation::post(
-            "/v1/sessions/{id}/confirmations/{confirm}",
+            "/v1/sessions/{session}/confirmations/{confirm}",
             agents::confirm,
             "Answer a question for a person.",
         )
         .body::<Answer>()
         .json::<Answered>(200, "It was answered."),
-        Operation::get("/v1/runs/{id}", runs::get, "A run.").json::<RunView>(200, "The run."),
-        Operation::post("/v1/runs/{id}/cancel", runs::cancel, "Stop a run, with all its agents.")
+        Operation::get("/v1/runs/{run}", runs::get, "A run.").json::<RunView>(200, "The run."),
+        Operation::post("/v1/runs/{run}/cancel", runs::cancel, "Stop a run, with all its agents.")
             .json::<RunView>(202, "It was asked to."),
         Operation::get("/v1/tasks", tasks::list, "Background tasks, oldest first.")
             .query::<tasks::Params>()
             .json::<Items<TaskRecord>>(200, "The caller's."),
-        Operation::get("/v1/tasks/{id}", tasks::get, "A background task.")
+        Operation::get("/v1/tasks/{task}", tasks::get, "A background task.")
             .json::<TaskRecord>(200, "The task."),
         last(Operation::get(
-            "/v1/tasks/{id}/events",
+            "/v1/tasks/{task}/events",
             events::of_task,
             "What a background task does, to its end.",
         ))
         .query::<events::Params>()
         .events(WHOLE)
         .empty(204, "It is over, and there is nothing newer."),
-        Operation::get("/v1/tasks/{id}/wait", tasks::wait, "Wait for a background task.")
+        Operation::get("/v1/tasks/{task}/wait", tasks::wait, "Wait for a background task.")
             .query::<tasks::Wait>()
             .json::<TaskRecord>(200, "It is over.")
             .json::<TaskRecord>(202, "It is not over yet."),
-        Operation::post("/v1/tasks/{id}/cancel", tasks::cancel, "Stop a background task.")
+        Operation::post("/v1/tasks/{task}/cancel", tasks::cancel, "Stop a background task.")
             .json::<TaskRecord>(202, "It was asked to."),
         Operation::get("/v1/agents", catalog::agents, "The agent that runs, and those it can spawn.")
             .json::<Agents>(200, "Hidden ones aside."),

@@ -184,9 +184,9 @@ impl Answer {
     fn describe(&self, generator: &mut SchemaGenerator) -> Value {
         let mut content = Map::new();
         for (media_type, schema) in &self.content {
-            let schema =
-                schema.map_or_else(|| json!({ "type": "string" }), |schema| json!(schema(generator)));
-            content.insert((*media_type).to_owned(), json!({ "schema": schema }));
+            // Of a stream there is none: what its parts are is said by `/components/schemas/AgentEvent`.
+            let media = schema.map_or_else(|| json!({}), |schema| json!({ "schema": schema(generator) }));
+            content.insert((*media_type).to_owned(), media);
         }
         let mut answer = json!({ "description": self.says });
         if !content.is_empty() {

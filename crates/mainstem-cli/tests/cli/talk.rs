@@ -251,7 +251,7 @@ fn a_server_logs_requests_and_no_secrets() {
     let has = |route: &str, status: u64| {
         lines.iter().any(|line| line["route"] == route && line["status"] == status && line["ms"].is_number())
     };
-    assert!(has("/v1/sessions/{id}/runs", 202) && has("/v1/sessions", 401), "{done:?}");
+    assert!(has("/v1/sessions/{session}/runs", 202) && has("/v1/sessions", 401), "{done:?}");
     assert!(!done.stderr.contains("secret") && !done.stderr.contains("token-of"), "{done:?}");
     let wrong = mainstem("serve -m demo --log text").env("MAINSTEM_LOG", "a=b=c").run();
     assert!(wrong.code == Some(3) && wrong.stderr.contains("MAINSTEM_LOG"), "{wrong:?}");

@@ -32,7 +32,7 @@ async fn figures_are_counted_and_tell_nothing_else() {
         "mainstem_runs_total{outcome=\"success\"} 1",
         "mainstem_runs_active 0",
         "mainstem_sessions_open 1",
-        "mainstem_http_requests_total{method=\"POST\",route=\"/v1/sessions/{id}/runs\",status=\"200\"} 1",
+        "mainstem_http_requests_total{method=\"POST\",route=\"/v1/sessions/{session}/runs\",status=\"200\"} 1",
         "mainstem_http_requests_total{method=\"GET\",route=\"/v1/sessions\",status=\"401\"} 1",
         "mainstem_http_request_seconds_count 3",
         "# EOF",
