@@ -8,6 +8,8 @@ mod background;
 mod config;
 mod exits;
 mod files;
+#[cfg(unix)]
+mod kills;
 mod mcp;
 mod outputs;
 mod provider;

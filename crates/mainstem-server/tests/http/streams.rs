@@ -56,6 +56,73 @@ async fn a_stream_that_was_cut_anywhere_goes_on_where_it_was() {
     assert_eq!((response.status().as_u16(), response.text().await.unwrap()), (204, String::new()));
 }
 
+/// Three levels, and one that works in the background.
+fn three_levels() -> ScriptedModel {
+    let call = |agent: &str, task: &str| json!({ "agent_id": agent, "task": task });
+    let mut background = call("kid", "later");
+    background["timeout_seconds"] = 0.into();
+    let words =
+        "a word after a word after a word that says nothing at all but is an event of its own all the same";
+    ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", background)
+                    .call("agent_spawn", call("kid", "deep"))
+                    .call("agent_spawn", call("kid", "deep")),
+                Turn::new().say(words).call("task_wait", json!({ "task_ids": [] })),
+                Turn::new().say(words),
+                Turn::new().text("It is done."),
+            ],
+        )
+        .agent_on(
+            "kid",
+            "deep",
+            [Turn::new().say(words).call("agent_spawn", call("grandkid", "deepest")), Turn::new().say(words)],
+        )
+        .agent_on("kid", "later", [Turn::new().say(words).pace(ms(1)), Turn::new().say(words)])
+        .agent("grandkid", [Turn::new().think(words).say(words)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_lost_after_every_single_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = fleet(three_levels())
+        .subagent(mainstem::prelude::AgentSpec::new("kid", "K").with_tools(["agent_spawn"]));
+    let harness = harness.subagent(mainstem::prelude::AgentSpec::new("grandkid", "G")).journal(journal);
+    let rig = Rig::start(harness.build().unwrap(), |builder| builder).await;
+    let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
+    let body = json!({ "input": "go", "options": { "background": "wait" } });
+    let run: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
+    assert_eq!(run["status"], "success", "{run}");
+    let path = format!("/v1/sessions/s/events?run={}", run["id"].as_str().unwrap());
+    let whole = rig.frames(&path, None).await;
+    let whole: Vec<_> = events(&whole).into_iter().cloned().collect();
+    let depths = ["\"depth\":1", "\"depth\":2", "\"taskId\""];
+    assert!(
+        whole.len() >= 300 && depths.iter().all(|said| whole.iter().any(|one| one.contains(said))),
+        "{}",
+        whole.len()
+    );
+    for cut in 1..whole.len() {
+        // Read so far, and not a byte more than the piece that came with it.
+        let mut body = rig.get(&path).await.bytes_stream();
+        let mut text = String::new();
+        while text.matches("\nid: ").count() <= cut && text.matches("event: end").count() == 0 {
+            let Some(piece) = body.next().await else { break };
+            text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+        }
+        drop(body);
+        let mut seen: Vec<_> = frames(&text).into_iter().filter(|frame| frame.starts_with("id: ")).collect();
+        seen.truncate(cut);
+        let rest = rig.frames(&path, Some(cut as u64)).await;
+        seen.extend(events(&rest).into_iter().cloned());
+        assert_eq!(seen, whole, "after {cut}");
+    }
+}
+
 #[tokio::test]
 async fn a_reader_that_comes_and_goes_while_it_runs_misses_nothing() {
     let rig = Rig::of(two_kids()).await;
