@@ -7,7 +7,7 @@
 #[path = "../../mainstem/examples/shared/fleet.rs"]
 mod fleet;
 
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, io::Write as _};
 
 use axum::{
     Router,
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .fallback_service(server.router());
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7979".to_owned());
     let listener = TcpListener::bind(address).await?;
-    println!("http://{}", listener.local_addr()?);
+    writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
     axum::serve(listener, app).await?;
     Ok(())
 }

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{Carried, Crew, Fleet, lineage::Lineage, report::Report, roster::Return};
 
+/// The tools by which children are begun, sent to and closed.
+const ABOUT_CHILDREN: [&str; 4] = ["agent_spawn", "agent_fanout", "agent_send", "agent_close"];
+
 /// What a session's events tell of its children, taken in one by one.
 #[derive(Debug, Default)]
 pub struct Returning {
@@ -44,11 +47,11 @@ impl Returning {
                     self.start(source, input, event.at);
                 }
             }
-            EventKind::ToolResultStart { tool_call_id, tool_call_name, input } => {
-                if ["agent_spawn", "agent_fanout", "agent_send", "agent_close"].contains(&&**tool_call_name) {
-                    let call = Call { input: input.clone(), reports: Vec::new() };
-                    self.calls.insert((session(event).clone(), tool_call_id.clone()), call);
-                }
+            EventKind::ToolResultStart { tool_call_id, tool_call_name, input }
+                if ABOUT_CHILDREN.contains(&&**tool_call_name) =>
+            {
+                let call = Call { input: input.clone(), reports: Vec::new() };
+                self.calls.insert((session(event).clone(), tool_call_id.clone()), call);
             }
             EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
                 let call = self.calls.remove(&(session(event).clone(), tool_call_id.clone()));

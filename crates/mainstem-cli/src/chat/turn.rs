@@ -182,7 +182,7 @@ impl Turn {
                 let answer = match decision {
                     Decision::Deny(reason) => json!({ "decision": "deny", "reason": reason }),
                     Decision::AllowWith(arguments) => json!({ "decision": "allow", "arguments": arguments }),
-                    _ => json!({ "decision": "allow" }),
+                    Decision::Allow => json!({ "decision": "allow" }),
                 };
                 let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
                 let _ = remote.post(&path, &answer).await;
