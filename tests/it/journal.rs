@@ -1,10 +1,21 @@
 //! Sessions that go on after their process: what was said is known, what was cut has its end, and one writes at a time.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use mainstem::{
-    journal::{Journal, MemoryJournal, SqliteJournal},
-    message::Usage,
+    event::{Record, Timestamp},
+    journal::{
+        Checkpoint, Claim, Claimed, Journal, JournalError, MemoryJournal, Retention, RunPlace,
+        SessionSummary, SqliteJournal,
+    },
+    message::{RunId, SessionId, Usage},
     model::scripted::Turn,
     prelude::*,
 };
@@ -12,77 +23,50 @@ use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness};
 
-/// A journal that several harnesses have, one after the other: processes, as it were.
+/// A journal that several harnesses have, one after the other: processes, as it were. Counts the events that are read of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared(pub(crate) Arc<dyn Journal>);
+pub(crate) struct Shared(Arc<dyn Journal>, Arc<AtomicUsize>);
 
-#[mainstem::tool::async_trait]
-impl Journal for Shared {
-    async fn open(
-        &self,
-        session: &mainstem::message::SessionId,
-    ) -> Result<Arc<dyn mainstem::event::Record>, mainstem::journal::JournalError> {
-        self.0.open(session).await
+impl Shared {
+    pub(crate) fn new(journal: impl Journal) -> Self {
+        Self(Arc::new(journal), Arc::default())
     }
 
-    async fn sessions(
-        &self,
-    ) -> Result<Vec<mainstem::journal::SessionSummary>, mainstem::journal::JournalError> {
-        self.0.sessions().await
+    /// How many events were read since this was last asked.
+    fn count(&self) -> usize {
+        self.1.swap(0, Ordering::SeqCst)
     }
+}
 
-    async fn session(
-        &self,
-        id: &mainstem::message::SessionId,
-    ) -> Result<Option<mainstem::journal::SessionSummary>, mainstem::journal::JournalError> {
-        self.0.session(id).await
-    }
+macro_rules! pass_on {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        #[mainstem::tool::async_trait]
+        impl Journal for Shared {
+            $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, JournalError> {
+                self.0.$name($($argument),*).await
+            })*
 
-    async fn read(
-        &self,
-        session: &mainstem::message::SessionId,
-        from: u64,
-        max: usize,
-    ) -> Result<Vec<AgentEvent>, mainstem::journal::JournalError> {
-        self.0.read(session, from, max).await
-    }
+            async fn read(&self, session: &SessionId, from: u64, max: usize) -> Result<Vec<AgentEvent>, JournalError> {
+                let page = self.0.read(session, from, max).await?;
+                self.1.fetch_add(page.len(), Ordering::SeqCst);
+                Ok(page)
+            }
+        }
+    };
+}
 
-    async fn run(
-        &self,
-        id: &mainstem::message::RunId,
-    ) -> Result<Option<mainstem::journal::RunPlace>, mainstem::journal::JournalError> {
-        self.0.run(id).await
-    }
-
-    async fn claim(
-        &self,
-        claim: mainstem::journal::Claim,
-    ) -> Result<mainstem::journal::Claimed, mainstem::journal::JournalError> {
-        self.0.claim(claim).await
-    }
-
-    async fn delete(
-        &self,
-        session: &mainstem::message::SessionId,
-    ) -> Result<bool, mainstem::journal::JournalError> {
-        self.0.delete(session).await
-    }
-
-    async fn retain(
-        &self,
-        retention: &mainstem::journal::Retention,
-        now: mainstem::event::Timestamp,
-    ) -> Result<u64, mainstem::journal::JournalError> {
-        self.0.retain(retention, now).await
-    }
-
-    async fn flush(&self) -> Result<(), mainstem::journal::JournalError> {
-        self.0.flush().await
-    }
-
-    async fn close(&self) -> Result<(), mainstem::journal::JournalError> {
-        self.0.close().await
-    }
+pass_on! {
+    open(session: &SessionId) -> Arc<dyn Record>;
+    sessions() -> Vec<SessionSummary>;
+    session(id: &SessionId) -> Option<SessionSummary>;
+    run(id: &RunId) -> Option<RunPlace>;
+    claim(claim: Claim) -> Claimed;
+    checkpoint(session: &SessionId) -> Option<Checkpoint>;
+    keep_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
+    delete(session: &SessionId) -> bool;
+    retain(retention: &Retention, now: Timestamp) -> u64;
+    flush() -> ();
+    close() -> ();
 }
 
 pub(crate) fn script() -> ScriptedModel {
@@ -167,21 +151,93 @@ async fn check_goes_on(journal: Shared) {
 
 #[tokio::test]
 async fn a_conversation_goes_on_in_another_process() {
-    check_goes_on(Shared(Arc::new(MemoryJournal::new()))).await;
+    check_goes_on(Shared::new(MemoryJournal::new())).await;
     let dir = tempfile::TempDir::new().unwrap();
-    check_goes_on(Shared(Arc::new(SqliteJournal::open(dir.path().join("journal.db")).unwrap()))).await;
+    check_goes_on(Shared::new(SqliteJournal::open(dir.path().join("journal.db")).unwrap())).await;
+}
+
+#[tokio::test]
+async fn a_long_session_opens_without_being_read_from_its_beginning() {
+    let whole = Shared::new(MemoryJournal::new());
+    let read = || whole.count();
+    let script = || {
+        ScriptedModel::new()
+            .agent(
+                "main",
+                [
+                    Turn::new().spawn("kid", "one"),
+                    Turn::new().repeat("word ", 6000),
+                    Turn::new().text("As I said."),
+                    Turn::new().call("agent_send", serde_json::json!({ "label": "k", "message": "and?" })),
+                    Turn::new().text("Once more."),
+                ],
+            )
+            .agent("kid", [Turn::new().text("First."), Turn::new().text("Second.")])
+    };
+    let process = || {
+        let builder = harness(script()).ids(mainstem::event::RandomIds).subagent(AgentSpec::new("kid", "K"));
+        builder.journal(whole.clone()).build().unwrap()
+    };
+    say(&process(), "go").await;
+    for _ in 0..200 {
+        if whole.checkpoint(&"s".into()).await.unwrap().is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (kept, all_events) = (whole.checkpoint(&"s".into()).await.unwrap().unwrap(), all(&whole).await);
+    assert_eq!(kept.seq, all_events.len() as u64, "it has the whole run");
+    read();
+
+    let second = process();
+    let session = second.open_session("s").await.unwrap();
+    assert_eq!(read(), 0, "all of it is in the checkpoint");
+    // And it is the same session.
+    let folded = process_of(&all_events, script()).await;
+    let known = folded.open_session("s").await.unwrap();
+    assert_eq!(session.history(), known.history());
+    assert_eq!(session.fleet(), known.fleet());
+    let shown = |session: &Session| format!("{:?} {:?}", session.runs(), session.children());
+    assert_eq!(shown(&session), shown(&known));
+    assert_eq!(session.run("and?", RunOptions::new()).reply().await.unwrap().text(), "As I said.");
+    drop((session, second));
+    // What came later is read on from there.
+    let third = process();
+    let session = third.open_session("s").await.unwrap();
+    let later = read();
+    assert_eq!(later, all(&whole).await.len() - all_events.len());
+    assert_eq!(session.runs().len(), 2);
+    drop((session, third));
+
+    // One that nobody understands is as good as none.
+    let strange = Checkpoint { seq: 1, state: "{\"form\":9}".to_owned() };
+    whole.keep_checkpoint(&"s".into(), strange).await.unwrap();
+    read();
+    let fourth = process();
+    assert_eq!(fourth.open_session("s").await.unwrap().runs().len(), 2);
+    let everything = read();
+    assert_eq!(everything, all(&whole).await.len());
+}
+
+/// A process that finds these events and no checkpoint.
+async fn process_of(events: &[AgentEvent], script: ScriptedModel) -> Harness {
+    let journal = Shared::new(MemoryJournal::new());
+    let record = journal.open(&"s".into()).await.unwrap();
+    events.iter().for_each(|event| record.append(event));
+    drop(record);
+    process(&journal, script)
 }
 
 #[tokio::test]
 async fn whatever_was_cut_has_one_ending() {
-    let whole = Shared(Arc::new(MemoryJournal::new()));
+    let whole = Shared::new(MemoryJournal::new());
     say(&process(&whole, script()), "go").await;
     check_cuts(&all(&whole).await, script).await;
 }
 
 #[tokio::test]
 async fn what_was_cut_in_the_background_has_one_ending() {
-    let whole = Shared(Arc::new(MemoryJournal::new()));
+    let whole = Shared::new(MemoryJournal::new());
     say(&process(&whole, background()), "go").await;
     let events = all(&whole).await;
     assert!(
@@ -196,7 +252,7 @@ async fn what_was_cut_in_the_background_has_one_ending() {
 async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
     assert!(events.len() > 40, "{}", events.len());
     for cut in 1..events.len() {
-        let journal = Shared(Arc::new(MemoryJournal::new()));
+        let journal = Shared::new(MemoryJournal::new());
         let record = journal.open(&"s".into()).await.unwrap();
         events[..cut].iter().for_each(|event| record.append(event));
         drop(record);
@@ -229,7 +285,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
 
 #[tokio::test]
 async fn one_writes_at_a_time_and_the_other_is_told() {
-    let journal = Shared(Arc::new(MemoryJournal::new()));
+    let journal = Shared::new(MemoryJournal::new());
     let (first, second) = (process(&journal, script()), process(&journal, script()));
     let held = first.open_session("s").await.unwrap();
     let busy = second.open_session("s").await.unwrap_err().to_string();

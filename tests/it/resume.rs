@@ -1,7 +1,5 @@
 //! A turn that was cut is taken up: nobody works twice, and children are still there.
 
-use std::sync::Arc;
-
 use mainstem::{
     journal::{Journal, MemoryJournal},
     message::ContentBlock,
@@ -18,7 +16,7 @@ use crate::{
 
 /// What a process has recorded when it is killed after so many events.
 async fn killed_after(events: &[AgentEvent]) -> Shared {
-    let journal = Shared(Arc::new(MemoryJournal::new()));
+    let journal = Shared::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
     events.iter().for_each(|event| record.append(event));
     journal
@@ -44,7 +42,7 @@ fn results(session: &Session) -> Vec<String> {
 
 /// A turn is cut after each of its events, and taken up.
 async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
-    let whole = Shared(Arc::new(MemoryJournal::new()));
+    let whole = Shared::new(MemoryJournal::new());
     assert_eq!(say(&process(&whole, script()), "go").await, replies[0]);
     let events = all(&whole).await;
     let answered = events
@@ -98,7 +96,7 @@ async fn a_turn_with_a_child_in_the_background_is_taken_up() {
 
 #[tokio::test]
 async fn there_is_nothing_to_resume_before_the_first_turn_and_during_one() {
-    let journal = Shared(Arc::new(MemoryJournal::new()));
+    let journal = Shared::new(MemoryJournal::new());
     let session = process(&journal, script()).open_session("s").await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::New);
     let mut run = session.run("go", RunOptions::new());
@@ -138,7 +136,7 @@ fn declared(journal: &Shared, kids: &[&str]) -> Harness {
 
 #[tokio::test]
 async fn children_of_an_earlier_process_can_be_sent_to() {
-    let journal = Shared(Arc::new(MemoryJournal::new()));
+    let journal = Shared::new(MemoryJournal::new());
     say(&declared(&journal, &["kid", "grandkid"]), "go").await;
     let next = declared(&journal, &["kid", "grandkid"]);
     let session = next.open_session("s").await.unwrap();

@@ -53,6 +53,19 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That the store can't be written; nothing is claimed then.
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
 
+    /// What was kept last by [`keep_checkpoint`](Self::keep_checkpoint); `None` if nothing was, or retention has dropped what it says.
+    ///
+    /// # Errors
+    /// That it can't be read.
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError>;
+
+    /// Keeps what a session's events up to a number come to, so that they need not be read again, in the place of what was kept before. Where
+    /// there is no such session, or these events are not all committed, nothing is kept.
+    ///
+    /// # Errors
+    /// That the store can't be written.
+    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError>;
+
     /// Forgets a session, and what was claimed in it. Returns whether it was there.
     ///
     /// # Errors
@@ -86,6 +99,16 @@ pub struct RunPlace {
     pub session: SessionId,
     /// The number of its first event, whether or not that is still kept.
     pub first: u64,
+}
+
+/// What a session's events up to a number come to, in words of whoever reads it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a journal knows no more of it")]
+pub struct Checkpoint {
+    /// The number of the last event that is in it.
+    pub seq: u64,
+    /// What they come to.
+    pub state: String,
 }
 
 /// What a journal has of a session.

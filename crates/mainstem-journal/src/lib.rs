@@ -38,7 +38,7 @@ mod sqlite;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;
-pub use journal::{Journal, RunPlace, SessionSummary};
+pub use journal::{Checkpoint, Journal, RunPlace, SessionSummary};
 pub use memory::MemoryJournal;
 pub use retention::Retention;
 pub use scoped::Scoped;

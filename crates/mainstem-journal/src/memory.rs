@@ -17,7 +17,9 @@ use futures_util::{
 use mainstem_event::{AgentEvent, EventKind, Page, Position, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut};
+use crate::{
+    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
+};
 
 /// How many events a page has.
 const PAGE: usize = 256;
@@ -44,6 +46,7 @@ struct Events {
     /// How each has begun.
     runs: BTreeMap<RunId, u64>,
     created_at: Timestamp,
+    checkpoint: Option<Checkpoint>,
     failure: Option<Arc<str>>,
     is_closed: bool,
 }
@@ -186,6 +189,20 @@ impl Journal for MemoryJournal {
         Ok(Claimed::New)
     }
 
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
+        Ok(self.kept(session).and_then(|kept| lock(&kept.events).checkpoint.clone()))
+    }
+
+    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        if let Some(kept) = self.kept(session) {
+            let mut events = lock(&kept.events);
+            if checkpoint.seq <= events.position.last {
+                events.checkpoint = Some(checkpoint);
+            }
+        }
+        Ok(())
+    }
+
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = lock(&self.sessions);
         let Some(kept) = sessions.get(session) else { return Ok(false) };
@@ -206,7 +223,11 @@ impl Journal for MemoryJournal {
             let _ = events.kept.iter().all(|event| cut.apply(event));
             let before = events.kept.len();
             events.kept.retain(|event| event.seq > cut.through());
-            dropped += (before - events.kept.len()) as u64;
+            let gone = (before - events.kept.len()) as u64;
+            if gone > 0 {
+                events.checkpoint = None;
+            }
+            dropped += gone;
         }
         Ok(dropped)
     }

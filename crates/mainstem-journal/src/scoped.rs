@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 
-use crate::{Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary};
+use crate::{Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary};
 
 /// What separates the name of a part from that of a session.
 const SEPARATOR: char = '/';
@@ -102,6 +102,14 @@ impl Journal for Scoped {
             }
             claimed => claimed,
         })
+    }
+
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
+        self.whole.checkpoint(&self.inner(session)).await
+    }
+
+    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        self.whole.keep_checkpoint(&self.inner(session), checkpoint).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -21,7 +21,9 @@ use mainstem_message::{RunId, SessionId};
 use tokio::sync::oneshot;
 
 use self::{queue::Op, record::SqliteRecord, threads::Threads};
-use crate::{Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut};
+use crate::{
+    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
+};
 
 /// How long an event waits for others to be committed with it, if none of them promises durability.
 pub const COMMIT_AFTER: Duration = Duration::from_millis(25);
@@ -149,6 +151,16 @@ impl Journal for SqliteJournal {
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
         self.order(|reply| Op::Claim(Box::new(claim), reply)).await
+    }
+
+    async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
+        let id = session.clone();
+        self.threads.read("read", move |connection| table::checkpoint(connection, &id)).await
+    }
+
+    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        let id = session.clone();
+        self.order(|reply| Op::Checkpoint(id, checkpoint, reply)).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

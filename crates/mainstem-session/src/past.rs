@@ -1,4 +1,5 @@
-//! A session as its record tells it: what was said in it, by whom, and what was cut off when its process ended.
+//! A session as its record tells it: what was said in it, by whom, and what was cut off when its process ended. What that comes to is kept
+//! beside the record now and then, so that a long session need not be read from its beginning.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,20 +7,38 @@ use mainstem_event::{
     AgentEvent, EventKind, EventSink, FleetState, Origin, Outcome, Rollup, SessionLog, TaskStatus, Timestamp,
     fold::Transcript,
 };
+use mainstem_journal::{Checkpoint, Journal, JournalError};
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason};
 use mainstem_subagent::{RESTARTED, Returning};
+use serde::{Deserialize, Serialize};
 
 use crate::{RunEnd, RunRecord};
 
+/// How many events are read at once.
+const PAGE: usize = 1024;
+
+/// After so many events there is another checkpoint.
+pub(crate) const EVERY: u64 = 4096;
+
+/// What a checkpoint of another form than this is worth nothing.
+const FORM: u32 = 1;
+
 /// What a session's events come to, taken in one by one.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Past {
+    form: u32,
+    /// The last event that went in.
+    pub(crate) seq: u64,
+    /// Up to where it was read from a checkpoint.
+    #[serde(skip)]
+    pub(crate) checkpoint: u64,
     /// What was said between the caller and the agent.
     pub(crate) history: Vec<Arc<Message>>,
     /// What the fleet was doing last.
     pub(crate) fleet: FleetState,
     /// Its runs, in order.
     pub(crate) runs: Vec<RunRecord>,
+    #[serde(skip)]
     open: BTreeMap<ReplyId, Open>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
@@ -58,8 +77,43 @@ impl Open {
 }
 
 impl Past {
+    /// What a journal has of a session up to an event; what is in its latest checkpoint is not read.
+    pub(crate) async fn read(journal: &dyn Journal, id: &SessionId, last: u64) -> Result<Self, JournalError> {
+        let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
+        while past.seq < last {
+            let page = journal.read(id, past.seq + 1, PAGE).await?;
+            page.iter().take_while(|event| event.seq <= last).for_each(|event| past.apply(event));
+            if page.is_empty() {
+                break;
+            }
+        }
+        Ok(past)
+    }
+
+    /// The latest checkpoint, if it can be used. Whatever is wrong with it, the events have it all.
+    async fn checkpoint(journal: &dyn Journal, id: &SessionId, last: u64) -> Option<Self> {
+        let kept = journal.checkpoint(id).await;
+        let kept =
+            kept.inspect_err(|error| tracing::warn!(session = %id, %error, "a checkpoint can't be read"));
+        let past: Self = serde_json::from_str(&kept.ok()??.state).ok()?;
+        (past.form == FORM && past.seq <= last).then_some(Self { checkpoint: past.seq, ..past })
+    }
+
+    /// Keeps what it comes to, if nothing is at work in it: what is under way stands in no checkpoint.
+    pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) {
+        if !self.open.is_empty() || self.fleet.tasks.values().any(|status| !status.is_terminal()) {
+            return;
+        }
+        self.form = FORM;
+        let Ok(state) = serde_json::to_string(self) else { return };
+        let kept = journal.keep_checkpoint(id, Checkpoint { seq: self.seq, state }).await;
+        // The next opening takes longer for it.
+        let _ = kept.inspect_err(|error| tracing::warn!(session = %id, %error, "a checkpoint can't be kept"));
+    }
+
     /// Takes in the next event.
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
+        self.seq = event.seq;
         self.fleet.apply(event);
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { .. } = event.kind {

@@ -205,6 +205,7 @@ impl Stream for Run {
                             let error = error.as_ref().map(Failure::from);
                             let end = || RunEnd::new(*outcome, error, answer.clone(), *usage);
                             me.handle.session().leave(me.handle.id(), end);
+                            me.handle.session().checkpoint();
                         }
                         me.ended.send_replace(outcome.clone());
                         me.state = State::Over(outcome);

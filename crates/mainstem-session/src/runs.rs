@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mainstem_event::{Outcome, Rollup, Timestamp};
 use mainstem_message::{Failure, Message, RunId};
+use serde::{Deserialize, Serialize};
 
 /// A run of a session, of this process or an earlier one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
     /// The run.
@@ -20,7 +21,7 @@ pub struct RunRecord {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunEnd {
     /// How.

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use mainstem_event::{
@@ -19,19 +22,18 @@ use mainstem_subagent::{
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::{runtime::Handle, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord, past::Past,
-    unrecorded::Unrecorded, wake::Wake,
+    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord,
+    past::{EVERY, Past},
+    unrecorded::Unrecorded,
+    wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
 const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
-
-/// How many events of a session's past are read at once.
-const PAGE: usize = 1024;
 
 /// A conversation with an agent. Cheap to clone; clones are the same session.
 #[derive(Clone)]
@@ -50,12 +52,20 @@ pub(crate) struct Inner {
     ids: Arc<dyn Ids>,
     history: Mutex<Vec<Arc<Message>>>,
     runs: Mutex<Vec<RunRecord>>,
+    checkpoints: Option<Checkpoints>,
     /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
     turn: Arc<Semaphore>,
     /// The cursor is there once somebody has asked: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
     active: Mutex<Option<RunHandle>>,
     wake: Wake,
+}
+
+/// Where it is kept what a session comes to, so that opening it is quick.
+struct Checkpoints {
+    journal: Arc<dyn Journal>,
+    /// The number up to which there is one; [`u64::MAX`] while another is made.
+    latest: Arc<AtomicU64>,
 }
 
 impl Session {
@@ -252,6 +262,29 @@ impl Session {
         }
     }
 
+    /// Begins another checkpoint if it is time for one; whoever drives the tasks makes it, from what the journal has.
+    pub(crate) fn checkpoint(&self) {
+        let Some(Checkpoints { journal, latest }) = &self.0.checkpoints else { return };
+        let (before, last) = (latest.load(Ordering::Acquire), self.0.log.last_seq());
+        // Nobody drives anything outside a runtime.
+        let is_due = before != u64::MAX && last >= before + EVERY && Handle::try_current().is_ok();
+        let exchanged = || latest.compare_exchange(before, u64::MAX, Ordering::AcqRel, Ordering::Relaxed);
+        if !is_due || exchanged().is_err() {
+            return;
+        }
+        let (journal, latest, id) = (journal.clone(), latest.clone(), self.id().clone());
+        self.0.tasks.drive(async move {
+            let mut reached = before;
+            if let Ok(Some(known)) = journal.session(&id).await
+                && let Ok(mut past) = Past::read(&*journal, &id, known.last).await
+            {
+                past.keep(&*journal, &id).await;
+                reached = past.seq;
+            }
+            latest.store(reached, Ordering::Release);
+        });
+    }
+
     pub(crate) fn wake(&self) -> &Wake {
         &self.0.wake
     }
@@ -404,26 +437,21 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// It is open elsewhere; the journal can't be read or written.
-    pub async fn open(mut self, journal: &dyn Journal) -> Result<Session, JournalError> {
+    pub async fn open(mut self, journal: &Arc<dyn Journal>) -> Result<Session, JournalError> {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let record = journal.open(&id).await?;
-        let (mut past, mut next) = (Past::default(), 1);
         let last = record.position().last;
-        while next <= last {
-            let page = journal.read(&id, next, PAGE).await?;
-            page.iter().for_each(|event| past.apply(event));
-            match page.last() {
-                Some(event) => next = event.seq + 1,
-                None => break,
-            }
-        }
+        let mut past = Past::read(&**journal, &id, last).await?;
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
         let children = std::mem::take(&mut past.children);
         let crew = self.crews.present().await;
-        let session = self.assemble(log, past);
+        let checkpoints =
+            Checkpoints { journal: journal.clone(), latest: Arc::new(AtomicU64::new(past.checkpoint)) };
+        let session = self.assemble(log, past, Some(checkpoints));
         session.0.fleet.take_back(&crew, children);
         *lock(&session.0.crew) = Some(crew);
+        session.checkpoint();
         Ok(session)
     }
 
@@ -431,7 +459,7 @@ impl SessionBuilder {
     pub fn build(mut self) -> Session {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
-        self.assemble(log, Past::default())
+        self.assemble(log, Past::default(), None)
     }
 
     /// A session that can't be recorded, and whose runs end with an error that says so.
@@ -443,10 +471,10 @@ impl SessionBuilder {
             self.log.clone(),
             Arc::new(Unrecorded(why.into())),
         );
-        self.assemble(log, Past::default())
+        self.assemble(log, Past::default(), None)
     }
 
-    fn assemble(self, log: Arc<SessionLog>, past: Past) -> Session {
+    fn assemble(self, log: Arc<SessionLog>, past: Past, checkpoints: Option<Checkpoints>) -> Session {
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
         let fleet = Fleet::new(self.limits, tasks.clone());
         Session(Arc::new(Inner {
@@ -462,6 +490,7 @@ impl SessionBuilder {
             ids: self.ids,
             history: Mutex::new(past.history),
             runs: Mutex::new(past.runs),
+            checkpoints,
             turn: Arc::new(Semaphore::new(1)),
             active: Mutex::default(),
             wake: Wake::new(self.on_task_finished),

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use mainstem_event::{AgentEvent, EventKind, EventSource, Outcome, Timestamp};
 use mainstem_message::{AgentKey, Failure, Message, SessionId, ToolCallId, ToolState};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{Carried, Crew, Fleet, lineage::Lineage, report::Report, roster::Return};
@@ -22,7 +23,7 @@ pub struct Returning {
     calls: HashMap<(SessionId, ToolCallId), Call>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Child {
     /// Of its latest turn.
     source: EventSource,
@@ -36,6 +37,24 @@ struct Call {
     input: Value,
     /// Of children that have ended.
     reports: Vec<Report>,
+}
+
+/// Between its turns: who there is. Of calls under way there are none then.
+impl Serialize for Returning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.children.iter().flatten())
+    }
+}
+
+impl<'de> Deserialize<'de> for Returning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let children = Vec::<Child>::deserialize(deserializer)?;
+        let places =
+            children.iter().enumerate().map(|(place, child)| (child.source.agent_key.clone(), place));
+        let places = places.collect();
+        let children = children.into_iter().map(Some).collect();
+        Ok(Self { children, places, calls: HashMap::new() })
+    }
 }
 
 impl Returning {

@@ -8,7 +8,7 @@ use mainstem_event::{
     AgentEvent, EventKind, EventSink, EventSource, LogOptions, Origin, Outcome, Rollup, SessionLog, Timestamp,
 };
 use mainstem_journal::{
-    CLAIM_LASTS, Claim, Claimed, Journal, JournalError, MemoryJournal, Retention, RunPlace,
+    CLAIM_LASTS, Checkpoint, Claim, Claimed, Journal, JournalError, MemoryJournal, Retention, RunPlace,
 };
 use mainstem_message::{Message, Role, SessionId};
 
@@ -28,6 +28,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     retention_drops_whole_invocations(&*journal).await;
     runs_are_found_by_their_ids(&*journal).await;
     a_key_is_claimed_once(&*journal).await;
+    the_latest_checkpoint_is_kept(&*journal).await;
     a_deleted_session_is_gone(&*journal).await;
     after_the_close_a_log_has_failed(&*journal).await;
 }
@@ -308,6 +309,24 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
     drop(log);
     assert!(journal.delete(&"claims".into()).await.unwrap());
     assert_eq!(journal.claim(claim("k", "d", "claim-3", 7 + day)).await.unwrap(), Claimed::New);
+}
+
+async fn the_latest_checkpoint_is_kept(journal: &dyn Journal) {
+    let id = "checkpoints".into();
+    let at = |seq: u64| Checkpoint { seq, state: format!("as of {seq}") };
+    journal.keep_checkpoint(&id, at(0)).await.unwrap();
+    assert_eq!(journal.checkpoint(&id).await.unwrap(), None, "there is no such session");
+    let log = log(journal, "checkpoints").await;
+    run(&log, "checked-1", 2);
+    run(&log, "checked-2", 2);
+    journal.flush().await.unwrap();
+    for (seq, expected) in [(4, Some(at(4))), (8, Some(at(8))), (9, Some(at(8)))] {
+        journal.keep_checkpoint(&id, at(seq)).await.unwrap();
+        assert_eq!(journal.checkpoint(&id).await.unwrap(), expected, "{seq}");
+    }
+    drop(log);
+    assert!(journal.delete(&id).await.unwrap());
+    assert_eq!(journal.checkpoint(&id).await.unwrap(), None);
 }
 
 async fn a_deleted_session_is_gone(journal: &dyn Journal) {

@@ -129,7 +129,7 @@ impl Harness {
             return Ok(session.clone());
         }
         let session = match self.journal() {
-            Some(journal) => self.session_builder().id(id.clone()).open(&**journal).await?,
+            Some(journal) => self.session_builder().id(id.clone()).open(journal).await?,
             None => self.session_builder().id(id.clone()).build(),
         };
         Ok(self.0.sessions.entry(id).or_insert(session).clone())
@@ -161,7 +161,7 @@ impl Harness {
             None => self.session_builder(),
         };
         let Some(journal) = self.journal() else { return begin().build() };
-        let opened = futures_executor::block_on(begin().open(&**journal));
+        let opened = futures_executor::block_on(begin().open(journal));
         opened.unwrap_or_else(|error| begin().build_unrecorded(error.to_string()))
     }
 

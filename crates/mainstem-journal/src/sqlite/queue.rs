@@ -12,7 +12,7 @@ use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{COMMIT_AFTER, record::Entry};
-use crate::{Claim, Claimed, JournalError};
+use crate::{Checkpoint, Claim, Claimed, JournalError};
 
 /// How many events are committed together at most.
 const GROUP: usize = 1024;
@@ -27,6 +27,7 @@ pub(super) enum Op {
     /// The record of a session is gone.
     Release(Arc<Entry>),
     Claim(Box<Claim>, Reply<Claimed>),
+    Checkpoint(SessionId, Checkpoint, Reply<()>),
     Delete(SessionId, Reply<bool>),
     /// Drops a part of the events up to a number; answers with the first that is left.
     Prune(SessionId, u64, Reply<u64>),

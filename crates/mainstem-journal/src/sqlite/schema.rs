@@ -42,7 +42,8 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// What the first program did not have, and does not mind: where runs are, and keys that were claimed.
+/// What the first program did not have, and does not mind: where runs are, keys that were claimed,
+/// and what sessions had come to.
 const LATER_TABLES: &str = "
     CREATE TABLE runs (run TEXT PRIMARY KEY, session INTEGER NOT NULL, first INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX runs_of ON runs (session);
@@ -53,6 +54,7 @@ const LATER_TABLES: &str = "
         run TEXT NOT NULL,
         at INTEGER NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE checkpoints (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);
     INSERT OR IGNORE INTO runs
         SELECT event ->> '$.runId', session, seq FROM events
         WHERE event LIKE '{\"type\":\"AGENT_START\"%' AND json_valid(event)

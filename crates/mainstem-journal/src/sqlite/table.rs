@@ -4,7 +4,7 @@ use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::{Claim, RunPlace, SessionSummary, memory::begins_run};
+use crate::{Checkpoint, Claim, RunPlace, SessionSummary, memory::begins_run};
 
 /// An event as it stands in the file.
 #[derive(Debug)]
@@ -134,9 +134,30 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<
     Ok(found)
 }
 
+pub(super) fn checkpoint(
+    connection: &Connection,
+    session: &SessionId,
+) -> rusqlite::Result<Option<Checkpoint>> {
+    let sql = "SELECT checkpoints.seq, state FROM checkpoints JOIN sessions ON sessions.id = session WHERE name = ?1";
+    let found = |row: &SqlRow<'_>| Ok(Checkpoint { seq: number(row, 0)?, state: row.get(1)? });
+    connection.prepare_cached(sql)?.query_row([session.as_str()], found).optional()
+}
+
+pub(super) fn keep_checkpoint(
+    connection: &Connection,
+    session: &SessionId,
+    checkpoint: &Checkpoint,
+) -> rusqlite::Result<()> {
+    let Checkpoint { seq, state } = checkpoint;
+    let sql =
+        "INSERT OR REPLACE INTO checkpoints SELECT id, ?2, ?3 FROM sessions WHERE name = ?1 AND ?2 <= last";
+    connection.execute(sql, params![session.as_str(), *seq as i64, state]).map(drop)
+}
+
 pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM claims WHERE session = ?1", [session.as_str()])?;
     connection.execute("DELETE FROM runs WHERE session = ?1", [row])?;
+    connection.execute("DELETE FROM checkpoints WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM events WHERE session = ?1", [row])?;
     connection.execute("DELETE FROM sessions WHERE id = ?1", [row])?;
     Ok(())
@@ -159,6 +180,11 @@ pub(super) fn prune(
     let next = (through.min(last) + 1).min(first + PART).max(first);
     connection.execute("DELETE FROM events WHERE session = ?1 AND seq < ?2", params![row, next as i64])?;
     connection.execute("UPDATE sessions SET first = ?2 WHERE id = ?1", params![row, next as i64])?;
+    // It has what was dropped.
+    connection.execute(
+        "DELETE FROM checkpoints WHERE session = ?1 AND ?2 < ?3",
+        params![row, first as i64, next as i64],
+    )?;
     Ok(Some(next))
 }
 

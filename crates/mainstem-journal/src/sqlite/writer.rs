@@ -13,7 +13,7 @@ use super::{
     schema,
     table::{self, Head},
 };
-use crate::{Claim, Claimed, JournalError};
+use crate::{Checkpoint, Claim, Claimed, JournalError};
 
 /// How often a commit is tried while another process writes; each time waits for some seconds.
 const ATTEMPTS: usize = 6;
@@ -63,6 +63,9 @@ impl Writer {
             Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
             Op::Release(entry) => _ = self.open.remove(&entry.row),
             Op::Claim(claim, reply) => _ = reply.send(self.claim(&claim)),
+            Op::Checkpoint(session, checkpoint, reply) => {
+                _ = reply.send(self.keep(&session, &checkpoint));
+            }
             Op::Delete(session, reply) => _ = reply.send(self.delete(&session)),
             Op::Prune(session, through, reply) => _ = reply.send(self.prune(&session, through)),
             Op::Flush(reply) => _ = reply.send(self.flush()),
@@ -208,6 +211,13 @@ impl Writer {
             let earlier = table::claim(change, claim)?;
             Ok(earlier.map_or(Claimed::New, |earlier| claim.meets(&earlier)))
         })
+    }
+
+    fn keep(&mut self, session: &SessionId, checkpoint: &Checkpoint) -> Result<(), JournalError> {
+        if self.is_closed {
+            return Err(JournalError::Closed);
+        }
+        self.change("write", false, |change, _| table::keep_checkpoint(change, session, checkpoint))
     }
 
     fn delete(&mut self, session: &SessionId) -> Result<bool, JournalError> {
