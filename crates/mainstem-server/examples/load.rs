@@ -12,7 +12,7 @@ use std::{
 use futures_util::{StreamExt, future::join_all};
 use mainstem::{
     event::{AgentEvent, Clock, RandomIds, SystemClock},
-    journal::SqliteJournal,
+    journal::{Checkpoint, Journal, SqliteJournal},
     model::scripted::Turn,
     prelude::{AgentSpec, Harness, RunOptions, ScriptedModel},
 };
@@ -102,11 +102,11 @@ impl Drop for Rig {
     }
 }
 
-/// Each session has a root with ten children at once, each of which says 200 words, one a millisecond.
+/// Each session has a root with ten children at once, each of which says 200 words, a hundred a second.
 async fn many(sessions: usize) -> Fallible<()> {
     let spawn = json!({ "agent_id": "kid", "task": "Say it." });
     let ten = (0..10).fold(Turn::new(), |turn, _| turn.call("agent_spawn", spawn.clone()));
-    let words = Turn::new().pace(Duration::from_millis(1)).repeat("some words ", 200);
+    let words = Turn::new().pace(Duration::from_millis(10)).say(&"word ".repeat(200));
     let model = ScriptedModel::new().agent("main", [ten, Turn::new().text("Done.")]).agent("kid", [words]);
     let rig = Rig::start(model).await?;
     let begun = Instant::now();
@@ -133,39 +133,29 @@ async fn many(sessions: usize) -> Fallible<()> {
     ))
 }
 
-/// How long a run of 100 000 events takes while so many read it, and one more that does not.
+/// How long a run takes that says 2 000 words, one a millisecond, while so many read it, and one more that does not.
 async fn readers(count: usize, is_stuck: bool) -> Fallible<(Duration, usize)> {
-    let model = ScriptedModel::new()
-        .agent("main", [Turn::new().pace(Duration::from_micros(20)).repeat("some words ", 50_000)]);
-    let rig = Rig::start(model).await?;
+    let words = Turn::new().pace(Duration::from_millis(1)).say(&"word ".repeat(2_000));
+    let rig = Rig::start(ScriptedModel::new().agent("main", [words])).await?;
+    let run = rig.begin("s").await?;
     let stuck = match is_stuck {
-        true => Some(rig.client.get(format!("{}/sessions/s/events", rig.url))),
+        true => Some(rig.client.get(format!("{}/sessions/s/events", rig.url)).send().await?),
         false => None,
     };
-    let begun = Instant::now();
-    let run = rig.begin("s").await?;
-    let stuck = match stuck {
-        Some(request) => Some(request.send().await?),
-        None => None,
-    };
-    let all = join_all((0..count).map(|_| rig.follow("s", &run))).await;
-    for one in all {
+    for one in join_all((0..count).map(|_| rig.follow("s", &run))).await {
         let events = one?.len();
-        if events < 50_000 {
+        if events < 2_000 {
             return Err(format!("a reader has {events} events only").into());
         }
     }
-    loop {
-        let path = format!("{}/runs/{}", rig.url, run["id"].as_str().unwrap_or_default());
-        let known: Value = rig.client.get(path).send().await?.json().await?;
-        if known["status"] != "running" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    let session = rig.harness.open_session("s").await?;
+    if let Some(active) = session.active() {
+        active.outcome().await;
     }
-    let took = begun.elapsed();
     drop(stuck);
-    Ok((took, memory()))
+    let events: Vec<_> = session.subscribe_from(1).take(session.log().last_seq() as usize).collect().await;
+    let at = |event: Option<&AgentEvent>| event.map_or(0, |event| event.at.as_micros());
+    Ok((Duration::from_micros(at(events.last()) - at(events.first())), memory()))
 }
 
 /// A session of a million events, in ten runs.
@@ -198,6 +188,26 @@ async fn million() -> Fallible<()> {
             fleet[10].as_secs_f64() * 1000.0,
             memory() >> 20
         ))?;
+    }
+    // Others have nothing to do meanwhile, so it is made at once.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    drop(session);
+    let Rig { harness, stop, _dir: dir, .. } = &rig;
+    stop.cancel();
+    harness.shutdown(Duration::ZERO).await;
+    let path = dir.path().join("journal.db");
+    for name in ["with a checkpoint", "without"] {
+        let copy = dir.path().join(name);
+        std::fs::copy(&path, &copy)?;
+        std::fs::copy(path.with_extension("db-wal"), copy.with_file_name(format!("{name}-wal")))?;
+        let journal = SqliteJournal::open(&copy)?;
+        if name == "without" {
+            journal.keep_checkpoint(&"s".into(), Checkpoint { seq: 1, state: String::new() }).await?;
+        }
+        let harness = Harness::builder("main", ScriptedModel::new()).journal(journal).build()?;
+        let begun = Instant::now();
+        harness.open_session("s").await?;
+        say(&format!("opened {name} in {:.1?}", begun.elapsed()))?;
     }
     Ok(())
 }

@@ -17,9 +17,6 @@ use crate::{RunEnd, RunRecord};
 /// How many events are read at once.
 const PAGE: usize = 1024;
 
-/// After so many events there is another checkpoint.
-pub(crate) const EVERY: u64 = 4096;
-
 /// What a checkpoint of another form than this is worth nothing.
 const FORM: u32 = 1;
 
@@ -100,15 +97,13 @@ impl Past {
     }
 
     /// Keeps what it comes to, if nothing is at work in it: what is under way stands in no checkpoint.
-    pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) {
-        if !self.open.is_empty() || self.fleet.tasks.values().any(|status| !status.is_terminal()) {
-            return;
-        }
+    pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) -> Result<(), JournalError> {
         self.form = FORM;
-        let Ok(state) = serde_json::to_string(self) else { return };
-        let kept = journal.keep_checkpoint(id, Checkpoint { seq: self.seq, state }).await;
-        // The next opening takes longer for it.
-        let _ = kept.inspect_err(|error| tracing::warn!(session = %id, %error, "a checkpoint can't be kept"));
+        let is_quiet = self.open.is_empty() && self.fleet.tasks.values().all(|status| status.is_terminal());
+        match serde_json::to_string(self) {
+            Ok(state) if is_quiet => journal.keep_checkpoint(id, Checkpoint { seq: self.seq, state }).await,
+            _ => Ok(()),
+        }
     }
 
     /// Takes in the next event.

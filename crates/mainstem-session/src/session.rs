@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use mainstem_event::{
@@ -22,14 +19,12 @@ use mainstem_subagent::{
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use serde_json::{Map, Value};
-use tokio::{runtime::Handle, sync::Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord,
-    past::{EVERY, Past},
-    unrecorded::Unrecorded,
-    wake::Wake,
+    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord, checkpoints::Checkpoints,
+    past::Past, unrecorded::Unrecorded, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -59,13 +54,6 @@ pub(crate) struct Inner {
     watch: Mutex<(Option<Cursor>, FleetState)>,
     active: Mutex<Option<RunHandle>>,
     wake: Wake,
-}
-
-/// Where it is kept what a session comes to, so that opening it is quick.
-struct Checkpoints {
-    journal: Arc<dyn Journal>,
-    /// The number up to which there is one; [`u64::MAX`] while another is made.
-    latest: Arc<AtomicU64>,
 }
 
 impl Session {
@@ -262,27 +250,11 @@ impl Session {
         }
     }
 
-    /// Begins another checkpoint if it is time for one; whoever drives the tasks makes it, from what the journal has.
+    /// Begins another checkpoint if it is time for one.
     pub(crate) fn checkpoint(&self) {
-        let Some(Checkpoints { journal, latest }) = &self.0.checkpoints else { return };
-        let (before, last) = (latest.load(Ordering::Acquire), self.0.log.last_seq());
-        // Nobody drives anything outside a runtime.
-        let is_due = before != u64::MAX && last >= before + EVERY && Handle::try_current().is_ok();
-        let exchanged = || latest.compare_exchange(before, u64::MAX, Ordering::AcqRel, Ordering::Relaxed);
-        if !is_due || exchanged().is_err() {
-            return;
+        if let Some(checkpoints) = &self.0.checkpoints {
+            checkpoints.begin(self.id(), self.0.log.last_seq(), &self.0.tasks);
         }
-        let (journal, latest, id) = (journal.clone(), latest.clone(), self.id().clone());
-        self.0.tasks.drive(async move {
-            let mut reached = before;
-            if let Ok(Some(known)) = journal.session(&id).await
-                && let Ok(mut past) = Past::read(&*journal, &id, known.last).await
-            {
-                past.keep(&*journal, &id).await;
-                reached = past.seq;
-            }
-            latest.store(reached, Ordering::Release);
-        });
     }
 
     pub(crate) fn wake(&self) -> &Wake {
@@ -446,8 +418,7 @@ impl SessionBuilder {
         past.close(&log);
         let children = std::mem::take(&mut past.children);
         let crew = self.crews.present().await;
-        let checkpoints =
-            Checkpoints { journal: journal.clone(), latest: Arc::new(AtomicU64::new(past.checkpoint)) };
+        let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, past, Some(checkpoints));
         session.0.fleet.take_back(&crew, children);
         *lock(&session.0.crew) = Some(crew);

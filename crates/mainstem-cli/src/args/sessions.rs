@@ -43,6 +43,8 @@ pub(crate) struct Replay {
     /// A file that `mainstem run --record` or `mainstem sessions export` has written; or the id of a session.
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) what: String,
+    #[command(flatten)]
+    pub(crate) at: At,
     /// The file that keeps the session, if it is not the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,

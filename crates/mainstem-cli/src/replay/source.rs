@@ -1,4 +1,4 @@
-//! Where recorded events come from: a file of lines, or the journal.
+//! Where recorded events come from: a file of lines, the journal, or a server.
 
 use std::{
     collections::VecDeque,
@@ -12,20 +12,27 @@ use mainstem_event::AgentEvent;
 
 use crate::{
     args::Replay,
+    remote::{Events, Remote, escape},
     store::{self, Pages},
 };
 
 pub(super) enum Source {
     File { path: PathBuf, lines: Lines<BufReader<File>>, line: usize },
     Session { pages: Pages, page: VecDeque<AgentEvent> },
+    Server(Events),
 }
 
 impl Source {
-    /// The file of that name, or else the session.
+    /// The file of that name, or else the session; with a server, its session.
     ///
     /// # Errors
     /// There is neither, or it can't be opened.
     pub(super) async fn open(args: &Replay) -> anyhow::Result<Self> {
+        if let Some(remote) = Remote::of(&args.at)? {
+            return Ok(Self::Server(
+                remote.events(format!("/sessions/{}/events?follow=false", escape(&args.what)), 0),
+            ));
+        }
         let path = Path::new(&args.what);
         if args.journal.is_none() && path.exists() {
             let file = File::open(path).with_context(|| path.display().to_string())?;
@@ -48,6 +55,7 @@ impl Source {
     pub(super) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
         match self {
             Self::File { path, lines, line } => next_line(path, lines, line),
+            Self::Server(events) => events.next().await,
             Self::Session { pages, page } => {
                 if page.is_empty() {
                     page.extend(pages.next().await?);

@@ -126,6 +126,8 @@ fn a_server_is_talked_with_followed_and_looked_after() {
     let reply = chat.stdout.split("AGENT ").next().unwrap();
     assert_eq!((attached.code, &*attached.stdout), (Some(0), reply), "{attached:?}");
     assert!(attached.stderr.contains("reviewer"), "{attached:?}");
+    let replayed = ask(&url, "replay one --speed max --progress quiet").run();
+    assert_eq!((replayed.code, &*replayed.stdout), (Some(0), reply), "{replayed:?}");
     // The same from the file, which the server has open.
     let kept = mainstem("attach one --once --progress quiet --journal").arg(&journal).run();
     assert_eq!((kept.code, &*kept.stdout), (Some(0), reply), "{kept:?}");

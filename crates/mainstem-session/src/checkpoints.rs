@@ -1,0 +1,58 @@
+//! When it is kept beside a session's record what it comes to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use mainstem_journal::{Journal, JournalError};
+use mainstem_message::SessionId;
+use mainstem_task::TaskSet;
+use tokio::runtime::Handle;
+
+use crate::past::Past;
+
+/// After so many events there is another.
+const EVERY: u64 = 4096;
+
+/// While one is made.
+const BUSY: u64 = u64::MAX;
+
+pub(crate) struct Checkpoints {
+    journal: Arc<dyn Journal>,
+    /// The number up to which there is one.
+    latest: Arc<AtomicU64>,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(journal: Arc<dyn Journal>, latest: u64) -> Self {
+        Self { journal, latest: Arc::new(AtomicU64::new(latest)) }
+    }
+
+    /// Makes another, if it is time for one, from what the journal has; whoever drives the tasks does it.
+    pub(crate) fn begin(&self, id: &SessionId, last: u64, tasks: &TaskSet) {
+        let before = self.latest.load(Ordering::Acquire);
+        // Nobody drives anything outside a runtime.
+        let is_due = before != BUSY && last >= before + EVERY && Handle::try_current().is_ok();
+        let taken = || self.latest.compare_exchange(before, BUSY, Ordering::AcqRel, Ordering::Relaxed);
+        if !is_due || taken().is_err() {
+            return;
+        }
+        let (journal, latest, id) = (self.journal.clone(), self.latest.clone(), id.clone());
+        tasks.drive(async move {
+            let made = make(&*journal, &id).await;
+            // Another time, then.
+            let made =
+                made.inspect_err(|error| tracing::warn!(session = %id, %error, "no checkpoint was made"));
+            latest.store(made.unwrap_or(before), Ordering::Release);
+        });
+    }
+}
+
+/// Up to where the session was looked at.
+async fn make(journal: &dyn Journal, id: &SessionId) -> Result<u64, JournalError> {
+    let last = journal.session(id).await?.map_or(0, |known| known.last);
+    let mut past = Past::read(journal, id, last).await?;
+    past.keep(journal, id).await?;
+    Ok(last)
+}
