@@ -107,6 +107,9 @@ pub(crate) struct Run {
     /// Instead of a PROMPT: take up the session's last turn, which was cut off, failed or was stopped. What agents have found out until then is known.
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
+    /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "agent", "model", "workspace", "foreign", "no_files", "shell", "max_turns", "gate_root_text", "diagnostics"])]
+    pub(crate) server: Option<String>,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
@@ -285,7 +288,7 @@ pub(crate) enum Background {
     /// Wait for them; the agent reads their results and answers again.
     #[default]
     Wait,
-    /// Leave them to a server, which this command has none of: an error.
+    /// Leave them to the server, which only --server has.
     Detach,
     /// Stop them.
     Cancel,

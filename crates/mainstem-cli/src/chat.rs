@@ -9,6 +9,7 @@ use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::turn::{Partner, Turn};
+pub(crate) use self::turn::{confirmation, new_session};
 use crate::{
     agents::print,
     args::{Chat, Format, Log},

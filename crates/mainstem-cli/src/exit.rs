@@ -2,7 +2,8 @@
 
 use std::{fmt::Write as _, process::ExitCode};
 
-use mainstem::react::{AgentError, RunOutcome};
+use anyhow::anyhow;
+use mainstem::{message::Failure, react::RunOutcome};
 use mainstem_event::Outcome;
 
 /// An exit code.
@@ -71,23 +72,40 @@ impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
 
 /// The code of a run that nobody stopped; `None` is a run that was dropped.
 pub(crate) fn of_outcome(outcome: Option<&RunOutcome>, a_child_failed: bool) -> Exit {
-    let Some(outcome) = outcome else { return Exit::Failed };
-    let refused =
-        outcome.error.as_ref().and_then(|error| error.model_error()).is_some_and(|e| e.is_refusal());
-    match outcome.outcome {
+    let Some(RunOutcome { outcome, error, .. }) = outcome else { return Exit::Failed };
+    of_end(*outcome, error.as_ref().map(Failure::from).as_ref(), a_child_failed)
+}
+
+/// The same of what its last event says.
+pub(crate) fn of_end(outcome: Outcome, error: Option<&Failure>, a_child_failed: bool) -> Exit {
+    let is = |codes: &[&str]| error.is_some_and(|error| codes.contains(&&*error.code));
+    match outcome {
         Outcome::Success if a_child_failed => Exit::ChildFailed,
         Outcome::Success => Exit::Reply,
         Outcome::MaxIterations => Exit::Limit,
         // What --timeout stops is no run that nobody stopped.
         Outcome::Timeout => Exit::Limit,
-        _ if is_over_budget(outcome) => Exit::Limit,
-        _ if refused => Exit::Refused,
+        _ if is(&["budget"]) => Exit::Limit,
+        _ if is(&REFUSALS) => Exit::Refused,
         _ => Exit::Failed,
     }
 }
 
-fn is_over_budget(outcome: &RunOutcome) -> bool {
-    matches!(&outcome.error, Some(AgentError::Refused(failure)) if failure.code == "budget")
+/// What a provider says no with: see [`ModelError::is_refusal`](mainstem::model::ModelError::is_refusal).
+const REFUSALS: [&str; 4] = ["auth", "rate_limited", "quota_exceeded", "overloaded"];
+
+/// An exit, with what is to be said about it.
+pub(crate) fn told(exit: Exit, why: Option<String>, failed: &[String]) -> Result<Exit, Fault> {
+    let error = match (exit, why) {
+        (Exit::Reply, _) => return Ok(exit),
+        (Exit::Limit, None) => {
+            anyhow!("the limit of turns was reached; the reply is what there was by then")
+        }
+        (Exit::ChildFailed, _) => anyhow!("a child failed: {}", failed.join(", ")),
+        (_, Some(why)) => anyhow!(why),
+        (_, None) => anyhow!("the run ended without a reply"),
+    };
+    Err(Fault { exit, error })
 }
 
 #[cfg(test)]

@@ -33,7 +33,15 @@ impl Remote {
     /// # Errors
     /// The name is no address.
     pub(crate) fn of(at: &At) -> anyhow::Result<Option<Self>> {
-        let Some(server) = &at.server else { return Ok(None) };
+        Self::at(at.server.as_deref())
+    }
+
+    /// The one at this address, if there is one.
+    ///
+    /// # Errors
+    /// It is no address.
+    pub(crate) fn at(server: Option<&str>) -> anyhow::Result<Option<Self>> {
+        let Some(server) = server else { return Ok(None) };
         let base = server.trim_end_matches('/').trim_end_matches("/v1").to_owned();
         let url = reqwest::Url::parse(&base).with_context(|| format!("--server {server}"))?;
         ensure!(

@@ -5,6 +5,7 @@ mod end;
 mod filter;
 mod ledger;
 mod setup;
+mod there;
 
 use std::{fs::File, io, path::Path, time::Duration};
 
@@ -21,12 +22,17 @@ use crate::{
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
-    progress, signals, store, telemetry,
+    progress,
+    remote::Remote,
+    signals, store, telemetry,
     terminal::Terminal,
 };
 
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+    if let Some(remote) = Remote::at(args.server.as_deref()).or_exit(Exit::Usage)? {
+        return there::run(args, remote, terminal);
+    }
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
     let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
@@ -86,7 +92,7 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
         args::Background::Cancel => Background::Cancel,
         args::Background::Detach => {
             bail!(
-                "--background detach: this command ends with its run, so nobody would do the tasks; use wait or cancel"
+                "--background detach: this command ends with its run, so nobody would do the tasks; use wait or cancel, or --server"
             )
         }
     };

@@ -40,7 +40,7 @@ pub(super) enum Turn {
 
 impl Partner {
     pub(super) async fn open(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Self, Fault> {
-        let session = args.session.clone().unwrap_or_else(|| RandomIds.next("chat-"));
+        let session = args.session.clone().unwrap_or_else(new_session);
         match Remote::of(&args.at).or_exit(Exit::Usage)? {
             Some(remote) => Ok(Self::There { remote, session, people: terminal.has_person() }),
             None => Self::here(args, config, &session, terminal).await,
@@ -147,6 +147,20 @@ impl Partner {
     }
 }
 
+/// A name for a session that nobody has named.
+pub(crate) fn new_session() -> String {
+    RandomIds.next("chat-")
+}
+
+/// A person's answer, as a server takes it.
+pub(crate) fn confirmation(decision: Decision) -> Value {
+    match decision {
+        Decision::Deny(reason) => json!({ "decision": "deny", "reason": reason }),
+        Decision::AllowWith(arguments) => json!({ "decision": "allow", "arguments": arguments }),
+        Decision::Allow => json!({ "decision": "allow" }),
+    }
+}
+
 fn options(people: bool) -> RunOptions {
     RunOptions::new().with_people(people).with_background(Background::Detach)
 }
@@ -179,13 +193,8 @@ impl Turn {
         match self {
             Self::Here { handle, .. } => _ = handle.confirm(id, decision),
             Self::There { remote, session, .. } => {
-                let answer = match decision {
-                    Decision::Deny(reason) => json!({ "decision": "deny", "reason": reason }),
-                    Decision::AllowWith(arguments) => json!({ "decision": "allow", "arguments": arguments }),
-                    Decision::Allow => json!({ "decision": "allow" }),
-                };
                 let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
-                let _ = remote.post(&path, &answer).await;
+                let _ = remote.post(&path, &confirmation(decision)).await;
             }
         }
     }

@@ -105,7 +105,7 @@ impl Drive {
             output,
             stdout,
             progress,
-            signals: Signals(Some(signals)),
+            signals: Signals::new(signals),
             warnings,
             questions: Questions::default(),
             queue: output.begin().into_iter().collect(),
@@ -252,6 +252,10 @@ impl Warnings {
 }
 
 impl Signals {
+    pub(super) fn new(first: oneshot::Receiver<Signal>) -> Self {
+        Self(Some(first))
+    }
+
     pub(super) async fn next(&mut self) -> Signal {
         if let Some(first) = &mut self.0 {
             let signal = first.await;

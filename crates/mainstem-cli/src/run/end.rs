@@ -42,7 +42,7 @@ impl Stop {
         }
     }
 
-    fn exit(&self, args: &args::Run) -> Result<Exit, Fault> {
+    pub(super) fn exit(&self, args: &args::Run) -> Result<Exit, Fault> {
         let (exit, error) = match self {
             Self::Signal(signal) => return Ok(signal.exit()),
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::ClosedPipe),
@@ -78,18 +78,9 @@ impl Drive {
     fn exit(&self, args: &args::Run, outcome: Option<&RunOutcome>) -> Result<Exit, Fault> {
         let failed = &self.ledger.borrow().failed;
         let exit = exit::of_outcome(outcome, args.strict_children && !failed.is_empty());
-        let error = match exit {
-            Exit::Reply => return Ok(exit),
-            Exit::Limit if outcome.is_some_and(|outcome| outcome.error.is_none()) => {
-                anyhow!("the limit of turns was reached; the reply is what there was by then")
-            }
-            Exit::ChildFailed => anyhow!("a child failed: {}", failed.join(", ")),
-            _ => outcome
-                .and_then(|outcome| outcome.error.as_ref())
-                // Its message says all there is to say; the causes behind it only repeat it.
-                .map_or_else(|| anyhow!("the run ended without a reply"), |error| anyhow!("{error}")),
-        };
-        Err(Fault { exit, error })
+        // Its message says all there is to say; the causes behind it only repeat it.
+        let why = outcome.and_then(|outcome| outcome.error.as_ref()).map(ToString::to_string);
+        exit::told(exit, why, failed)
     }
 
     fn last_piece(&self, args: &args::Run, outcome: Option<&RunOutcome>) -> Option<Bytes> {

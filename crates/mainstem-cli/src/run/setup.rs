@@ -72,7 +72,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     Ok(Setup { harness, prompt, notes })
 }
 
-fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {
+pub(super) fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> {
     if args.resume {
         return Ok(String::new());
     }

@@ -162,6 +162,74 @@ fn a_server_is_talked_with_followed_and_looked_after() {
 }
 
 #[test]
+fn a_server_runs_what_is_asked_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let (running, url) = serve("--demo-pace 0", &dir.path().join("j.db"));
+    let run = |arguments: &str| {
+        let cli = mainstem(&format!("run {arguments} --progress quiet --server")).arg(&url).arg("Review it");
+        cli.env("MAINSTEM_TOKEN", TOKEN)
+    };
+    let text = run("--session one").run();
+    assert!(
+        text.code == Some(0) && text.stdout.starts_with("Don't merge") && text.stderr.is_empty(),
+        "{text:?}"
+    );
+    let lines = run("--output ndjson --background detach").run();
+    let all = events(&lines.stdout);
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+    let object: Value = serde_json::from_str(&run("--output json").run().stdout).unwrap();
+    assert!(object["reply"].as_str().unwrap().starts_with("Don't merge"), "{object}");
+    assert!(
+        object["agents"].as_array().unwrap().len() > 3 && object["outcome"] == json!("SUCCESS"),
+        "{object}"
+    );
+    let record = dir.path().join("run.jsonl");
+    let only = run("--output ndjson --only-agent tester --record").arg(&record).run();
+    assert!(events(&only.stdout).iter().all(|event| event.agent_label() == "tester"), "{only:?}");
+    assert!(
+        std::fs::read_to_string(&record).unwrap().lines().count() > 100,
+        "filters don't apply to the record"
+    );
+
+    let refused = run("--resume --session one").run();
+    assert_eq!(refused.code, Some(2), "a prompt, or --resume");
+    let resume = mainstem("run --resume --session one --server").arg(&url).env("MAINSTEM_TOKEN", TOKEN).run();
+    assert!(resume.code == Some(1) && resume.stderr.contains("has its answer"), "{resume:?}");
+    let local = mainstem("run -m demo --server http://127.0.0.1:1 Hi").run();
+    assert!(local.code == Some(2) && local.stderr.contains("--model"), "{local:?}");
+    let away = mainstem("run --server http://127.0.0.1:1 Hi").run();
+    assert!(away.code == Some(1) && away.stderr.contains("is not reached"), "{away:?}");
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+}
+
+#[test]
+fn a_run_of_a_server_is_stopped_from_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let (running, url) = serve("--demo-pace 5", &dir.path().join("j.db"));
+    let here = || {
+        mainstem("run --progress plain --session one --server")
+            .arg(&url)
+            .arg("Review it")
+            .env("MAINSTEM_TOKEN", TOKEN)
+    };
+    let begun = here().start();
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while !ask(&url, "sessions list").run().stdout.contains("running") {
+        assert!(std::time::Instant::now() < until, "no run has begun");
+    }
+    begun.signal("INT");
+    let done = begun.done();
+    assert!(done.code == Some(130) && done.stderr.contains("cancelling"), "{done:?}");
+    assert!(ask(&url, "sessions list").run().stdout.contains("idle"), "it was cancelled there");
+    let late = mainstem("run --progress quiet --timeout 300ms --server").arg(&url).arg("Review it");
+    let late = late.env("MAINSTEM_TOKEN", TOKEN).run();
+    assert!(late.code == Some(124) && late.stderr.contains("no reply within 300ms"), "{late:?}");
+    running.signal("INT");
+    assert_eq!(running.done().code, Some(0));
+}
+
+#[test]
 fn whoever_is_attached_hears_all_of_a_run_once() {
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("j.db");

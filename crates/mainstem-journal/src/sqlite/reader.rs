@@ -3,7 +3,10 @@
 use mainstem_event::{AgentEvent, Page};
 use mainstem_message::SessionId;
 
-use super::{PAGE, table::Row};
+use super::{
+    PAGE,
+    table::{Found, Row},
+};
 use crate::JournalError;
 
 fn parse(row: &Row) -> Result<AgentEvent, String> {
@@ -11,14 +14,20 @@ fn parse(row: &Row) -> Result<AgentEvent, String> {
     if event.seq == row.seq { Ok(event) } else { Err(format!("it says that it is event {}", event.seq)) }
 }
 
-/// The events before the first that is damaged, which is an error if it is the first of all.
-pub(super) fn intact(session: &SessionId, rows: &[Row]) -> Result<Vec<AgentEvent>, JournalError> {
-    let mut events = Vec::with_capacity(rows.len());
-    for row in rows {
-        match parse(row) {
+/// The events before the first that is damaged or missing, which is an error if it is the first of all.
+pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEvent>, JournalError> {
+    let mut events = Vec::with_capacity(found.rows.len());
+    let mut rows = found.rows.iter();
+    for seq in found.wanted.clone() {
+        let event = match rows.next() {
+            Some(row) if row.seq == seq => parse(row),
+            // The database itself passes over what it can't read.
+            _ => Err("it is missing".to_owned()),
+        };
+        match event {
             Ok(event) => events.push(event),
             Err(why) if events.is_empty() => {
-                return Err(JournalError::Damaged { session: session.clone(), seq: row.seq, why });
+                return Err(JournalError::Damaged { session: session.clone(), seq, why });
             }
             Err(_) => break,
         }

@@ -1,5 +1,7 @@
 //! What is asked of the tables.
 
+use std::ops::RangeInclusive;
+
 use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
@@ -221,15 +223,28 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Resu
         .optional()
 }
 
+/// Rows, and the numbers that they should have.
+pub(super) struct Found {
+    pub(super) rows: Vec<Row>,
+    pub(super) wanted: RangeInclusive<u64>,
+}
+
 /// A page of a session's events; `None` if there is no such session.
 pub(super) fn page_of(
     connection: &Connection,
     session: &SessionId,
     from: u64,
     max: usize,
-) -> rusqlite::Result<Option<Vec<Row>>> {
-    let found = head(connection, session)?.filter(|head| head.position.last > 0);
-    found.map(|head| page(connection, head.row, from, u64::MAX, max)).transpose()
+) -> rusqlite::Result<Option<Found>> {
+    // Both as of one moment.
+    let _moment = connection.unchecked_transaction()?;
+    let sql = "SELECT id, first, last FROM sessions WHERE name = ?1 AND last > 0";
+    let known = |row: &SqlRow<'_>| Ok((row.get::<_, i64>(0)?, number(row, 1)?, number(row, 2)?));
+    let known = connection.prepare_cached(sql)?.query_row([session.as_str()], known).optional()?;
+    let Some((row, first, last)) = known else { return Ok(None) };
+    let from = from.max(first);
+    let wanted = from..=last.min(from.saturating_add(max as u64).saturating_sub(1));
+    Ok(Some(Found { rows: page(connection, row, from, u64::MAX, max)?, wanted }))
 }
 
 /// A page of the events in a range. Rows beyond one that the database itself can't read are left out.
