@@ -43,7 +43,7 @@ pub(super) fn run(args: &args::Run, remote: Remote, terminal: Terminal) -> Resul
         let (ledger, questions) = (Ledger::new(record), Questions::default());
         let shown =
             There { args, begun, signals, stdout, output, filter, ledger, progress, questions, end: None };
-        shown.to_its_end().await
+        shown.show().await
     });
     // What still blocks is not waited for.
     runtime.shutdown_background();
@@ -133,7 +133,7 @@ struct There<'a> {
 }
 
 impl There<'_> {
-    async fn to_its_end(mut self) -> Result<Exit, Fault> {
+    async fn show(mut self) -> Result<Exit, Fault> {
         let stopped = match self.output.begin() {
             Some(piece) => self.write(piece).await.err(),
             None => None,
