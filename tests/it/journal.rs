@@ -273,6 +273,16 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
             "{}",
             place(format!("{ends:?}"))
         );
+        // A task whose child had answered is done, even if only that was recorded.
+        for event in &events[..cut] {
+            if let (Some(source), EventKind::AgentEnd { outcome: Outcome::Success, .. }) =
+                (event.source(), &event.kind)
+                && let Some(task) = &source.task_id
+            {
+                let status = session.fleet().tasks.get(task).copied();
+                assert_eq!(status, Some(mainstem::event::TaskStatus::Completed), "cut after {cut}");
+            }
+        }
         let unfinished = |status: &mainstem::event::TaskStatus| !status.is_terminal();
         assert!(!session.fleet().tasks.values().any(unfinished), "cut after {cut}: {}", render(&closed));
         // And it goes on: whatever the agent says, it knows what it had said before.

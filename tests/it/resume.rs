@@ -103,7 +103,10 @@ async fn there_is_nothing_to_resume_before_the_first_turn_and_during_one() {
     run.next().await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Active);
     drop(run);
-    // Whoever is stopped can be taken up, too.
+    // Whoever is stopped can be taken up, too, by one.
+    let first = session.resume(RunOptions::new()).unwrap();
+    assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Active);
+    drop(first);
     assert_eq!(session.resume(RunOptions::new()).unwrap().reply().await.unwrap().text(), "Both did it.");
 }
 

@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::anyhow;
 use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::turn::{Partner, Turn};
 pub(crate) use self::turn::{confirmation, new_session};
@@ -23,6 +23,9 @@ use crate::{
 };
 
 const FRAME: Duration = Duration::from_millis(100);
+
+/// How long a server may take to hear that a turn shall end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
 
@@ -76,19 +79,38 @@ impl Talk<'_> {
                     Ok(agents) => print(&agents, self.terminal)?,
                     Err(error) => self.complain(&error),
                 },
-                "/resume" => match partner.resume().await {
-                    Ok(turn) => self.turn(turn, "/resume").await?,
-                    Err(error) => self.complain(&error),
-                },
+                "/resume" => {
+                    let begun = self.unless_stopped(partner.resume()).await?;
+                    self.begun(begun, "/resume").await?;
+                }
                 unknown if unknown.starts_with('/') => self.say(&format!("there is no {unknown}. {HELP}")),
-                input => match partner.say(input).await {
-                    Ok(turn) => self.turn(turn, input).await?,
-                    Err(error) => self.complain(&error),
-                },
+                input => {
+                    let begun = self.unless_stopped(partner.say(input)).await?;
+                    self.begun(begun, input).await?;
+                }
             }
         }
         // A script wants to know.
         Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
+    }
+
+    /// What comes of it, unless somebody has enough of waiting.
+    async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => Err(anyhow!("stopped before the turn had begun")).or_exit(signal.exit()),
+            done = work => Ok(done),
+        }
+    }
+
+    async fn begun(&mut self, turn: anyhow::Result<Turn>, title: &str) -> Result<(), Fault> {
+        match turn {
+            Ok(turn) => self.turn(turn, title).await,
+            Err(error) => {
+                self.complain(&error);
+                Ok(())
+            }
+        }
     }
 
     /// One turn, to its end.
@@ -108,12 +130,17 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    turn.cancel().await;
+                    // A server that does not answer must not keep anybody here.
+                    let _ = timeout(PATIENCE, turn.cancel()).await;
                 }
                 line = self.questions.line() => {
                     match self.questions.answer(line) {
                         // If nobody waits for it any more, its result is on its way.
-                        Ok(Some((id, decision))) => turn.confirm(&id, decision).await,
+                        Ok(Some((id, decision))) => {
+                            if let Err(error) = turn.confirm(&id, decision).await {
+                                progress.note(&format!("error: the answer did not get there: {error:#}"));
+                            }
+                        }
                         Ok(None) => {}
                         Err(how) => progress.ask(how),
                     }

@@ -1,6 +1,6 @@
 //! A server that is asked: `--server`.
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use bytes::Bytes;
@@ -18,6 +18,10 @@ const TOKEN: &str = "MAINSTEM_TOKEN";
 /// How often a server that does not answer is asked again, and how long after.
 const TRIES: u32 = 5;
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long it may take to be reached, and to answer; a wait for a task takes half a minute by itself.
+const CONNECTING: Duration = Duration::from_secs(10);
+const ANSWERING: Duration = Duration::from_secs(75);
 
 /// A server, and how one gets in. Cheap to clone.
 #[derive(Clone)]
@@ -50,7 +54,8 @@ impl Remote {
         );
         // Refused if one is installed already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Ok(Some(Self { base, token: var(TOKEN), client: Client::new() }))
+        let client = Client::builder().connect_timeout(CONNECTING).build()?;
+        Ok(Some(Self { base, token: var(TOKEN), client }))
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -86,6 +91,7 @@ impl Remote {
     }
 
     async fn answer(&self, request: RequestBuilder) -> anyhow::Result<Value> {
+        let request = request.timeout(ANSWERING);
         let response = self.checked(request.send().await.map_err(|error| self.unreached(&error))?).await?;
         let bytes = response.bytes().await.map_err(|error| self.unreached(&error))?;
         if bytes.is_empty() {
@@ -138,9 +144,12 @@ impl Events {
     /// The server is not reached any more, or says why not.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
         loop {
-            if let Some(event) = self.take()? {
+            if let Some(line) = self.line() {
+                let event = self.event(&line).await?;
                 self.last = event.seq;
                 self.tries = 0;
+                // Only now, for whoever waits may give up before.
+                self.buffer.drain(..=line.len());
                 return Ok(Some(event));
             }
             let Some(body) = &mut self.body else {
@@ -162,7 +171,8 @@ impl Events {
         let request = self.remote.request(Method::GET, &self.path).header("accept", "application/x-ndjson");
         match request.header("last-event-id", self.last).send().await {
             Ok(response) if response.status() == StatusCode::NO_CONTENT => Ok(false),
-            Ok(response) if response.status().is_server_error() && self.tries < TRIES => self.wait().await,
+            Ok(response) if is_temporary(response.status()) && self.tries < TRIES => self.wait().await,
+            Ok(response) if response.status() == StatusCode::GONE => self.skip(response).await,
             Ok(response) => {
                 let response = self.remote.checked(response).await?;
                 self.body = Some(response.bytes_stream().boxed());
@@ -173,24 +183,49 @@ impl Events {
         }
     }
 
+    /// Goes on with what is still kept, and says that something is not.
+    async fn skip(&mut self, response: Response) -> anyhow::Result<bool> {
+        let problem: Value = response.json().await.map_err(|error| self.remote.unreached(&error))?;
+        let oldest = problem["oldest_seq"].as_u64().filter(|oldest| *oldest > self.last + 1);
+        let oldest = oldest.with_context(|| format!("{}: {}", self.remote.base, problem["detail"]))?;
+        let note = format!("warning: events {} to {} are no longer kept", self.last + 1, oldest - 1);
+        // Who closed stderr wanted no more.
+        let _ = writeln!(std::io::stderr(), "{note}");
+        self.last = oldest - 1;
+        Ok(true)
+    }
+
     async fn wait(&mut self) -> anyhow::Result<bool> {
         self.tries += 1;
         sleep(AGAIN).await;
         Ok(true)
     }
 
-    /// The next of the events that have come.
-    fn take(&mut self) -> anyhow::Result<Option<AgentEvent>> {
-        while let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<_> = self.buffer.drain(..=end).collect();
-            // An empty line is a sign of life.
-            if !line.trim_ascii().is_empty() {
-                let place = || format!("{}: what came after event {}", self.remote.base, self.last);
-                return serde_json::from_slice(&line).map(Some).with_context(place);
+    /// The next line that has come, which stays; signs of life are passed over.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+            if !self.buffer[..end].trim_ascii().is_empty() {
+                return Some(self.buffer[..end].to_vec());
             }
+            self.buffer.drain(..=end);
         }
-        Ok(None)
     }
+
+    /// An event as it is, also if it was too large for a stream.
+    async fn event(&self, line: &[u8]) -> anyhow::Result<AgentEvent> {
+        let place = || format!("{}: what came after event {}", self.remote.base, self.last);
+        let value: Value = serde_json::from_slice(line).with_context(place)?;
+        let whole = match value["truncated"]["href"].as_str() {
+            Some(href) => self.remote.get(href.strip_prefix("/v1").unwrap_or(href)).await?,
+            None => value,
+        };
+        serde_json::from_value(whole).with_context(place)
+    }
+}
+
+fn is_temporary(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
 /// A part of a path, whatever is in it.

@@ -1,6 +1,6 @@
 //! `mainstem sessions`: what is kept on this machine.
 
-use std::io::Write as _;
+use std::{cmp::Reverse, io::Write as _};
 
 use anyhow::{Context, anyhow};
 use mainstem::journal::{Journal, SessionSummary, SqliteJournal};
@@ -103,7 +103,8 @@ fn on_server(remote: &Remote, args: &Sessions, terminal: Terminal) -> Result<Exi
                 match output {
                     Form::Json => json(&listed["items"].take(), terminal)?,
                     Form::Text => {
-                        let items = listed["items"].as_array().cloned().unwrap_or_default();
+                        let mut items = listed["items"].as_array().cloned().unwrap_or_default();
+                        items.sort_by_cached_key(|item| Reverse(item["updated_at"].to_string()));
                         print(&table::text(HEADS, items.iter().map(row_of_server)), terminal)?;
                     }
                 }
@@ -132,7 +133,7 @@ fn row_of_server(session: &Value) -> [String; 5] {
         text("id"),
         session["runs"].to_string(),
         session["last_seq"].to_string(),
-        text("created_at"),
+        text("updated_at"),
         state.to_owned(),
     ]
 }

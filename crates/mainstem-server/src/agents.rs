@@ -4,19 +4,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode},
 };
 use mainstem::{
     event::{AgentEvent, AgentState, SendMode, fold::Transcript},
     message::{AgentKey, ConfirmId, Message, RunId},
     prelude::Decision,
-    subagent::ChildSummary,
+    subagent::{ChildStatus, ChildSummary, SpawnError},
 };
 
 use crate::{
     app::App,
-    body::Body,
+    body::{Body, Path},
     caller::Caller,
     feed::at_hand,
     once::{self, Asked},
@@ -42,7 +42,7 @@ pub(crate) async fn get(
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<AgentState>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.session.fleet();
+    let fleet = conversation.fleet().await;
     let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
     Ok(Json(agent.clone()))
 }
@@ -90,7 +90,11 @@ pub(crate) async fn send(
     Body(said, digest): Body<Said>,
 ) -> Result<StatusCode, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    if let Some(name) = once::key(&headers)? {
+    // What is refused is not remembered as said.
+    let is_open =
+        |child: &ChildSummary| child.agent_key.as_str() == key && child.status != ChildStatus::Closed;
+    let is_heard = conversation.session.children().iter().any(is_open);
+    if let Some(name) = once::key(&headers)?.filter(|_| is_heard) {
         let session = conversation.session.id().clone();
         let asked = Asked { key: name, digest: &digest, session, run: RunId::new(format!("to {key}")) };
         // At most once: what was claimed is not said again, even if the process ended before it was heard.
@@ -104,7 +108,12 @@ pub(crate) async fn send(
         Mode::Interrupt => SendMode::Interrupt,
     };
     let sent = conversation.session.send(&AgentKey::new(key.as_str()), said.content, mode);
-    sent.map_err(|error| Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string()))?;
+    sent.map_err(|error| match error {
+        SpawnError::UnknownChild { .. } => {
+            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
+        }
+        error => Problem::new(StatusCode::CONFLICT, "agent_closed", error.to_string()),
+    })?;
     Ok(StatusCode::ACCEPTED)
 }
 

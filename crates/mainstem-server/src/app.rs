@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use futures_util::FutureExt;
 use mainstem::{
     Harness,
-    event::{Clock, SystemClock, Timestamp},
+    event::{Clock, FleetState, SystemClock, Timestamp},
     journal::{JournalError, SessionSummary},
     message::{RunId, SessionId},
     prelude::{RunHandle, Session},
@@ -19,7 +19,8 @@ use mainstem::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Caller, hosts::Hosts, metrics::Metrics, once::Once, problem::Problem, runs::Found, tokens::Tokens,
+    caller::Caller, feed::at_hand, hosts::Hosts, metrics::Metrics, once::Once, problem::Problem, runs::Found,
+    tokens::Tokens,
 };
 
 /// How much may go on at once.
@@ -122,6 +123,14 @@ impl App {
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
         let conversation = self.session(caller, id).await?;
         conversation.is_idle()?;
+        self.count_ends();
+        let id_of = conversation.session.id();
+        let is_live = |run: &Started| {
+            run.tenant == caller.tenant && run.handle.session().id() == id_of && !run.is_over()
+        };
+        if self.runs.iter().any(|run| is_live(&run)) {
+            return Err(busy("a run of it is at work: cancel that first"));
+        }
         let session = conversation.session.id().clone();
         self.sessions.remove(&(caller.tenant.clone(), id.to_owned()));
         self.runs.retain(|_, run| run.tenant != caller.tenant || *run.handle.session().id() != session);
@@ -233,24 +242,34 @@ impl App {
 }
 
 impl Conversation {
+    /// What every agent is doing, as far as that is kept: whoever knows it may go on behind it, also after a crash.
+    pub(crate) async fn fleet(&self) -> FleetState {
+        let fleet = self.session.fleet();
+        if fleet.seq > 0 {
+            at_hand(&mut self.session.log().committed_from(fleet.seq)).await;
+        }
+        fleet
+    }
+
     /// Whether nobody is at it.
     fn is_idle(&self) -> Result<(), Problem> {
-        let busy = |what: &str| {
-            let detail = format!("the session can't be deleted while {what}");
-            Err(Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5))
-        };
         let root: &SessionId = self.session.id();
         if self.session.active().is_some() {
-            return busy("a run of it is at work: cancel that first");
+            return Err(busy("a run of it is at work: cancel that first"));
         }
         if !self.session.task_set().live_below(root).is_empty() {
-            return busy("background tasks of it are at work: cancel these first");
+            return Err(busy("background tasks of it are at work: cancel these first"));
         }
         if self.readers.load(Ordering::Acquire) > 0 {
-            return busy("somebody reads it");
+            return Err(busy("somebody reads it"));
         }
         Ok(())
     }
+}
+
+fn busy(what: &str) -> Problem {
+    let detail = format!("the session can't be deleted while {what}");
+    Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
 }
 
 impl Started {

@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use serde_path_to_error::{Path, Segment};
+use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
@@ -96,7 +96,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 }
 
 /// RFC 6901.
-fn pointer(path: &Path) -> String {
+fn pointer(path: &JsonPath) -> String {
     let segment = |segment: &Segment| match segment {
         Segment::Seq { index } => index.to_string(),
         Segment::Map { key } => key.replace('~', "~0").replace('/', "~1"),
@@ -118,6 +118,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             Problem::new(StatusCode::BAD_REQUEST, "bad_query", error.body_text()).into_response()
         };
         query.map(|query| Self(query.0)).map_err(refused)
+    }
+}
+
+/// Parameters in the path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        let refused = |error: axum::extract::rejection::PathRejection| {
+            Problem::new(StatusCode::BAD_REQUEST, "bad_path", error.body_text()).into_response()
+        };
+        path.map(|path| Self(path.0)).map_err(refused)
     }
 }
 

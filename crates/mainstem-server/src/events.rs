@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::{
     app::{App, Conversation, Seat},
-    body::Query,
+    body::{Path, Query},
     caller::Caller,
     feed::{Form, Look, Until, Wish, answer, at_hand, form, look},
     problem::Problem,
@@ -102,7 +102,7 @@ pub(crate) async fn get(
         None => None,
     };
     let scope = match run {
-        Some(run) => Scope { first: run.first, is_over: run.is_over(), until: Until::EndOf(run.id) },
+        Some(run) => Scope { first: run.first, is_over: run.is_over(), until: run.until() },
         None => Scope { first: 1, is_over: false, until: Until::Never },
     };
     serve(&app, &conversation, &params, &headers, scope).await

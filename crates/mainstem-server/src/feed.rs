@@ -8,14 +8,14 @@ use axum::{
     response::Response,
 };
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use mainstem::{
     event::{AgentEvent, Cursor, EventFilter, EventKind},
     message::{RunId, TaskId},
     prelude::RunHandle,
     sse::{end_frame, first_frame, json_frame},
 };
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, sleep_until};
 
 use crate::{
     app::{App, Seat},
@@ -52,7 +52,7 @@ pub(crate) enum Until {
     /// All of the session's, for ever.
     Never,
     /// Those of a run, until that ends.
-    EndOf(RunId),
+    EndOf(RunId, Option<RunHandle>),
     /// Those of a background task, until that is over.
     TaskIsOver(TaskId),
 }
@@ -61,7 +61,7 @@ impl Until {
     fn wants(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => true,
-            Self::EndOf(run) => event.run_id() == Some(run),
+            Self::EndOf(run, _) => event.run_id() == Some(run),
             Self::TaskIsOver(task) => {
                 event.source().and_then(|source| source.task_id.as_ref()) == Some(task)
                     || matches!(&event.kind, EventKind::TaskUpdated { task_id, .. } if task_id == task)
@@ -72,7 +72,11 @@ impl Until {
     fn is_reached_by(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => false,
-            Self::EndOf(run) => event.run_id() == Some(run) && event.ends_run(),
+            // The end itself may be among what was missed.
+            Self::EndOf(_, Some(run)) if is_gap(event) => {
+                run.outcome().now_or_never().is_some() && event.seq >= run.session().log().last_seq()
+            }
+            Self::EndOf(run, _) => event.run_id() == Some(run) && event.ends_run(),
             Self::TaskIsOver(task) => matches!(
                 &event.kind,
                 EventKind::TaskUpdated { task_id, to, .. } if task_id == task && to.is_terminal()
@@ -83,10 +87,8 @@ impl Until {
 
 impl Wish {
     pub(crate) fn wants(&self, event: &AgentEvent) -> bool {
-        if let EventKind::Gap { .. } = event.kind {
-            return true;
-        }
-        self.until.wants(event) && (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event)
+        let wanted = (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event);
+        is_gap(event) || (self.until.wants(event) && wanted)
     }
 
     fn encode(&self, event: &AgentEvent) -> Bytes {
@@ -96,6 +98,10 @@ impl Wish {
             Form::Ndjson => (json + "\n").into(),
         }
     }
+}
+
+fn is_gap(event: &AgentEvent) -> bool {
+    matches!(event.kind, EventKind::Gap { .. })
 }
 
 /// Who begins and ends, which tools are called, what people are asked; not what is said meanwhile.
@@ -110,7 +116,8 @@ struct Feed {
     cursor: Cursor,
     wish: Wish,
     place: Place,
-    heartbeat: Interval,
+    /// When the reader got something last.
+    sent: Instant,
     /// Given back when the reader leaves.
     _seat: Seat,
     /// Stopped when the reader leaves, if it asked for that.
@@ -141,10 +148,9 @@ pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tie
         Form::Sse => "text/event-stream",
         Form::Ndjson => "application/x-ndjson",
     };
-    let mut heartbeat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let app = app.clone();
-    let feed = Feed { app, cursor, wish, place: Place::First, heartbeat, _seat: seat, _tied: tied };
+    let feed =
+        Feed { app, cursor, wish, place: Place::First, sent: Instant::now(), _seat: seat, _tied: tied };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
         let piece = feed.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), feed))
@@ -207,10 +213,9 @@ impl Feed {
                         return None;
                     }
                 },
-                _ = self.heartbeat.tick() => return Some(self.sign_of_life()),
+                () = sleep_until(self.sent + HEARTBEAT) => return Some(self.sign_of_life()),
             },
         };
-        self.heartbeat.reset();
         let mut out = BytesMut::new();
         let (mut next, mut count, mut sent) = (Some(first), 0, 0);
         while let Some(event) = next.take() {
@@ -228,10 +233,16 @@ impl Feed {
             }
         }
         self.app.metrics.sent(sent);
-        (!out.is_empty()).then(|| out.freeze())
+        if out.is_empty() {
+            // Much may happen that this reader does not want to know.
+            return (self.sent.elapsed() >= HEARTBEAT).then(|| self.sign_of_life());
+        }
+        self.sent = Instant::now();
+        Some(out.freeze())
     }
 
-    fn sign_of_life(&self) -> Bytes {
+    fn sign_of_life(&mut self) -> Bytes {
+        self.sent = Instant::now();
         match self.wish.form {
             Form::Sse => Bytes::from_static(b": still here\n\n"),
             Form::Ndjson => Bytes::from_static(b"\n"),

@@ -23,21 +23,28 @@ pub(crate) fn json(event: &AgentEvent) -> String {
     value["truncated"] = json!({ "bytes": whole.len(), "href": href });
     let mut longest = MOST / 2;
     loop {
-        shorten(&mut value, longest);
+        let parts = value.as_object_mut().into_iter().flatten();
+        parts.filter(|(name, _)| !ENVELOPE.contains(&&***name)).for_each(|(_, part)| shorten(part, longest));
         let short = value.to_string();
-        if short.len() <= MOST || longest <= LEAST {
+        if short.len() <= MOST || longest == 0 {
             return short;
         }
         longest /= 2;
     }
 }
 
+/// Who and where: without it nobody could tell whose event it is.
+const ENVELOPE: [&str; 9] =
+    ["type", "seq", "id", "sessionId", "runId", "createdAt", "source", "replyId", "truncated"];
+
+/// Cuts long texts; once these are short, lists.
 fn shorten(value: &mut Value, longest: usize) {
     match value {
-        Value::String(text) if text.len() > longest + CUT.len() => {
-            text.truncate(text.floor_char_boundary(longest));
+        Value::String(text) if text.len() > longest.max(LEAST) + CUT.len() => {
+            text.truncate(text.floor_char_boundary(longest.max(LEAST)));
             text.push_str(CUT);
         }
+        Value::Array(items) if longest < LEAST && items.len() > 1 => items.truncate(items.len() / 2),
         Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, longest)),
         Value::Object(fields) => fields.values_mut().for_each(|field| shorten(field, longest)),
         _ => {}
@@ -67,6 +74,13 @@ mod tests {
         let truncated = json!({ "bytes": large.to_json().len(), "href": "/v1/sessions/s/events/7" });
         assert_eq!((&short["truncated"], &short["value"]["short"]), (&truncated, &json!("stays")));
         assert!(short["value"]["long"].as_str().unwrap().ends_with("é…"));
+        // One of many short texts fits as well, and says whose it is.
+        let many: Vec<_> = (0..20_000).map(|n| format!("some text number {n}")).collect();
+        let agent = format!("agent:kid:{}", "k".repeat(80));
+        let listed = json!({ "type": "CUSTOM", "seq": 7, "sessionId": "s", "createdAt": "2026-11-22T10:00:00Z",
+            "name": "n", "value": many, "replyId": agent });
+        let text = json(&serde_json::from_value(listed).unwrap());
+        assert!(text.len() <= MOST && text.contains(&agent), "{}", text.len());
         // It is an event still.
         assert_eq!(serde_json::from_value::<AgentEvent>(short).unwrap().seq, 7);
     }

@@ -3,15 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::Router;
+use hyper::server::conn::http1;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::sleep,
+    time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -31,9 +32,9 @@ const FULL: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(HEADER_BYTES as u32);
+    // What else a client may speak would have to be found out first, and for that it could take its time.
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
     loop {
         let (stream, place) = tokio::select! {
             biased;
@@ -41,11 +42,13 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             taken = take(&listener, &places) => taken,
         };
         let service = TowerToHyperService::new(router.clone());
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection.into_owned());
+        let (builder, watcher) = (builder.clone(), graceful.watcher());
         connections.spawn(async move {
+            // The time for headers runs from their first byte on.
+            let says_something = timeout(HEADERS, stream.readable()).await.is_ok();
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
             // A client that left, or spoke no HTTP, is its own affair.
-            if let Err(error) = connection.await {
+            if says_something && let Err(error) = watcher.watch(connection).await {
                 tracing::debug!(%error, "a connection has failed");
             }
             drop(place);

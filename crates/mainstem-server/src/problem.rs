@@ -44,6 +44,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what} {id:?}"))
     }
 
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.0.status == StatusCode::NOT_FOUND
+    }
+
     /// One more member of the object.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.more.insert(name.to_owned(), value.into());

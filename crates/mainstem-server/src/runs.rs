@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -20,12 +20,12 @@ use serde_json::json;
 
 use crate::{
     app::{App, Conversation, Seat, Started},
-    body::{Body, Digest},
+    body::{Body, Digest, Path},
     caller::Caller,
-    feed::{Tied, Until, Wish, answer, form},
+    feed::{Form, Tied, Until, Wish, answer, form},
     once::{self, Asked},
     problem::Problem,
-    wire::{Items, Leftover, NewRun, OnDisconnect, Options, RunView},
+    wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
 /// The longest that an answer waits for a reply.
@@ -51,6 +51,15 @@ impl Found {
 
     pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Started>) -> Self {
         Self { conversation, id: run.handle.id().clone(), first: run.first, is: Is::Live(run) }
+    }
+
+    /// Its events, to its end.
+    pub(crate) fn until(&self) -> Until {
+        let live = match &self.is {
+            Is::Live(run) => Some(run.handle.clone()),
+            Is::Past(_) => None,
+        };
+        Until::EndOf(self.id.clone(), live)
     }
 
     /// Whether nothing more will come of it.
@@ -129,9 +138,33 @@ pub(crate) async fn post(
     Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
     check(&caller, &wanted)?;
+    let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let (found, is_new) = begin_once(&app, &caller, &id, &headers, wanted, &digest).await?;
-    let mut response = respond(&app, &found, &headers, is_tied && is_new).await?;
+    let wanted = Wanted { input: wanted.input, options: wanted.options.into_run()? };
+    // Whoever is refused has begun nothing: no session, no run.
+    if key.is_none() {
+        app.admit()?;
+    }
+    let conversation = match wanted.input {
+        Some(_) => app.open(&caller, &id).await?,
+        None => app.session(&caller, &id).await?,
+    };
+    let form = headers.get(header::ACCEPT).and_then(|value| form(value.to_str().ok()?));
+    let seat = match form {
+        Some(_) => Some(Seat::take(&conversation, app.limits.readers_per_session)?),
+        None => None,
+    };
+    let (found, is_new) = match key {
+        Some(key) => begin_once(&app, &caller, conversation, wanted, key, &digest).await?,
+        None => {
+            let run = conversation.session.new_run_id();
+            (begin(&app, &caller, conversation, wanted, run)?, true)
+        }
+    };
+    let mut response = match (form, seat) {
+        (Some(form), Some(seat)) => follow(&app, &found, form, seat, is_tied && is_new),
+        _ => describe(&found, &headers).await,
+    };
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", found.id)) {
         response.headers_mut().insert(header::LOCATION, place);
     }
@@ -157,29 +190,35 @@ fn check(caller: &Caller, wanted: &NewRun) -> Result<(), Problem> {
     Ok(())
 }
 
+/// A run to begin, whose options are in order.
+struct Wanted {
+    /// Without one the last turn is taken up.
+    input: Option<Input>,
+    options: RunOptions,
+}
+
 /// The run that is asked for; one that was begun before if it was asked for with the same key. Whether it is new.
 async fn begin_once(
     app: &Arc<App>,
     caller: &Caller,
-    id: &str,
-    headers: &HeaderMap,
-    wanted: NewRun,
+    conversation: Arc<Conversation>,
+    wanted: Wanted,
+    key: String,
     digest: &Digest,
 ) -> Result<(Found, bool), Problem> {
-    let Some(key) = once::key(headers)? else {
-        let conversation = app.open(caller, id).await?;
-        let run = conversation.session.new_run_id();
-        return Ok((begin(app, caller, conversation, wanted, run)?, true));
-    };
     // Whoever asks the same at the same time waits here until it is begun, or is not.
     let turn = app.once.turn(caller, &key);
     let _turn = turn.lock().await;
-    let conversation = app.open(caller, id).await?;
     let run = conversation.session.new_run_id();
     let asked = Asked { key, digest, session: conversation.session.id().clone(), run };
     let (run, was_known) = app.once.claim(caller, asked).await?;
-    if was_known && let Ok(found) = app.run(caller, run.as_str()).await {
-        return Ok((found, false));
+    if was_known {
+        match app.run(caller, run.as_str()).await {
+            Ok(found) => return Ok((found, false)),
+            // Its process has ended before it could begin it.
+            Err(problem) if problem.is_not_found() => {}
+            Err(problem) => return Err(problem),
+        }
     }
     Ok((begin(app, caller, conversation, wanted, run)?, true))
 }
@@ -188,10 +227,10 @@ fn begin(
     app: &Arc<App>,
     caller: &Caller,
     conversation: Arc<Conversation>,
-    wanted: NewRun,
+    wanted: Wanted,
     run: RunId,
 ) -> Result<Found, Problem> {
-    let options = wanted.options.into_run()?.with_run_id(run);
+    let options = wanted.options.with_run_id(run);
     app.admit()?;
     let session = &conversation.session;
     if let Some(why) = session.log().failure() {
@@ -211,36 +250,26 @@ fn nothing_to_resume(why: NothingToResume) -> Problem {
     Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
 }
 
-async fn respond(
-    app: &Arc<App>,
-    found: &Found,
-    headers: &HeaderMap,
-    is_tied: bool,
-) -> Result<Response, Problem> {
-    let said = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(form) = form(said(header::ACCEPT).unwrap_or_default()) {
-        let tied = match &found.is {
-            Is::Live(run) if is_tied => Some(Tied(run.handle.clone())),
-            _ => None,
-        };
-        let wish = Wish {
-            form,
-            filter: EventFilter::new(),
-            lifecycle: false,
-            until: Until::EndOf(found.id.clone()),
-            follow: true,
-        };
-        let seat = Seat::take(&found.conversation, app.limits.readers_per_session)?;
-        let cursor = found.conversation.session.log().committed_from(found.first);
-        return Ok(answer(app, cursor, wish, seat, tied));
-    }
+/// Its events, to its end.
+fn follow(app: &Arc<App>, found: &Found, form: Form, seat: Seat, is_tied: bool) -> Response {
+    let tied = match &found.is {
+        Is::Live(run) if is_tied => Some(Tied(run.handle.clone())),
+        _ => None,
+    };
+    let until = found.until();
+    let wish = Wish { form, filter: EventFilter::new(), lifecycle: false, until, follow: true };
+    let cursor = found.conversation.session.log().committed_from(found.first);
+    answer(app, cursor, wish, seat, tied)
+}
+
+async fn describe(found: &Found, headers: &HeaderMap) -> Response {
     let wait = headers.get("prefer").and_then(|value| wait(value.to_str().ok()?));
     if let (Some(time), Is::Live(run)) = (wait, &found.is) {
         // Nobody stops the run when this is dropped: it is driven elsewhere.
         let _ = tokio::time::timeout(time, run.handle.outcome()).await;
     }
     let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, Json(found.describe())).into_response())
+    (status, Json(found.describe())).into_response()
 }
 
 /// `Prefer: wait=30` of RFC 7240, in seconds.

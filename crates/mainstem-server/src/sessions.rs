@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -12,6 +12,7 @@ use mainstem::journal::SessionSummary;
 
 use crate::{
     app::{App, Conversation, is_id, unreadable},
+    body::Path,
     caller::Caller,
     problem::Problem,
     wire::{Items, SessionView},
@@ -59,7 +60,7 @@ pub(crate) async fn fleet(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.session.fleet();
+    let fleet = conversation.fleet().await;
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if known.split(',').any(|one| one.trim() == tag || one.trim() == "*") {
@@ -73,6 +74,7 @@ fn describe_kept(kept: &SessionSummary) -> SessionView {
         id: kept.id.to_string(),
         created_at: kept.created_at,
         last_seq: kept.last,
+        updated_at: kept.updated_at,
         active_run: None,
         runs: kept.runs,
     }
@@ -83,7 +85,8 @@ fn describe(id: &str, conversation: &Conversation) -> SessionView {
     SessionView {
         id: id.to_owned(),
         created_at: conversation.created_at,
-        last_seq: session.log().last_seq(),
+        last_seq: session.log().committed().unwrap_or_else(|| session.log().last_seq()),
+        updated_at: session.fleet().at.max(conversation.created_at),
         active_run: session.active().map(|run| run.id().clone()),
         runs: session.runs().len() as u64,
     }

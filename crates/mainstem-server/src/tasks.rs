@@ -2,11 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{
-    Json,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use mainstem::{
     event::TaskStatus,
     message::TaskId,
@@ -15,7 +11,13 @@ use mainstem::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{app::App, body::Query, caller::Caller, problem::Problem, wire::Items};
+use crate::{
+    app::App,
+    body::{Path, Query},
+    caller::Caller,
+    problem::Problem,
+    wire::Items,
+};
 
 /// How long a cancel or a wait may take.
 const MAX_WAIT: Duration = Duration::from_secs(60);

@@ -135,6 +135,8 @@ pub(crate) struct SessionView {
     pub(crate) created_at: Timestamp,
     /// The number of its latest event.
     pub(crate) last_seq: u64,
+    /// When that was.
+    pub(crate) updated_at: Timestamp,
     /// The run that is at work.
     pub(crate) active_run: Option<RunId>,
     /// How many runs it had.

@@ -8,7 +8,7 @@ use mainstem_event::{
     fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
-use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason};
+use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason, TaskId};
 use mainstem_subagent::{RESTARTED, Returning};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub(crate) struct Past {
     pub(crate) runs: Vec<RunRecord>,
     #[serde(skip)]
     open: BTreeMap<ReplyId, Open>,
+    /// How background tasks ended of which no more is known.
+    #[serde(skip)]
+    done: BTreeMap<TaskId, Outcome>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
 }
@@ -79,10 +82,11 @@ impl Past {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
             let page = journal.read(id, past.seq + 1, PAGE).await?;
-            page.iter().take_while(|event| event.seq <= last).for_each(|event| past.apply(event));
-            if page.is_empty() {
+            // What retention has dropped meanwhile is not there.
+            if page.first().is_none_or(|event| event.seq > last) {
                 break;
             }
+            page.iter().take_while(|event| event.seq <= last).for_each(|event| past.apply(event));
         }
         Ok(past)
     }
@@ -146,6 +150,9 @@ impl Past {
             }
             return;
         };
+        if let Some(task) = &source.task_id {
+            self.done.insert(task.clone(), outcome);
+        }
         self.children.end(source, said, at, outcome, error);
         let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
         let Some(parent) = parent else { return };
@@ -180,16 +187,15 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Nobody works on its tasks any more; what ran them has its end before they have theirs.
+    /// Nobody works on its tasks any more; what ran them has its end before they have theirs. One whose child had answered is done.
     fn close_tasks(&self, log: &Arc<SessionLog>) {
         for (task, status) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
-            let error = Some(restarted());
-            log.emit(EventKind::TaskUpdated {
-                task_id: task.clone(),
-                from: *status,
-                to: TaskStatus::Failed,
-                error,
-            });
+            let answered = matches!(self.done.get(task), Some(Outcome::Success | Outcome::MaxIterations));
+            let (to, error) = match answered {
+                true => (TaskStatus::Completed, None),
+                false => (TaskStatus::Failed, Some(restarted())),
+            };
+            log.emit(EventKind::TaskUpdated { task_id: task.clone(), from: *status, to, error });
         }
     }
 }

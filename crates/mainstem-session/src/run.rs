@@ -165,6 +165,8 @@ impl Start {
             None => session.turn().clone().acquire_owned().await.ok(),
             turn => turn,
         };
+        let crew = session.muster().await;
+        // Nothing waits from here on, so it has an end whatever happens.
         session.set_active(Some(handle));
         session.enter(&run_id);
         session.look_out(&options);
@@ -172,7 +174,6 @@ impl Start {
         if options.plan_mode {
             session.fleet_of().set_plan_mode(PlanMode::On);
         }
-        let crew = session.muster().await;
         let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
@@ -207,8 +208,9 @@ impl Stream for Run {
                             me.handle.session().leave(me.handle.id(), end);
                             me.handle.session().checkpoint();
                         }
-                        me.ended.send_replace(outcome.clone());
-                        me.state = State::Over(outcome);
+                        // Whoever hears of it finds the session free.
+                        me.state = State::Over(outcome.clone());
+                        me.ended.send_replace(outcome);
                     }
                     return Poll::Ready(event);
                 }

@@ -19,7 +19,7 @@ use mainstem_subagent::{
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -171,12 +171,17 @@ impl Session {
     ///
     /// Nothing happens before the run is polled. While another run of the session is active it waits.
     pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        self.begin(vec![Arc::new(input.into())], options)
+        self.begin(vec![Arc::new(input.into())], options, None)
     }
 
-    fn begin(&self, input: Vec<Arc<Message>>, mut options: RunOptions) -> Run {
+    fn begin(
+        &self,
+        input: Vec<Arc<Message>>,
+        mut options: RunOptions,
+        turn: Option<OwnedSemaphorePermit>,
+    ) -> Run {
         let id = options.run_id.take().unwrap_or_else(|| self.new_run_id());
-        Run::new(self.clone(), id, input, options, None)
+        Run::new(self.clone(), id, input, options, turn)
     }
 
     /// The runs that it had, those of earlier processes too, in order; one that waits for another to end is not among them yet.
@@ -202,10 +207,12 @@ impl Session {
             Some(Outcome::Success) => return Err(NothingToResume::Answered),
             Some(_) => {}
         }
+        // Held from now on, so that nobody else takes it up, too.
+        let turn = self.0.turn.clone().try_acquire_owned().map_err(|_| NothingToResume::Active)?;
         // A model wants to be answered, not to be left in the middle of a sentence.
         let is_mid_sentence = self.history().last().is_none_or(|last| last.role == Role::Assistant);
         let input = if is_mid_sentence { vec![Arc::new(Message::user(GO_ON))] } else { Vec::new() };
-        Ok(self.begin(input, options))
+        Ok(self.begin(input, options, Some(turn)))
     }
 
     /// The run that is active, whoever began it; `None` between runs.
@@ -417,7 +424,11 @@ impl SessionBuilder {
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
         let children = std::mem::take(&mut past.children);
-        let crew = self.crews.present().await;
+        // Each run looks again who there is.
+        let crew = match self.crews.known() {
+            Some(crew) => crew,
+            None => self.crews.present().await,
+        };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, past, Some(checkpoints));
         session.0.fleet.take_back(&crew, children);

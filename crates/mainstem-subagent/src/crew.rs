@@ -91,6 +91,11 @@ pub trait Crews: Send + Sync + 'static {
     ///
     /// Must not block; the run may be dropped while it waits.
     async fn present(&self) -> Arc<Crew>;
+
+    /// Who is known without looking; nobody by default. Whoever opens a session asks this first, perhaps outside a runtime.
+    fn known(&self) -> Option<Arc<Crew>> {
+        None
+    }
 }
 
 /// The same crew for every run.
@@ -98,5 +103,9 @@ pub trait Crews: Send + Sync + 'static {
 impl Crews for Arc<Crew> {
     async fn present(&self) -> Self {
         self.clone()
+    }
+
+    fn known(&self) -> Option<Self> {
+        Some(self.clone())
     }
 }

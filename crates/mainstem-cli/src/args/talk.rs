@@ -56,7 +56,7 @@ pub(crate) struct Attach {
     /// The file that keeps the session, if it is not the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Begin at the event of this number; by default at the beginning of the latest run.
+    /// Begin at the event of this number; by default at the beginning of the run that is at work, or else of the latest that the server knows, or of the session.
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u64>,
     /// End with the run that is at work, or at once if none is.

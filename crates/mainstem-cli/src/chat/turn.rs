@@ -105,7 +105,7 @@ impl Partner {
 
     async fn there(&self, mut body: Value) -> anyhow::Result<Turn> {
         let Self::There { remote, session, people } = self else { return Err(anyhow!("this is no server")) };
-        body["options"] = json!({ "people": people });
+        body["options"] = json!({ "people": people, "background": "wait" });
         let path = format!("/sessions/{}", escape(session));
         let begun = remote.post(&format!("{path}/runs"), &body).await?;
         let run = begun["id"].as_str().context("the server's answer is no run")?.to_owned();
@@ -162,7 +162,8 @@ pub(crate) fn confirmation(decision: Decision) -> Value {
 }
 
 fn options(people: bool) -> RunOptions {
-    RunOptions::new().with_people(people).with_background(Background::Detach)
+    // Nobody reads between turns, so a turn lasts until its tasks are over.
+    RunOptions::new().with_people(people).with_background(Background::Wait)
 }
 
 impl Turn {
@@ -189,13 +190,15 @@ impl Turn {
         }
     }
 
-    pub(super) async fn confirm(&self, id: &ConfirmId, decision: Decision) {
+    /// Answers a question. If nobody waits for it any more, its result is on its way.
+    pub(super) async fn confirm(&self, id: &ConfirmId, decision: Decision) -> anyhow::Result<()> {
         match self {
             Self::Here { handle, .. } => _ = handle.confirm(id, decision),
             Self::There { remote, session, .. } => {
                 let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
-                let _ = remote.post(&path, &confirmation(decision)).await;
+                remote.post(&path, &confirmation(decision)).await?;
             }
         }
+        Ok(())
     }
 }

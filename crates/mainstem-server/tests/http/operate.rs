@@ -146,3 +146,45 @@ async fn whoever_is_slow_to_ask_is_cut_off() {
     // Others were served meanwhile.
     assert_eq!(rig.get("/healthz").await.status(), 200);
 }
+
+#[tokio::test]
+async fn whoever_says_nothing_is_cut_off_too() {
+    let rig = Rig::of(hello()).await;
+    let begun = std::time::Instant::now();
+    let silent = ["", "PRI * HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].map(async |said| {
+        let mut stream = TcpStream::connect(rig.url.trim_start_matches("http://")).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        // Ended, or reset.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let all = futures_util::future::join_all(silent);
+    tokio::time::timeout(std::time::Duration::from_secs(15), all).await.unwrap();
+    assert!(begun.elapsed().as_secs() >= 9, "they have some time");
+}
+
+#[tokio::test]
+async fn whoever_is_refused_has_begun_nothing() {
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
+    let rig = Rig::start(fleet(model).build().unwrap(), |builder| builder.max_readers(1)).await;
+    rig.run("s", "Hi").await;
+    let reader = rig.get("/v1/sessions/s/events").await;
+    let begin = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+    assert_eq!(begin.json(&json!({ "input": "go" })).send().await.unwrap().status(), 429);
+    assert_eq!(rig.get_json("/v1/sessions/s").await["runs"], 1);
+    drop(reader);
+    // Nor a session.
+    let schema = json!({ "input": "go", "options": { "output_schema": { "type": 7 } } });
+    for (body, status) in [(json!({ "resume": true }), 404), (schema, 422)] {
+        assert_eq!(rig.post("/v1/sessions/ghost/runs", body).await.status(), status);
+    }
+    assert_eq!(rig.get("/v1/sessions/ghost").await.status(), 404);
+    // A message that could not be said is not taken for said.
+    let path = "/v1/sessions/s/agents/agent:kid:9/messages";
+    for _ in 0..2 {
+        let tell =
+            rig.ask(Method::POST, path).header("idempotency-key", "m").json(&json!({ "content": "?" }));
+        assert_eq!(tell.send().await.unwrap().status(), 404);
+    }
+    let strange = rig.get("/v1/sessions/%ff").await;
+    assert_eq!(strange.headers()["content-type"], "application/problem+json");
+}

@@ -107,6 +107,10 @@ impl Crews for Recruiter {
         // A look that nobody waits for any more does no harm.
         spawn_blocking(move || this.look()).await.unwrap_or_else(|_| self.crew())
     }
+
+    fn known(&self) -> Option<Arc<Crew>> {
+        Some(self.crew())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
