@@ -135,6 +135,11 @@ impl App {
         self.sessions.remove(&(caller.tenant.clone(), id.to_owned()));
         self.runs.retain(|_, run| run.tenant != caller.tenant || *run.handle.session().id() != session);
         caller.harness.close_session(&session);
+        // What is left of them would be told to a new session of the same name.
+        let forgotten = caller.harness.tasks().forget_below(&session).await;
+        forgotten.map_err(|error| {
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", error.to_string())
+        })?;
         drop(conversation);
         if let Some(journal) = caller.harness.journal() {
             journal.delete(&session).await.map_err(|error| unreadable(&error))?;

@@ -8,15 +8,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
 use mainstem_tool::RunContext;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as Mutual, OwnedSemaphorePermit, Semaphore};
 
 use crate::{SpawnError, idle::Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Slots {
-    foreground: Arc<Semaphore>,
-    background: Arc<Semaphore>,
+    foreground: Line,
+    background: Line,
     held: DashMap<AgentKey, Arc<Slot>>,
+}
+
+/// Places, and those who wait for one.
+#[derive(Debug)]
+struct Line {
+    places: Arc<Semaphore>,
+    /// Held by the first of them: two who were given places at once could go on in another order.
+    head: Mutual<()>,
 }
 
 /// One child's permit.
@@ -52,21 +60,23 @@ pub(crate) struct Lent {
 
 impl Slots {
     pub(crate) fn new(children: usize) -> Self {
-        let semaphore = || Arc::new(Semaphore::new(children.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { foreground: semaphore(), background: semaphore(), held: DashMap::new() }
+        let line = || Line {
+            places: Arc::new(Semaphore::new(children.clamp(1, Semaphore::MAX_PERMITS))),
+            head: Mutual::new(()),
+        };
+        Self { foreground: line(), background: line(), held: DashMap::new() }
     }
 
     /// Waits for a place, first come, first served; not beyond a cancel of the caller.
     pub(crate) async fn enter(&self, cx: &RunContext) -> Result<Place<'_>, SpawnError> {
-        let of = if cx.sink().task().is_some() { &self.background } else { &self.foreground };
+        let line = if cx.sink().task().is_some() { &self.background } else { &self.foreground };
         let permit = tokio::select! {
             biased;
             () = cx.cancelled() => return Err(SpawnError::Interrupted),
-            // Never closed; without a permit a child would merely not wait for others.
-            permit = of.clone().acquire_owned() => permit.ok(),
+            permit = line.pass() => permit,
         };
         let hold = Mutex::new(Hold { permit, waiting: 0, is_over: false });
-        Ok(Place { slots: self, slot: Arc::new(Slot { of: of.clone(), hold }), key: None })
+        Ok(Place { slots: self, slot: Arc::new(Slot { of: line.places.clone(), hold }), key: None })
     }
 
     /// Lends out the place of whoever is about to wait for a child.
@@ -78,6 +88,14 @@ impl Slots {
             hold.permit = None;
         }
         Lent { slot, _waiting: Waiting::of(cx) }
+    }
+}
+
+impl Line {
+    async fn pass(&self) -> Option<OwnedSemaphorePermit> {
+        let _head = self.head.lock().await;
+        // Never closed; without a permit a child would merely not wait for others.
+        self.places.clone().acquire_owned().await.ok()
     }
 }
 
@@ -178,6 +196,18 @@ mod tests {
         assert!(now(slots.enter(&two)).is_none());
         drop(place);
         assert!(now(slots.enter(&two)).is_some());
+    }
+
+    #[test]
+    fn who_came_first_goes_first_in_whichever_order_they_are_polled() {
+        let (slots, cx) = (Slots::new(2), child("one"));
+        let places = [now(slots.enter(&cx)).unwrap().unwrap(), now(slots.enter(&cx)).unwrap().unwrap()];
+        let (mut first, mut second) = (Box::pin(slots.enter(&cx)), Box::pin(slots.enter(&cx)));
+        assert!(now(first.as_mut()).is_none() && now(second.as_mut()).is_none());
+        drop(places);
+        assert!(now(second.as_mut()).is_none(), "both have a place, but it is not its turn");
+        assert!(now(first.as_mut()).is_some());
+        assert!(now(second.as_mut()).is_some());
     }
 
     #[test]

@@ -48,6 +48,12 @@ pub trait TaskStore: Send + Sync + 'static {
     /// That they can't be read.
     async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError>;
 
+    /// Forgets a record for good. Returns what it was.
+    ///
+    /// # Errors
+    /// [`TaskError::Unknown`], or that it can't be forgotten; it then stays.
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError>;
+
     /// Says that an executor is alive, and will be believed to be until then.
     ///
     /// # Errors

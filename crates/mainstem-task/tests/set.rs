@@ -59,6 +59,10 @@ impl TaskStore for Flaky {
         self.store.list(filter).await
     }
 
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        self.store.remove(id).await
+    }
+
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
         self.store.renew(executor, until).await
     }

@@ -31,6 +31,20 @@ pub async fn check(store: Arc<dyn TaskStore>) {
     terminal_is_final(&*store).await;
     changes_at_once_are_all_made(&store).await;
     leases_are_renewed_and_given_up(&*store).await;
+    what_is_removed_is_gone(&*store).await;
+}
+
+async fn what_is_removed_is_gone(store: &dyn TaskStore) {
+    for id in ["gone-1", "gone-2"] {
+        store.create(record(id, "leaving", 1)).await.unwrap();
+    }
+    assert_eq!(store.remove(&"gone-1".into()).await.unwrap().id.as_str(), "gone-1");
+    assert_eq!(store.get(&"gone-1".into()).await.unwrap(), None);
+    assert_eq!(ids(store, TaskFilter::of_parent("leaving".into())).await, ["gone-2"]);
+    let again = store.remove(&"gone-1".into()).await.unwrap_err();
+    assert!(matches!(again, TaskError::Unknown { .. }), "{again}");
+    // Its id is free.
+    store.create(record("gone-1", "leaving", 2)).await.unwrap();
 }
 
 fn at(micros: u64) -> Timestamp {

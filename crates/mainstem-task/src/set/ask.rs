@@ -35,6 +35,23 @@ impl TaskSet {
         Ok(records)
     }
 
+    /// Forgets the tasks below a root session that are over, with their results. Returns how many.
+    ///
+    /// # Errors
+    /// That one can't be forgotten; those before it are.
+    pub async fn forget_below(&self, root: &SessionId) -> Result<usize, TaskError> {
+        let mut over = self.list(&TaskFilter::of_root(root.clone())).await?;
+        over.retain(TaskRecord::is_over);
+        for record in &over {
+            match self.0.store.remove(&record.id).await {
+                // Somebody else has.
+                Ok(_) | Err(TaskError::Unknown { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(over.len())
+    }
+
     /// The tasks of a parent that are over and of which it was not told.
     ///
     /// # Errors

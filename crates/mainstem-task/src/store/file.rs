@@ -120,6 +120,15 @@ impl TaskStore for FileTaskStore {
         self.blocking(move |inner| inner.list(&filter)).await
     }
 
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        let wanted = id.clone();
+        let place = self.blocking(move |inner| inner.place(&wanted)).await?;
+        let path = place.ok_or_else(|| TaskError::Unknown { id: id.clone() })?;
+        let removed = self.0.writer.write(path, Op::Remove(id.clone())).await?;
+        self.0.places.remove(id);
+        Ok(removed)
+    }
+
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
         let path = self.0.layout.lease(executor);
         self.blocking(move |_| tasks::replace(&path, until.to_string().as_bytes(), false)).await

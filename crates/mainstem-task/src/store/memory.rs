@@ -63,6 +63,14 @@ impl TaskStore for MemoryTaskStore {
         Ok(found)
     }
 
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        let (_, record) = self.tasks.remove(id).ok_or_else(|| TaskError::Unknown { id: id.clone() })?;
+        if let Some(mut siblings) = self.of_parent.get_mut(&record.parent_session_id) {
+            siblings.retain(|sibling| sibling != id);
+        }
+        Ok(record)
+    }
+
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
         self.leases.insert(executor.clone(), until);
         Ok(())

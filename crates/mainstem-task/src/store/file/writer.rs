@@ -20,6 +20,7 @@ use crate::{
 pub(super) enum Op {
     Create(Box<TaskRecord>),
     Update { id: TaskId, expected: Expected, change: TaskChange, now: Timestamp },
+    Remove(TaskId),
 }
 
 #[derive(Default)]
@@ -143,6 +144,7 @@ impl Op {
             Self::Update { id, expected, change: what, now } => {
                 change(tasks.get_mut(&id), &id, expected, what, now)
             }
+            Self::Remove(id) => tasks.remove(&id).ok_or(TaskError::Unknown { id }),
         }
     }
 }
