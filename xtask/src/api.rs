@@ -10,7 +10,8 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::{
-    cargo::{cargo, output, program, run as exec},
+    built::Program,
+    cargo::{output, program, run as exec},
     server::Server,
 };
 
@@ -22,18 +23,18 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("skipped: {} is not set", crate::clients::PYTHON);
         return Ok(());
     };
-    exec(&mut cargo(root, &["build", "-q", "-p", "mainstem-cli", "--locked"]))?;
+    let mainstem = Program::CLI.build(root)?;
     let place = tempfile::tempdir()?;
     let tokens = place.path().join("tokens");
     std::fs::write(&tokens, TOKEN)?;
-    let mut server = cargo(root, &["run", "-q", "-p", "mainstem-cli", "--locked", "--"]);
+    let mut server = program(root, &mainstem);
     server
         .args("serve -m demo --demo-pace 0 --bind 127.0.0.1:0 --log off --token-file".split(' '))
         .arg(&tokens);
     server.arg("--journal").arg(place.path().join("journal.db"));
     let server = Server::start(&mut server)?;
     let ask = |words: &str| {
-        let mut client = cargo(root, &["run", "-q", "-p", "mainstem-cli", "--locked", "--"]);
+        let mut client = program(root, &mainstem);
         client.args(words.split(' ')).env("MAINSTEM_SERVER", server.url()).env("MAINSTEM_TOKEN", TOKEN);
         client
     };

@@ -8,14 +8,15 @@ use std::{
 use anyhow::{Result, bail, ensure};
 
 use crate::{
-    cargo::{cargo, output, program, run as exec},
+    built::Program,
+    cargo::{output, program, run as exec},
     server::Server,
 };
 
 /// The five patterns, and something that each of them prints.
 const PATTERNS: [(&str, &str); 5] = [
     ("panel_per_agent", "Forum"),
-    ("await_one_child", "metro stations"),
+    ("await_one_child", "since the 7th century"),
     ("collect_and_group", "researcher"),
     ("forward_as_lines", "\"type\":\"AGENT_END\""),
     ("filter_by_depth", "Paris"),
@@ -27,8 +28,8 @@ const PEERS: &str = "MAINSTEM_PEERS";
 /// Runs each of the examples that ends by itself.
 pub(crate) fn examples(root: &Path) -> Result<()> {
     for (name, said) in PATTERNS {
-        let printed =
-            output(&mut cargo(root, &["run", "-q", "-p", "mainstem", "--locked", "--example", name]))?;
+        let example = Program::example("crates/mainstem", name).build(root)?;
+        let printed = output(&mut program(root, example))?;
         ensure!(printed.contains(said), "example {name} did not say {said:?}:\n{printed}");
         println!("{name}: {} lines", printed.lines().count());
     }
@@ -45,10 +46,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("skipped: {how}");
         return Ok(());
     };
-    let example = ["-q", "-p", "mainstem-server", "--locked", "--example", "embed"];
-    exec(cargo(root, &["build"]).args(example))?;
-    let mut app = cargo(root, &["run"]);
-    let app = Server::start(app.args(example).args(["--", "127.0.0.1:0"]))?;
+    let app = Program::example("crates/mainstem-server", "embed").build(root)?;
+    let app = Server::start(program(root, app).arg("127.0.0.1:0"))?;
     // Node looks for packages beside the script.
     let place = tempfile::tempdir()?;
     let script = place.path().join("check.mjs");

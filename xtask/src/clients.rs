@@ -5,7 +5,8 @@ use std::{env, path::Path};
 use anyhow::{Result, bail};
 
 use crate::{
-    cargo::{cargo, program, run as exec},
+    built::Program,
+    cargo::{program, run as exec},
     server::Server,
 };
 
@@ -21,8 +22,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("skipped: {how}");
         return Ok(());
     };
-    let example = ["-p", "mainstem-testing", "--example", "model_server", "--locked"];
-    exec(cargo(root, &["build"]).args(example))?;
-    let server = Server::start(cargo(root, &["run", "-q"]).args(example))?;
+    let server = Program::example("crates/mainstem-testing", "model_server").build(root)?;
+    let server = Server::start(&mut program(root, server))?;
     exec(program(root, python).arg("tests/clients/check.py").arg(server.url()))
 }

@@ -4,6 +4,7 @@
 mod api;
 mod bench;
 mod browser;
+mod built;
 mod cargo;
 mod ci;
 mod clients;

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::{cargo, run as exec};
+use crate::built::Program;
+use crate::cargo::{program, run as exec};
 use crate::problem::{Problem, report};
 use crate::tree;
 
@@ -29,8 +30,9 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
 /// What the tree should hold.
 fn generate(root: &Path) -> Result<Files> {
     let folder = tempfile::tempdir()?;
-    let bin = ["run", "--quiet", "--locked", "--package", "mainstem-tests", "--bin", "schema", "--"];
-    exec(cargo(root, &bin).arg(folder.path()))?;
+    let schema =
+        Program { package: "tests", kind: "bin", name: "schema", by: ["--test", "it"] }.build(root)?;
+    exec(program(root, schema).arg(folder.path()))?;
     let files = read(folder.path(), tree::files(folder.path())?)?;
     ensure!(!files.is_empty(), "the schema binary wrote no file");
     Ok(files)

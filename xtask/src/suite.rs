@@ -5,12 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 
-use crate::cargo::{cargo, has, output, program, run as exec};
+use crate::built::Program;
+use crate::cargo::{cargo, has, program, run as exec};
 
 /// How often the timelines run: enough that an order decided by chance shows.
 const TIMELINE_RUNS: usize = 20;
+
+/// The binary `tests/it`.
+const TIMELINES: Program<'static> =
+    Program { package: "tests", kind: "test", name: "it", by: ["--test", "it"] };
 
 /// Set for the tests whose loops are a sample without it.
 const SLOW: &str = "RUN_SLOW_TESTS";
@@ -32,7 +36,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
 
 /// Runs the timelines [`TIMELINE_RUNS`] times and prints the closing line of the last.
 pub(crate) fn timelines(root: &Path) -> Result<()> {
-    let binary = timeline_binary(root)?;
+    let binary = TIMELINES.build(root)?;
     let folder = root.join("tests");
     let mut closing = None;
     for run in 1..=TIMELINE_RUNS {
@@ -48,33 +52,3 @@ pub(crate) fn timelines(root: &Path) -> Result<()> {
     println!("{TIMELINE_RUNS} runs passed, the last with\n{}", closing.context("no test ran")?);
     Ok(())
 }
-
-/// The binary `tests/it`, as the whole workspace's tests have built it: `-p mainstem-tests` would choose other
-/// features and build the dependencies again.
-fn timeline_binary(root: &Path) -> Result<PathBuf> {
-    let build = ["test", "--workspace", "--locked", "--test", "it", "--no-run", "--message-format", "json"];
-    let messages = output(&mut cargo(root, &build))?;
-    find_binary(&messages, &root.join("tests/Cargo.toml"))
-        .context("cargo built no test binary `it` in tests/")
-}
-
-/// A line of cargo's JSON messages, as far as it matters here.
-#[derive(Deserialize)]
-struct Built {
-    manifest_path: PathBuf,
-    target: Target,
-    executable: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-}
-
-fn find_binary(messages: &str, manifest: &Path) -> Option<PathBuf> {
-    let built = messages.lines().filter_map(|line| serde_json::from_str::<Built>(line).ok());
-    built.filter(|it| it.manifest_path == manifest && it.target.name == "it").find_map(|it| it.executable)
-}
-
-#[cfg(test)]
-mod tests;

@@ -182,7 +182,7 @@ impl AgentFactory {
     /// The names of the tools for children.
     fn fleet_tools(&self) -> impl Iterator<Item = String> {
         let generate = self.generate_in.iter().map(|_| GENERATE.to_owned());
-        tools::all().into_iter().map(|tool| tool.spec().name).chain(generate)
+        tools::all().map(|(name, _)| name.clone()).chain(generate)
     }
 
     /// The tools that an agent has without those for children.

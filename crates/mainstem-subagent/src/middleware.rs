@@ -54,9 +54,9 @@ impl Subagents {
 #[async_trait]
 impl Middleware for Subagents {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let plan = tools::plan().into_iter().chain([tools::load_skill()]).filter(|_| self.only.is_some());
-        let all = tools::all().into_iter().chain(plan);
-        all.filter(|tool| self.gives(&tool.spec().name)).collect()
+        let special = tools::special().filter(|_| self.only.is_some());
+        let given = tools::all().chain(special).filter(|(name, _)| self.gives(name));
+        given.map(|(_, tool)| tool.clone()).collect()
     }
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {

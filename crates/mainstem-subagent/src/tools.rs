@@ -14,7 +14,7 @@ mod task_list;
 mod task_output;
 mod task_wait;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use mainstem_tool::Tool;
 
@@ -23,22 +23,15 @@ pub(crate) use self::agent_generate::{Drafts, GENERATE};
 /// The names of the tools for planning, which are given only where they are wanted.
 pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
 
-/// The tools for planning.
-pub(crate) fn plan() -> Vec<Arc<dyn Tool>> {
-    vec![plan_enter::tool(), plan_exit::tool()]
-}
-
 /// The name of the tool for skills, which is given only where there are some.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
 
-/// The tool for skills.
-pub(crate) fn load_skill() -> Arc<dyn Tool> {
-    load_skill::tool()
-}
+/// A tool and its name.
+pub(crate) type Named = (String, Arc<dyn Tool>);
 
-/// All others.
-pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
-    vec![
+// These have no state, and a schema takes a while to make: once is enough.
+static ALL: LazyLock<Vec<Named>> = LazyLock::new(|| {
+    named([
         agent_spawn::tool(),
         agent_fanout::tool(),
         agent_send::tool(),
@@ -48,5 +41,21 @@ pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
         task_wait::tool(),
         task_cancel::tool(),
         task_list::tool(),
-    ]
+    ])
+});
+static SPECIAL: LazyLock<Vec<Named>> =
+    LazyLock::new(|| named([plan_enter::tool(), plan_exit::tool(), load_skill::tool()]));
+
+fn named<const N: usize>(tools: [Arc<dyn Tool>; N]) -> Vec<Named> {
+    tools.into_iter().map(|tool| (tool.spec().name, tool)).collect()
+}
+
+/// All but the special ones.
+pub(crate) fn all() -> impl Iterator<Item = &'static Named> {
+    ALL.iter()
+}
+
+/// Those that are given only where they are wanted: for planning, and for skills.
+pub(crate) fn special() -> impl Iterator<Item = &'static Named> {
+    SPECIAL.iter()
 }
