@@ -75,7 +75,7 @@ pub(crate) struct Run {
     /// What to do; `-` reads it from stdin.
     pub(crate) prompt: Option<String>,
 
-    /// Run this agent of the workspace; without it, the one called `main` if there is one.
+    /// Run this agent of the workspace, or of the server; without it, the one called `main` if there is one, or the server's.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The model: `openai:gpt-4o-mini`, `anthropic:claude-haiku-4-5`, `gemini:gemini-2.5-flash` …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
@@ -108,7 +108,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "agent", "model", "workspace", "foreign", "no_files", "shell", "max_turns", "gate_root_text", "diagnostics"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "max_turns", "diagnostics"])]
     pub(crate) server: Option<String>,
 
     /// What stdout gets.

@@ -19,6 +19,8 @@ use mainstem_event::{AgentEvent, EventKind};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::progress::Progress;
+
 /// The questions of a run, one after another.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
@@ -68,12 +70,33 @@ impl Questions {
     }
 
     /// The question that is to be put now, if there is a new one. What was typed before it does not answer it.
-    pub(crate) fn put(&mut self) -> Option<String> {
+    fn put(&mut self) -> Option<String> {
         let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
         question.is_put = true;
         forget_typed();
         self.put.fetch_add(1, Ordering::AcqRel);
         Some(format!("{}\n{HOW}", question.text))
+    }
+
+    /// Puts the question whose turn it is, if it is a new one.
+    pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
+        if let Some(question) = self.put() {
+            progress.ask(&question);
+        }
+    }
+
+    /// Takes in a line: the question that it answers, and how. If it is no answer, the person is told how to.
+    pub(crate) fn heard(
+        &mut self,
+        line: Option<Line>,
+        progress: &mut dyn Progress,
+    ) -> Option<(ConfirmId, Decision)> {
+        let answered = self.answer(line).unwrap_or_else(|how| {
+            progress.ask(how);
+            None
+        });
+        self.ask(progress);
+        answered
     }
 
     /// Whether a question is open.
@@ -99,10 +122,7 @@ impl Questions {
     }
 
     /// What a line means for the open question, which is answered by that; an error is what to say to the person.
-    pub(crate) fn answer(
-        &mut self,
-        line: Option<Line>,
-    ) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
+    fn answer(&mut self, line: Option<Line>) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
         self.is_over |= line.is_none();
         let is_old = |line: &Line| line.below != self.put.load(Ordering::Acquire);
         if line.as_ref().is_some_and(is_old) {

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use mainstem::journal::Journal;
 use mainstem_event::{AgentEvent, Clock, SystemClock};
 use serde_json::Value;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use crate::{
     agents::print,
@@ -15,24 +15,21 @@ use crate::{
     progress::{self, Progress},
     remote::{self, Remote, escape},
     replies::Replies,
-    signals::{self, Signal},
+    signals,
     store::{self, Pages},
     terminal::Terminal,
 };
-
-const FRAME: Duration = Duration::from_millis(100);
 
 /// How often the journal is looked at for what another process has written.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let mut stop = signals::watch().or_exit(Exit::Failed)?;
+    let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         let mut source = Source::open(args).await.or_exit(Exit::Usage)?;
         let mut shown = Shown::new(args, terminal);
-        let mut frames = interval(FRAME);
-        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut frames = progress::frames();
         loop {
             if args.once && source.is_enough() {
                 shown.progress.finish(SystemClock.now());
@@ -40,9 +37,9 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
             }
             tokio::select! {
                 biased;
-                signal = &mut stop => {
+                signal = signals.next() => {
                     shown.progress.finish(SystemClock.now());
-                    return Ok(signal.unwrap_or(Signal::Interrupt).exit());
+                    return Ok(signal.exit());
                 }
                 _ = frames.tick() => shown.progress.tick(SystemClock.now()),
                 event = source.next() => match event.or_exit(Exit::Failed)? {
@@ -64,9 +61,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(args: &'a Attach, terminal: Terminal) -> Self {
-        let (mode, objection) = terminal.mode(args.progress, Format::Text);
-        let mut progress = progress::on_stderr(mode, terminal, &args.session);
-        objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
+        let progress = progress::on_stderr(terminal, args.progress, Format::Text, &args.session);
         Self { args, terminal, progress, replies: Replies::default() }
     }
 

@@ -1,31 +1,26 @@
 //! `mainstem chat`: turn by turn, with an agent of this machine or of a server.
 
-mod turn;
+mod partner;
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use anyhow::anyhow;
+use futures_util::StreamExt;
 use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
-use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use self::turn::{Partner, Turn};
-pub(crate) use self::turn::{confirmation, new_session};
+use self::partner::Partner;
 use crate::{
     agents::print,
     args::{Chat, Format, Log},
     ask::Questions,
     exit::{Exit, Fault, OrExit},
-    progress::{self, Progress},
+    progress,
     replies::Replies,
     signals::{Signal, Signals},
     telemetry,
     terminal::Terminal,
+    turn::{Events, Turn},
 };
-
-const FRAME: Duration = Duration::from_millis(100);
-
-/// How long a server may take to hear that a turn shall end.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
 
@@ -103,9 +98,9 @@ impl Talk<'_> {
         }
     }
 
-    async fn begun(&mut self, turn: anyhow::Result<Turn>, title: &str) -> Result<(), Fault> {
+    async fn begun(&mut self, turn: anyhow::Result<(Turn, Events)>, title: &str) -> Result<(), Fault> {
         match turn {
-            Ok(turn) => self.turn(turn, title).await,
+            Ok((turn, events)) => self.turn(&turn, events, title).await,
             Err(error) => {
                 self.complain(&error);
                 Ok(())
@@ -114,13 +109,9 @@ impl Talk<'_> {
     }
 
     /// One turn, to its end.
-    async fn turn(&mut self, mut turn: Turn, title: &str) -> Result<(), Fault> {
-        let (mode, objection) = self.terminal.mode(self.args.progress, Format::Text);
-        let mut progress = progress::on_stderr(mode, self.terminal, title);
-        objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
-        let (mut replies, mut is_stopping) = (Replies::default(), false);
-        let mut frames = interval(FRAME);
-        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    async fn turn(&mut self, turn: &Turn, mut events: Events, title: &str) -> Result<(), Fault> {
+        let mut progress = progress::on_stderr(self.terminal, self.args.progress, Format::Text, title);
+        let (mut replies, mut is_stopping, mut frames) = (Replies::default(), false, progress::frames());
         loop {
             tokio::select! {
                 biased;
@@ -130,29 +121,22 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    // A server that does not answer must not keep anybody here.
-                    let _ = timeout(PATIENCE, turn.cancel()).await;
+                    turn.cancel().await;
                 }
                 line = self.questions.line() => {
-                    match self.questions.answer(line) {
-                        // If nobody waits for it any more, its result is on its way.
-                        Ok(Some((id, decision))) => {
-                            if let Err(error) = turn.confirm(&id, decision).await {
-                                progress.note(&format!("error: the answer did not get there: {error:#}"));
-                            }
-                        }
-                        Ok(None) => {}
-                        Err(how) => progress.ask(how),
+                    if let Some((id, decision)) = self.questions.heard(line, &mut *progress)
+                        && let Err(error) = turn.confirm(&id, decision).await
+                    {
+                        progress.note(&format!("error: {error:#}"));
                     }
-                    self.ask(&mut *progress);
                 }
                 // While a person types, nothing is drawn.
                 _ = frames.tick(), if is_stopping || !self.questions.is_open() => progress.tick(SystemClock.now()),
-                event = turn.next() => {
-                    let Some(event) = event.or_exit(Exit::Failed)? else { break };
+                event = events.next() => {
+                    let Some(event) = event.transpose().or_exit(Exit::Failed)? else { break };
                     progress.event(&event);
                     self.questions.event(&event);
-                    self.ask(&mut *progress);
+                    self.questions.ask(&mut *progress);
                     if let Some(reply) = replies.event(&event) {
                         progress.finish(SystemClock.now());
                         return self.ended(&event, reply);
@@ -173,12 +157,6 @@ impl Talk<'_> {
             self.complain(&anyhow!("{why}"));
         }
         Ok(())
-    }
-
-    fn ask(&mut self, progress: &mut dyn Progress) {
-        if let Some(question) = self.questions.put() {
-            progress.ask(&question);
-        }
     }
 
     fn prompt(&self) {

@@ -11,7 +11,7 @@ use mainstem::{
     vendor::VENDORS,
 };
 
-use tokio::{runtime::Runtime, sync::oneshot};
+use tokio::runtime::Runtime;
 
 use crate::{
     agents::{counted, print},
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
     };
     let (mut findings, mut exit) = (Vec::new(), Exit::Reply);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let signal = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
-    let mut stop = Stop { signal, stopped: None };
+    let signals = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
+    let mut stop = Stop { signals, stopped: None };
     match flags.and_beyond(config, var) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
@@ -118,16 +118,16 @@ fn workspace(settings: &Settings) -> Finding {
 
 /// A signal that ends the asking, and what was started for it.
 struct Stop {
-    signal: Option<oneshot::Receiver<Signal>>,
+    signals: Option<signals::First>,
     stopped: Option<Signal>,
 }
 
 impl Stop {
     /// The work's output, unless a signal comes, or has come.
     async fn or<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let signal = self.signal.as_mut().filter(|_| self.stopped.is_none())?;
+        let signals = self.signals.as_mut().filter(|_| self.stopped.is_none())?;
         tokio::select! {
-            Ok(signal) = signal => {
+            signal = signals.next() => {
                 self.stopped = Some(signal);
                 None
             }

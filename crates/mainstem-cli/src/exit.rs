@@ -3,8 +3,9 @@
 use std::{fmt::Write as _, process::ExitCode};
 
 use anyhow::anyhow;
-use mainstem::{message::Failure, react::RunOutcome};
 use mainstem_event::Outcome;
+
+use crate::turn::Ended;
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +71,10 @@ impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
     }
 }
 
-/// The code of a run that nobody stopped; `None` is a run that was dropped.
-pub(crate) fn of_outcome(outcome: Option<&RunOutcome>, a_child_failed: bool) -> Exit {
-    let Some(RunOutcome { outcome, error, .. }) = outcome else { return Exit::Failed };
-    of_end(*outcome, error.as_ref().map(Failure::from).as_ref(), a_child_failed)
-}
-
-/// The same of what its last event says.
-pub(crate) fn of_end(outcome: Outcome, error: Option<&Failure>, a_child_failed: bool) -> Exit {
-    let is = |codes: &[&str]| error.is_some_and(|error| codes.contains(&&*error.code));
+/// The code of a turn that nobody stopped; `None` is one that was dropped.
+pub(crate) fn of_end(ended: Option<&Ended>, a_child_failed: bool) -> Exit {
+    let Some(Ended { outcome, error, .. }) = ended else { return Exit::Failed };
+    let is = |codes: &[&str]| error.as_ref().is_some_and(|error| codes.contains(&&*error.code));
     match outcome {
         Outcome::Success if a_child_failed => Exit::ChildFailed,
         Outcome::Success => Exit::Reply,

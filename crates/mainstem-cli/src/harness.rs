@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 #[cfg(not(unix))]
 use anyhow::bail;
-use anyhow::{Context, anyhow, ensure};
-use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal, spec::Mode};
+use anyhow::{Context, anyhow};
+use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
     config::{PROJECT, Setting, Settings, var},
@@ -98,18 +98,7 @@ fn tools_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
 
 /// Whether the agent exists and may run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
-    let crew = harness.crew();
-    let may_run = |spec: &mainstem::spec::AgentSpec| spec.mode != Mode::Subagent;
-    match crew.catalog.get(id) {
-        Some(entry) => ensure!(may_run(&entry.spec), "--agent: {id:?} can't be run: its mode is subagent"),
-        None => {
-            let listed =
-                crew.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed() && may_run(spec));
-            let known = listed.map(|spec| spec.id.clone()).collect();
-            return Err(BuildError::UnknownAgent { id: id.to_owned(), known }).context("--agent");
-        }
-    }
-    Ok(())
+    harness.can_lead(id).context("--agent")
 }
 
 /// What agents can touch.

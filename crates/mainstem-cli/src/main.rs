@@ -30,6 +30,7 @@ mod tasks;
 mod telemetry;
 mod terminal;
 mod tools;
+mod turn;
 
 use std::{
     io::{self, Write},

@@ -8,13 +8,21 @@ mod live;
 mod names;
 mod plain;
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use mainstem_event::{AgentEvent, Timestamp};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 pub(crate) use self::live::Live;
 use self::{glyphs::Glyphs, plain::Plain};
-use crate::{args::Mode, sanitize, terminal::Terminal};
+use crate::{
+    args::{Format, Mode},
+    sanitize,
+    terminal::Terminal,
+};
 
 /// Shows what goes on. Where stderr can't be written to, nothing is shown and nothing fails.
 pub(crate) trait Progress {
@@ -36,8 +44,25 @@ pub(crate) trait Progress {
     fn finish(&mut self, now: Timestamp);
 }
 
-/// Progress on stderr in this mode, of a run of this prompt.
-pub(crate) fn on_stderr(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
+/// How often progress is redrawn at most.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// When to call [`Progress::tick`].
+pub(crate) fn frames() -> Interval {
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    frames
+}
+
+/// Progress on stderr as it is asked for, or else with a note that it is not, of a run of this prompt beside a result of this form.
+pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
+    let (mode, objection) = terminal.mode(asked, format);
+    let mut progress = in_mode(mode, terminal, prompt);
+    objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
+    progress
+}
+
+fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
     let stderr: Box<dyn Write> = Box::new(io::stderr());
     let glyphs = if terminal.ascii { Glyphs::ASCII } else { Glyphs::UNICODE };
     match mode {

@@ -4,7 +4,10 @@ use std::{io::Write as _, time::Duration};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream::BoxStream};
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream, LocalBoxStream},
+};
 use mainstem_event::AgentEvent;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
@@ -138,6 +141,12 @@ pub(crate) struct Events {
 }
 
 impl Events {
+    /// All of them; after an error there are no more.
+    pub(crate) fn into_stream(self) -> LocalBoxStream<'static, anyhow::Result<AgentEvent>> {
+        let next = |mut events: Self| async move { Ok(events.next().await?.map(|event| (event, events))) };
+        stream::try_unfold(self, next).boxed_local()
+    }
+
     /// The next; `None` when there will be no more. Nothing is lost when it is dropped while it waits.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod source;
 use std::time::Duration;
 
 use mainstem_event::Timestamp;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep_until};
 
 use self::source::Source;
 use crate::{
@@ -14,32 +14,28 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     progress::{self, Progress},
     replies::Replies,
-    signals::{self, Signal},
+    signals,
     terminal::Terminal,
 };
 
 /// Nobody watches a session's nights.
 const LONGEST: Duration = Duration::from_secs(3);
 
-const FRAME: Duration = Duration::from_millis(100);
-
 pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let mut stop = signals::watch().or_exit(Exit::Failed)?;
+    let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         let source = Source::open(args).await.or_exit(Exit::Usage)?;
-        let (mode, objection) = terminal.mode(args.progress, Format::Text);
         let mut player = Player {
-            progress: progress::on_stderr(mode, terminal, &args.what),
+            progress: progress::on_stderr(terminal, args.progress, Format::Text, &args.what),
             pace: Pace::new(args.speed),
-            frames: frames(),
+            frames: progress::frames(),
             listener: Replies::default(),
             replies: Vec::new(),
         };
-        objection.into_iter().for_each(|objection| player.progress.note(&format!("warning: {objection}")));
         let shown = tokio::select! {
             biased;
-            signal = &mut stop => Err(signal.unwrap_or(Signal::Interrupt)),
+            signal = signals.next() => Err(signal),
             shown = player.play(source) => Ok(shown),
         };
         player.progress.finish(player.pace.now());
@@ -116,10 +112,4 @@ impl Pace {
         let ahead = if ahead.is_zero() { 0.0 } else { ahead.as_micros() as f64 * self.speed };
         Timestamp::from_micros(at.as_micros().saturating_sub(ahead as u64))
     }
-}
-
-fn frames() -> Interval {
-    let mut frames = interval(FRAME);
-    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    frames
 }

@@ -26,34 +26,26 @@ use crate::{
     remote::Remote,
     signals, store, telemetry,
     terminal::Terminal,
+    turn::{Turn, new_session},
 };
 
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
-    if let Some(remote) = Remote::at(args.server.as_deref()).or_exit(Exit::Usage)? {
-        return there::run(args, remote, terminal);
+    match Remote::at(args.server.as_deref()).or_exit(Exit::Usage)? {
+        Some(remote) => on_server(args, &remote, terminal),
+        None => here(args, config, terminal),
     }
+}
+
+fn here(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
     let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
-    let warnings = Warnings::new(harness.clone(), &notes);
-    let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
-    let (mode, objection) = terminal.mode(args.progress, args.output);
-    let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { &*prompt };
-    let mut progress = progress::on_stderr(mode, terminal, title);
-    for note in notes.into_iter().chain(objection.map(|objection| format!("warning: {objection}"))) {
-        progress.note(&note);
-    }
+    let warnings = Warnings::new(Some(harness.clone()), &notes);
+    let mut sinks = sinks(args, terminal, &prompt, warnings)?;
+    notes.iter().for_each(|note| sinks.progress.note(note));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let sinks = Sinks {
-        ledger: Ledger::new(record),
-        output: Output::new(args.output, terminal.stdout),
-        stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
-        progress,
-        signals: signals::watch().or_exit(Exit::Failed)?,
-        warnings,
-    };
     let run = match &args.session {
         None => harness.stream_events_with(prompt, options),
         Some(id) => {
@@ -68,12 +60,14 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
         }
     };
     let exit = runtime.block_on(async {
-        let mut drive = Drive::new(args, sinks, run);
+        let mut drive = Drive::new(args, sinks, Turn::here(run));
         drive.until_end().await;
-        let (handle, is_patient) = (drive.handle.clone(), drive.is_patient());
+        let is_patient = drive.is_patient();
+        let wants_table = args.diagnostics && args.output != Format::Json;
+        let diagnostics = drive.turn.diagnostics().filter(|_| wants_table);
         let exit = drive.finish(args).await;
-        if args.diagnostics && args.output != Format::Json {
-            progress::say(&handle.diagnostics().to_string(), terminal);
+        if let Some(diagnostics) = diagnostics {
+            progress::say(&diagnostics.to_string(), terminal);
         }
         if is_patient {
             harness.shutdown(Duration::ZERO).await;
@@ -84,6 +78,36 @@ pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -
     // What still blocks, such as a host's name being looked up, is not waited for.
     runtime.shutdown_background();
     exit
+}
+
+fn on_server(args: &args::Run, remote: &Remote, terminal: Terminal) -> Result<Exit, Fault> {
+    let session = args.session.clone().unwrap_or_else(new_session);
+    let body = there::body(args, terminal).or_exit(Exit::Usage)?;
+    let prompt = body["input"].as_str().unwrap_or_default();
+    let sinks = sinks(args, terminal, prompt, Warnings::new(None, &[]))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let exit = runtime.block_on(async {
+        let begun = Turn::there(remote, &session, &body).await.or_exit(Exit::Failed)?;
+        let mut drive = Drive::new(args, sinks, begun);
+        drive.until_end().await;
+        drive.finish(args).await
+    });
+    runtime.shutdown_background();
+    exit
+}
+
+/// Where everything goes that comes of a run of this prompt.
+fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
+    let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
+    let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
+    Ok(Sinks {
+        ledger: Ledger::new(record),
+        output: Output::new(args.output, terminal.stdout),
+        stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
+        progress: progress::on_stderr(terminal, args.progress, args.output, title),
+        signals: signals::watch().or_exit(Exit::Failed)?,
+        warnings,
+    })
 }
 
 fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow::Result<RunOptions> {

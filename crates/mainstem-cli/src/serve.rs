@@ -40,17 +40,14 @@ pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Re
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
     let server = Server::new(harness.clone()).tokens(tokens).hosts(hosts).build().or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let signal = signals::watch().or_exit(Exit::Failed)?;
+    let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(args.bind).await.with_context(|| format!("--bind {}", args.bind))?;
         greet(&harness, &model, &listener, made.as_deref(), terminal)?;
         let (stop, stopping) = (CancellationToken::new(), CancellationToken::new());
         let serving = server.serve(listener, stopping.clone());
         let until_signal = async {
-            // Without signals it runs until it is killed.
-            if signal.await.is_err() {
-                std::future::pending::<()>().await;
-            }
+            signals.next().await;
             progress::say("stopping; again to stop at once", terminal);
             stop.cancel();
             stopping.cancel();

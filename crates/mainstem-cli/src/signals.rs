@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM, on a thread of their own: the first is told, the second ends the process, whatever the rest of it is at.
 
-use std::{io, process, thread};
+use std::{future::pending, io, process, thread};
 
 use tokio::{
     runtime::{Builder, Runtime},
@@ -30,7 +30,7 @@ impl Signal {
 ///
 /// # Errors
 /// The system gives no thread, or no signals.
-pub(crate) fn watch() -> io::Result<oneshot::Receiver<Signal>> {
+pub(crate) fn watch() -> io::Result<First> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _in_runtime = runtime.enter();
@@ -46,7 +46,24 @@ pub(crate) fn watch() -> io::Result<oneshot::Receiver<Signal>> {
         });
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;
-    Ok(told)
+    Ok(First(Some(told)))
+}
+
+/// The first signal, told once.
+pub(crate) struct First(Option<oneshot::Receiver<Signal>>);
+
+impl First {
+    /// Waits for it; for ever once it was told.
+    pub(crate) async fn next(&mut self) -> Signal {
+        if let Some(first) = &mut self.0 {
+            let signal = first.await;
+            self.0 = None;
+            if let Ok(signal) = signal {
+                return signal;
+            }
+        }
+        pending().await
+    }
 }
 
 /// Each signal, one after the other, for whoever handles all of them.
@@ -83,7 +100,7 @@ impl Signals {
     pub(crate) async fn next(&mut self) -> Signal {
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::Interrupt,
-            Err(_) => std::future::pending().await,
+            Err(_) => pending().await,
         }
     }
 }

@@ -34,11 +34,11 @@ pub(crate) fn run(args: &Tools, config: Option<&Path>, terminal: Terminal) -> Re
     let harness = harness(args, &settings).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let signal = signals::watch().or_exit(Exit::Failed)?;
+    let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let listed = runtime.block_on(async {
         let listed = tokio::select! {
             // Servers that were started for this must not outlive it.
-            Ok(signal) = signal => Ok(signal.exit()),
+            signal = signals.next() => Ok(signal.exit()),
             () = tools.ready() => list(args, &tools, terminal).map(|()| Exit::Reply),
         };
         harness.shutdown(Duration::ZERO).await;

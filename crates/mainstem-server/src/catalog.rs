@@ -18,6 +18,7 @@ pub(crate) async fn agents(caller: Caller) -> Json<Agents> {
         description: spec.description.clone(),
         model: spec.model.clone(),
         spawnable: spec.is_spawnable(),
+        runnable: spec.is_runnable(),
     };
     Json(Agents { runs: crew.root.id().to_string(), items: listed.map(view).collect() })
 }

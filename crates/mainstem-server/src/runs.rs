@@ -9,11 +9,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::{
+    BuildError,
     event::{Clock, EventFilter, Outcome, SystemClock},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunOptions},
     react::RunOutcome,
-    session::{RunEnd, RunRecord},
+    session::{Crew, RunEnd, RunRecord},
     tool::OutputSchema,
 };
 use serde_json::json;
@@ -137,10 +138,12 @@ pub(crate) async fn post(
     headers: HeaderMap,
     Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
-    check(&caller, &wanted)?;
+    either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let wanted = Wanted { input: wanted.input, options: wanted.options.into_run()? };
+    let mut options = wanted.options.into_run()?;
+    options.crew = crew(&caller, wanted.agent).await?;
+    let wanted = Wanted { input: wanted.input, options };
     // Whoever is refused has begun nothing: no session, no run.
     if key.is_none() {
         app.admit()?;
@@ -174,20 +177,26 @@ pub(crate) async fn post(
     Ok(response)
 }
 
-/// What can be told before anything is begun.
-fn check(caller: &Caller, wanted: &NewRun) -> Result<(), Problem> {
-    let crew = caller.harness.crew();
-    let known = crew.root.id();
-    if let Some(agent) = wanted.agent.as_deref().filter(|agent| *agent != &**known) {
-        let detail = format!("this server runs {known:?}, not {agent:?}");
-        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
+/// Who is wanted to work in a run; `None` are those who do so by themselves.
+async fn crew(caller: &Caller, agent: Option<String>) -> Result<Option<Arc<Crew>>, Problem> {
+    let Some(agent) = agent else { return Ok(None) };
+    caller.harness.led_by(agent).await.map(Some).map_err(|error| {
+        let (status, code) = match error {
+            BuildError::UnknownAgent { .. } => (StatusCode::NOT_FOUND, "unknown_agent"),
+            BuildError::OnlySpawned { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "only_spawned"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "agent_unusable"),
+        };
+        Problem::new(status, code, error.to_string())
+    })
+}
+
+fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
+    if wanted.input.is_some() != wanted.resume {
+        return Ok(());
     }
-    if wanted.input.is_some() == wanted.resume {
-        let detail = "either an input is wanted, or `resume: true`";
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
-            .with("errors", json!([{ "pointer": "/input", "detail": detail }])));
-    }
-    Ok(())
+    let detail = "either an input is wanted, or `resume: true`";
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
+        .with("errors", json!([{ "pointer": "/input", "detail": detail }])))
 }
 
 /// A run to begin, whose options are in order.

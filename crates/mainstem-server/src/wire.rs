@@ -20,7 +20,7 @@ pub(crate) struct Items<T> {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = either()))]
 pub(crate) struct NewRun {
-    /// Which agent; there is one to choose.
+    /// Which agent leads it, one of those in `/agents` that are `runnable`; by default the one that `/agents` says `runs`.
     pub(crate) agent: Option<String>,
     /// What to do.
     pub(crate) input: Option<Input>,
@@ -195,7 +195,7 @@ pub(crate) struct Answered {
     pub(crate) confirm_id: String,
 }
 
-/// An agent that can be spawned.
+/// An agent, and what can be done with it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AgentView {
     pub(crate) id: String,
@@ -203,6 +203,8 @@ pub(crate) struct AgentView {
     /// Its own model; the parent's without.
     pub(crate) model: Option<String>,
     pub(crate) spawnable: bool,
+    /// Whether it can lead a run.
+    pub(crate) runnable: bool,
 }
 
 /// The agent that runs, and those it can spawn.

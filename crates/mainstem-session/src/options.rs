@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_message::{RunId, SessionId};
 use mainstem_policy::Limits;
-use mainstem_subagent::{Background, SpawnOptions};
+use mainstem_subagent::{Background, Crew, SpawnOptions};
 use mainstem_tool::OutputSchema;
 use serde_json::{Map, Value};
 
@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub budget: Limits,
     /// The form that the root's answer shall have; any by default.
     pub output: Option<OutputSchema>,
+    /// Who works in it; by default those whom the session finds when the run's turn has come.
+    pub crew: Option<Arc<Crew>>,
     /// Whether the run keeps count of what it hands out, for [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
 }
@@ -102,6 +104,13 @@ impl RunOptions {
     #[must_use]
     pub fn with_output(mut self, schema: OutputSchema) -> Self {
         self.output = Some(schema);
+        self
+    }
+
+    /// Lets others work in the run than those whom the session would find; what was said before is known to them, too.
+    #[must_use]
+    pub fn with_crew(mut self, crew: Arc<Crew>) -> Self {
+        self.crew = Some(crew);
         self
     }
 

@@ -165,7 +165,7 @@ impl Start {
             None => session.turn().clone().acquire_owned().await.ok(),
             turn => turn,
         };
-        let crew = session.muster().await;
+        let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.
         session.set_active(Some(handle));
         session.enter(&run_id);

@@ -276,9 +276,12 @@ impl Session {
         self.0.buffer
     }
 
-    /// Those who work in a run that begins now.
-    pub(crate) async fn muster(&self) -> Arc<Crew> {
-        let crew = self.0.crews.present().await;
+    /// Those who work in a run that begins now, unless others were chosen.
+    pub(crate) async fn muster(&self, chosen: Option<Arc<Crew>>) -> Arc<Crew> {
+        let crew = match chosen {
+            Some(crew) => crew,
+            None => self.0.crews.present().await,
+        };
         *lock(&self.0.crew) = Some(crew.clone());
         crew
     }

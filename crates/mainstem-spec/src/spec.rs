@@ -187,6 +187,12 @@ impl AgentSpec {
         !self.hidden && self.mode != Mode::Primary
     }
 
+    /// Whether it can be the root of a run: its mode is not `subagent`.
+    #[must_use]
+    pub fn is_runnable(&self) -> bool {
+        self.mode != Mode::Subagent
+    }
+
     /// Whether a person choosing an agent sees it: not hidden. Primary agents are listed too.
     #[must_use]
     pub fn is_listed(&self) -> bool {

@@ -95,4 +95,10 @@ pub enum BuildError {
         /// What there is.
         known: Vec<String>,
     },
+    /// The agent to run is there for others to spawn.
+    #[error("{id:?} can't be run: its mode is subagent")]
+    OnlySpawned {
+        /// Which.
+        id: String,
+    },
 }

@@ -18,7 +18,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub use self::builder::HarnessBuilder;
-use self::{builder::Servers, recruiter::Recruiter};
+use self::{
+    builder::Servers,
+    recruiter::{Recruiter, leader},
+};
 use crate::BuildError;
 
 /// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
@@ -241,6 +244,26 @@ impl Harness {
     /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
     pub fn crew(&self) -> Arc<Crew> {
         self.0.recruiter.crew()
+    }
+
+    /// Whether there is an agent of this id that may be a root.
+    ///
+    /// # Errors
+    /// There is none, or it is only there to be spawned.
+    pub fn can_lead(&self, agent: &str) -> Result<(), BuildError> {
+        leader(&self.crew(), agent).map(drop)
+    }
+
+    /// Those who work where another agent is the root, for [`RunOptions::with_crew`]: with this harness's model, what the agent's spec says of
+    /// prompt, tools and skills, and all agents that there are now.
+    ///
+    /// # Errors
+    /// There is no such agent, or it is only there to be spawned; else as [`HarnessBuilder::build`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn led_by(&self, agent: impl Into<String>) -> Result<Arc<Crew>, BuildError> {
+        self.0.recruiter.led_by(agent.into()).await
     }
 
     /// What was wrong with the agents, the skills and the tools of the workspace when they were last read, in words, each with its severity:

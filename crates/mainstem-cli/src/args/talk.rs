@@ -26,8 +26,8 @@ pub(crate) struct Chat {
     /// Keep the session in this file instead of the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Talk to this agent of the workspace.
-    #[arg(short, long, value_name = "ID", conflicts_with = "server")]
+    /// Talk to this agent of the workspace, or of the server.
+    #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
     #[arg(short, long, value_name = "NAME", conflicts_with = "server")]

@@ -3,24 +3,17 @@
 use mainstem::{
     message::Failure,
     model::{ErrorKind, ModelError},
-    react::{Agent, AgentError},
+    react::AgentError,
 };
 
 use super::*;
 
-/// An outcome, as a run that goes like this has it.
-fn outcome(outcome: Outcome, error: Option<AgentError>) -> RunOutcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let agent = Agent::builder("main", crate::demo::model(0.0)).build().unwrap();
-    let mut run = runtime.block_on(agent.call("x"));
-    (run.outcome, run.error) = (outcome, error);
-    run
-}
-
 #[test]
 fn each_way_to_end_has_its_code() {
-    let check = |ended, error, a_child_failed, expected| {
-        assert_eq!(of_outcome(Some(&outcome(ended, error)), a_child_failed), expected);
+    let check = |ended, error: Option<AgentError>, a_child_failed, expected| {
+        let error = error.as_ref().map(Failure::from);
+        let ended = Ended { outcome: ended, error, why: None, reply: None, cost: None };
+        assert_eq!(of_end(Some(&ended), a_child_failed), expected);
     };
     let model = |kind| Some(AgentError::Model(ModelError::new(kind, "no")));
     check(Outcome::Success, None, false, Exit::Reply);
@@ -35,7 +28,7 @@ fn each_way_to_end_has_its_code() {
     check(Outcome::Error, model(ErrorKind::RateLimited), false, Exit::Refused);
     check(Outcome::Error, model(ErrorKind::Protocol), false, Exit::Failed);
     check(Outcome::Cancelled, Some(AgentError::Cancelled), false, Exit::Failed);
-    assert_eq!(of_outcome(None, false), Exit::Failed);
+    assert_eq!(of_end(None, false), Exit::Failed);
 }
 
 #[test]

@@ -1,23 +1,24 @@
 //! The one loop that waits: for events, room on stdout, signals, limits, the clock.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{HashSet, VecDeque},
+    future::ready,
     pin::Pin,
     rc::Rc,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream::LocalBoxStream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use mainstem::{
-    event::EventStreamExt,
-    prelude::{Harness, Run, RunHandle},
+    event::{Cursor, EventStreamExt},
+    prelude::Harness,
 };
 use mainstem_event::{AgentEvent, Clock, EventFilter, EventKind, SystemClock};
 use tokio::{
-    sync::{mpsc::OwnedPermit, oneshot},
-    time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep},
+    sync::mpsc::OwnedPermit,
+    time::{Instant, Interval, Sleep, sleep},
 };
 
 use super::{end::Stop, filter::filter, ledger::Ledger};
@@ -25,12 +26,10 @@ use crate::{
     args,
     ask::{Line, Questions},
     output::{Output, Stdout},
-    progress::Progress,
-    signals::Signal,
+    progress::{self, Progress},
+    signals,
+    turn::{Events, Turn},
 };
-
-/// How often progress is redrawn at most.
-const FRAME: Duration = Duration::from_millis(100);
 
 /// As good as never.
 const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -41,37 +40,35 @@ pub(super) struct Sinks {
     pub(super) output: Output,
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
-    pub(super) signals: oneshot::Receiver<Signal>,
+    pub(super) signals: signals::First,
     pub(super) warnings: Warnings,
 }
 
 /// What is wrong with the harness, each thing said once: an MCP server does not start before it is needed.
 pub(super) struct Warnings {
-    harness: Harness,
+    /// That of this process, if it is asked.
+    harness: Option<Harness>,
     said: HashSet<String>,
 }
 
 /// A run under way.
 pub(super) struct Drive {
-    pub(super) handle: RunHandle,
+    pub(super) turn: Turn,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
-    pub(super) signals: Signals,
+    pub(super) signals: signals::First,
     warnings: Warnings,
     questions: Questions,
     /// What waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
     pub(super) stop: Option<Stop>,
     is_given_up: bool,
-    events: LocalBoxStream<'static, AgentEvent>,
+    events: Events,
     filter: EventFilter,
     clock: Clocks,
 }
-
-/// The first signal, told once.
-pub(super) struct Signals(Option<oneshot::Receiver<Signal>>);
 
 struct Clocks {
     frames: Interval,
@@ -82,7 +79,7 @@ struct Clocks {
 
 /// What there is to do next.
 enum Next {
-    Event(Option<AgentEvent>),
+    Event(Option<anyhow::Result<AgentEvent>>),
     Room(OwnedPermit<Bytes>),
     Frame,
     Line(Option<Line>),
@@ -91,21 +88,20 @@ enum Next {
 }
 
 impl Drive {
-    pub(super) fn new(args: &args::Run, sinks: Sinks, run: Run) -> Self {
+    pub(super) fn new(args: &args::Run, sinks: Sinks, (turn, events): (Turn, Events)) -> Self {
         let Sinks { ledger, output, stdout, progress, signals, warnings } = sinks;
-        let (handle, ledger) = (run.handle(), Rc::new(RefCell::new(ledger)));
-        let filter = filter(args, handle.session().id().as_str());
+        let ledger = Rc::new(RefCell::new(ledger));
+        let filter = filter(args, turn.session_id());
         let keep = ledger.clone();
-        let seen = run.inspect(move |event| keep.borrow_mut().event(event));
-        let events =
-            if args.gate_root_text { seen.gate_root_text().boxed_local() } else { seen.boxed_local() };
+        let seen = events.inspect_ok(move |event| keep.borrow_mut().event(event)).boxed_local();
+        let events = if args.gate_root_text { gated(seen) } else { seen };
         Self {
-            handle,
+            turn,
             ledger,
             output,
             stdout,
             progress,
-            signals: Signals::new(signals),
+            signals,
             warnings,
             questions: Questions::default(),
             queue: output.begin().into_iter().collect(),
@@ -122,30 +118,40 @@ impl Drive {
     pub(super) async fn until_end(&mut self) {
         loop {
             match self.next().await {
-                Next::Event(Some(event)) => self.event(&event),
+                Next::Event(Some(Ok(event))) => self.event(&event),
+                Next::Event(Some(Err(error))) => {
+                    self.stop.get_or_insert(Stop::Lost(error));
+                    break;
+                }
                 Next::Event(None) => break,
                 Next::GiveUp => {
                     self.is_given_up = true;
                     break;
                 }
                 Next::Room(room) => _ = self.queue.pop_front().map(|piece| room.send(piece)),
-                Next::Line(line) => self.answer(line),
+                Next::Line(line) => self.answer(line).await,
                 Next::Frame => self.progress.tick(SystemClock.now()),
                 Next::Stop(stop) if self.stop.is_some() || stop.is_at_once() => {
                     self.stop.get_or_insert(stop);
                     break;
                 }
-                Next::Stop(stop) => self.cancel(stop),
+                Next::Stop(stop) => self.cancel(stop).await,
             }
         }
-        self.events = futures_util::stream::empty().boxed_local();
+        self.events = stream::empty().boxed_local();
         self.end_tasks().await;
         self.catch_up();
     }
 
     /// Stops the background tasks that are left: gently, unless there is no more patience.
     async fn end_tasks(&mut self) {
-        let tasks = self.handle.session().task_set().clone();
+        let Some(tasks) = self.turn.tasks() else {
+            // A server's turn goes on without its events.
+            if self.stop.as_ref().is_some_and(Stop::is_at_once) {
+                self.turn.cancel().await;
+            }
+            return;
+        };
         let grace = if self.is_patient() { self.clock.grace } else { Duration::ZERO };
         tokio::select! {
             biased;
@@ -187,7 +193,7 @@ impl Drive {
         }
         // Also of those that are not shown.
         self.questions.event(event);
-        self.ask();
+        self.questions.ask(&mut *self.progress);
     }
 
     /// Whether things may end at their own pace.
@@ -196,19 +202,11 @@ impl Drive {
     }
 
     /// Answers the open question and goes on to the next, or says how to answer.
-    fn answer(&mut self, line: Option<Line>) {
-        match self.questions.answer(line) {
-            // If nobody waits for it any more, its result is on its way.
-            Ok(Some((id, decision))) => _ = self.handle.confirm(&id, decision),
-            Ok(None) => {}
-            Err(how) => self.progress.ask(how),
-        }
-        self.ask();
-    }
-
-    fn ask(&mut self) {
-        if let Some(question) = self.questions.put() {
-            self.progress.ask(&question);
+    async fn answer(&mut self, line: Option<Line>) {
+        if let Some((id, decision)) = self.questions.heard(line, &mut *self.progress)
+            && let Err(error) = self.turn.confirm(&id, decision).await
+        {
+            self.progress.note(&format!("error: {error:#}"));
         }
     }
 
@@ -218,12 +216,10 @@ impl Drive {
     }
 
     /// Asks all agents to stop, and gives them time.
-    fn cancel(&mut self, stop: Stop) {
+    async fn cancel(&mut self, stop: Stop) {
         let agents = self.ledger.borrow().fleet.running().count();
         self.progress.note(&stop.note(agents));
-        self.handle.cancel();
-        let session = self.handle.session();
-        session.task_set().cancel_below(session.id());
+        self.turn.cancel().await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
         self.stop = Some(stop);
     }
@@ -231,8 +227,8 @@ impl Drive {
     /// Takes in what was said after the run, or when it was dropped.
     fn catch_up(&mut self) {
         let next = self.ledger.borrow().fleet.seq + 1;
-        let mut rest = self.handle.subscribe_from(next);
-        while let Some(event) = rest.try_next() {
+        let mut rest = self.turn.said_from(next);
+        while let Some(event) = rest.as_mut().and_then(Cursor::try_next) {
             self.ledger.borrow_mut().event(&event);
             self.event(&event);
         }
@@ -242,37 +238,33 @@ impl Drive {
 
 impl Warnings {
     /// Those that are said already.
-    pub(super) fn new(harness: Harness, said: &[String]) -> Self {
+    pub(super) fn new(harness: Option<Harness>, said: &[String]) -> Self {
         Self { harness, said: said.iter().cloned().collect() }
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {
-        self.harness.warnings().filter(|warning| self.said.insert(warning.clone()))
+        let warnings = self.harness.iter().flat_map(Harness::warnings);
+        warnings.filter(|warning| self.said.insert(warning.clone()))
     }
 }
 
-impl Signals {
-    pub(super) fn new(first: oneshot::Receiver<Signal>) -> Self {
-        Self(Some(first))
-    }
-
-    pub(super) async fn next(&mut self) -> Signal {
-        if let Some(first) = &mut self.0 {
-            let signal = first.await;
-            self.0 = None;
-            if let Ok(signal) = signal {
-                return signal;
-            }
-        }
-        std::future::pending().await
-    }
+/// Without the root's prose of turns that call tools. An error, which is the last that comes, waits for what is held back.
+fn gated(events: Events) -> Events {
+    let error = Rc::new(Cell::new(None));
+    let aside = error.clone();
+    let fine = events.scan((), move |(), event| ready(event.map_err(|error| aside.set(Some(error))).ok()));
+    let last = stream::once(async move { error.take().map(Err) }).filter_map(ready);
+    fine.gate_root_text().map(Ok).chain(last).boxed_local()
 }
 
 impl Clocks {
     fn new(args: &args::Run) -> Self {
-        let mut frames = interval(FRAME);
-        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let timeout = Box::pin(sleep(args.timeout.unwrap_or(FOREVER).min(FOREVER)));
-        Self { frames, timeout, give_up: Box::pin(sleep(FOREVER)), grace: args.grace.min(FOREVER) }
+        Self {
+            frames: progress::frames(),
+            timeout,
+            give_up: Box::pin(sleep(FOREVER)),
+            grace: args.grace.min(FOREVER),
+        }
     }
 }

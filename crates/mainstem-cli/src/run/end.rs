@@ -1,10 +1,9 @@
 //! How a run ended: why it was stopped, what stdout gets last, the exit code, and what to say about it.
 
-use std::{future::pending, io};
+use std::{future::pending, io, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
-use mainstem::{message::Failure, react::RunOutcome};
 use mainstem_event::Outcome;
 use tokio::time::sleep;
 
@@ -14,6 +13,7 @@ use crate::{
     exit::{self, Exit, Fault},
     output::Ending,
     signals::Signal,
+    turn::Ended,
 };
 
 /// Why a run was stopped.
@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Stdout(io::Error),
     /// The record can't be written to.
     Record(io::Error),
+    /// The server is not heard any more; what it runs may go on.
+    Lost(anyhow::Error),
 }
 
 impl Stop {
@@ -38,13 +40,14 @@ impl Stop {
         match self {
             Self::Signal(Signal::Interrupt) => format!("{agents} press Ctrl-C again to abort"),
             Self::Timeout => format!("{agents} the time is up"),
-            Self::Signal(Signal::Terminate) | Self::Stdout(_) | Self::Record(_) => agents,
+            Self::Signal(Signal::Terminate) | Self::Stdout(_) | Self::Record(_) | Self::Lost(_) => agents,
         }
     }
 
-    pub(super) fn exit(&self, args: &args::Run) -> Result<Exit, Fault> {
+    pub(super) fn exit(self, args: &args::Run) -> Result<Exit, Fault> {
         let (exit, error) = match self {
             Self::Signal(signal) => return Ok(signal.exit()),
+            Self::Lost(error) => (Exit::Failed, error),
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::ClosedPipe),
             Self::Stdout(error) => (Exit::Failed, anyhow!("stdout can't be written to: {error}")),
             Self::Record(error) => (Exit::Failed, anyhow!("the record can't be written to: {error}")),
@@ -59,47 +62,64 @@ impl Stop {
 
 impl Drive {
     /// Writes the last of the result, and says how it all ended.
-    pub(super) async fn finish(self, args: &args::Run) -> Result<Exit, Fault> {
-        let outcome = self.handle.outcome().await;
-        let exit = match &self.stop {
-            Some(stop) => stop.exit(args),
-            None => self.exit(args, outcome.as_ref()),
-        };
+    pub(super) async fn finish(mut self, args: &args::Run) -> Result<Exit, Fault> {
         if matches!(self.stop, Some(Stop::Stdout(_))) {
-            return exit;
+            return self.exit(args, None);
         }
-        let (last, is_stopped) = (self.last_piece(args, outcome.as_ref()), self.stop.is_some());
-        match self.write_rest(last, args).await {
+        let ended = self.ended().await;
+        // What goes on where nobody hears it has no last word here.
+        let is_lost = matches!(self.stop, Some(Stop::Lost(_)));
+        let last = if is_lost { None } else { self.last_piece(args, ended.as_ref()) };
+        let is_stopped = self.stop.is_some();
+        let exit = self.exit(args, ended);
+        match self.write_rest(last, is_stopped.then_some(args.grace)).await {
             Err(stop) if !is_stopped => stop.exit(args),
             _ => exit,
         }
     }
 
-    fn exit(&self, args: &args::Run, outcome: Option<&RunOutcome>) -> Result<Exit, Fault> {
-        let failed = &self.ledger.borrow().failed;
-        let exit = exit::of_outcome(outcome, args.strict_children && !failed.is_empty());
-        // Its message says all there is to say; the causes behind it only repeat it.
-        let why = outcome.and_then(|outcome| outcome.error.as_ref()).map(ToString::to_string);
-        exit::told(exit, why, failed)
+    async fn ended(&mut self) -> Option<Ended> {
+        if matches!(self.stop, Some(Stop::Lost(_))) {
+            return None;
+        }
+        let last = self.ledger.borrow().end.clone();
+        tokio::select! {
+            biased;
+            ended = self.turn.ended(last.as_ref()) => ended,
+            signal = self.signals.next() => {
+                self.stop.get_or_insert(Stop::Signal(signal));
+                None
+            }
+        }
     }
 
-    fn last_piece(&self, args: &args::Run, outcome: Option<&RunOutcome>) -> Option<Bytes> {
+    fn exit(&mut self, args: &args::Run, ended: Option<Ended>) -> Result<Exit, Fault> {
+        if let Some(stop) = self.stop.take() {
+            return stop.exit(args);
+        }
+        let failed = &self.ledger.borrow().failed;
+        let exit = exit::of_end(ended.as_ref(), args.strict_children && !failed.is_empty());
+        // Its message says all there is to say; the causes behind it only repeat it.
+        exit::told(exit, ended.and_then(|ended| ended.why), failed)
+    }
+
+    fn last_piece(&self, args: &args::Run, ended: Option<&Ended>) -> Option<Bytes> {
         let ledger = self.ledger.borrow();
-        let ended = outcome.map_or(Outcome::Cancelled, |outcome| outcome.outcome);
+        let outcome = ended.map_or(Outcome::Cancelled, |ended| ended.outcome);
         self.output.end(&Ending {
-            run_id: self.handle.id().as_str(),
-            outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { ended },
-            reply: outcome.and_then(|outcome| outcome.answer.as_deref()),
-            error: outcome.and_then(|outcome| outcome.error.as_ref()).map(Failure::from),
-            cost: outcome.and_then(|outcome| outcome.usage.inclusive_cost),
+            run_id: self.turn.run_id(),
+            outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { outcome },
+            reply: ended.and_then(|ended| ended.reply.as_deref()),
+            error: ended.and_then(|ended| ended.error.clone()),
+            cost: ended.and_then(|ended| ended.cost),
             fleet: &ledger.fleet,
-            diagnostics: args.diagnostics.then(|| self.handle.diagnostics()),
+            diagnostics: self.turn.diagnostics().filter(|_| args.diagnostics),
         })
     }
 
     /// Waits for a slow reader; of a run that was stopped, no longer than its agents were waited for.
-    async fn write_rest(self, last: Option<Bytes>, args: &args::Run) -> Result<(), Stop> {
-        let Self { queue, mut stdout, mut signals, stop, .. } = self;
+    async fn write_rest(self, last: Option<Bytes>, patience: Option<Duration>) -> Result<(), Stop> {
+        let Self { queue, mut stdout, mut signals, .. } = self;
         let writing = async {
             for piece in queue.into_iter().chain(last) {
                 stdout.room(true).await?.send(piece);
@@ -107,8 +127,8 @@ impl Drive {
             stdout.finish().await
         };
         let patience = async {
-            match stop {
-                Some(_) => sleep(args.grace).await,
+            match patience {
+                Some(time) => sleep(time).await,
                 None => pending().await,
             }
         };

@@ -15,6 +15,8 @@ pub(super) struct Ledger {
     pub(super) fleet: FleetState,
     /// The ids of children that failed.
     pub(super) failed: Vec<String>,
+    /// The run's last event.
+    pub(super) end: Option<AgentEvent>,
 }
 
 impl Ledger {
@@ -28,6 +30,9 @@ impl Ledger {
             && !matches!(outcome, Outcome::Success | Outcome::MaxIterations)
         {
             self.failed.push(source.agent_id.to_string());
+        }
+        if event.ends_run() {
+            self.end = Some(event.clone());
         }
         if let Some(record) = &mut self.record
             && let Err(error) = writeln!(record, "{}", event.to_json())

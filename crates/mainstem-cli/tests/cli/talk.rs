@@ -188,6 +188,24 @@ fn a_server_runs_what_is_asked_here() {
         "filters don't apply to the record"
     );
 
+    let led = run("-a tester --output ndjson").run();
+    let all = events(&led.stdout);
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+    assert!(matches!(&all[0].kind, EventKind::AgentStart { name, .. } if &**name == "tester"), "{led:?}");
+    let nobody = run("-a nobody").run();
+    assert!(
+        nobody.code == Some(1) && nobody.stderr.contains("unknown agent \"nobody\"; known: "),
+        "{nobody:?}"
+    );
+    let prose = |events: &[mainstem::event::AgentEvent]| {
+        let is_prose = |event: &&mainstem::event::AgentEvent| {
+            event.source().is_none() && matches!(event.kind, EventKind::TextBlockDelta { .. })
+        };
+        events.iter().filter(is_prose).count()
+    };
+    let gated = events(&run("--gate-root-text --output ndjson").run().stdout);
+    assert!(0 < prose(&gated) && prose(&gated) < prose(&events(&lines.stdout)), "{}", render(&gated));
+
     let refused = run("--resume --session one").run();
     assert_eq!(refused.code, Some(2), "a prompt, or --resume");
     let resume = mainstem("run --resume --session one --server").arg(&url).env("MAINSTEM_TOKEN", TOKEN).run();
@@ -348,4 +366,20 @@ fn a_reader_goes_on_where_a_killed_server_was() {
     assert!(whole.iter().any(|event| matches!(&event.kind, EventKind::AgentEnd { error: Some(error), .. } if error.code == "restarted")));
     second.signal("INT");
     assert_eq!(second.done().code, Some(0));
+}
+
+#[test]
+fn a_run_whose_server_is_gone_says_so_and_shows_what_it_had_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, url) = serve("--demo-pace 5", &dir.path().join("j.db"));
+    let run =
+        mainstem("run --progress quiet --gate-root-text --output ndjson --session one --server").arg(&url);
+    let mut run = run.arg("Review it").env("MAINSTEM_TOKEN", TOKEN).start();
+    let first = run.line();
+    server.signal("KILL");
+    drop(server.done());
+    let done = run.done();
+    assert!(first.contains("AGENT_START") && done.code == Some(1), "{first}{done:?}");
+    assert!(done.stderr.contains(&format!("error: {url} is not reached")), "{done:?}");
+    assert!(done.stdout.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{done:?}");
 }

@@ -1,10 +1,14 @@
 //! Runs and how they are steered: waiting, cancelling, answering, talking, tasks, leaving.
 
-use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem::{
+    model::scripted::Turn,
+    prelude::{AgentSpec, ScriptedModel},
+    spec::Mode,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, ms, spawn};
+use crate::rig::{Rig, fleet, ms, spawn};
 
 fn main_says(turns: impl IntoIterator<Item = Turn>) -> ScriptedModel {
     ScriptedModel::new().agent("main", turns)
@@ -19,6 +23,37 @@ async fn until(rig: &Rig, path: &str, is_there: impl Fn(&Value) -> bool) -> Valu
         tokio::time::sleep(ms(10)).await;
     }
     panic!("it did not come about: {}", rig.get_json(path).await);
+}
+
+#[tokio::test]
+async fn a_run_is_led_by_whom_the_caller_chooses() {
+    let model = main_says([Turn::new().text("I am first."), Turn::new().text("I am main.")])
+        .agent("kid", [Turn::new().text("I am the kid.")]);
+    let helper = AgentSpec::new("helper", "Helps").with_mode(Mode::Subagent);
+    let rig = Rig::start(fleet(model).subagent(helper).build().unwrap(), |builder| builder).await;
+    let ask = async |agent: &str| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
+        let response = request.json(&json!({ "input": "Who?", "agent": agent })).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    let (status, led) = ask("kid").await;
+    assert_eq!((status, &led["reply"]), (200, &json!("I am the kid.")), "{led}");
+    // Only this run; the conversation is one.
+    assert_eq!(rig.run("s", "And you?").await["reply"], "I am main.");
+    let said = rig.get_json("/v1/sessions/s/agents/root/transcript").await;
+    assert_eq!(said["messages"].as_array().unwrap().len(), 4, "{said}");
+    let events = rig.get("/v1/sessions/s/events?kind=agent_start&follow=false").await.text().await.unwrap();
+    assert!(events.contains(r#""name":"kid""#) && events.contains(r#""name":"main""#), "{events}");
+    for (agent, status, code) in [("nobody", 404, "unknown_agent"), ("helper", 422, "only_spawned")] {
+        let (refused, problem) = ask(agent).await;
+        assert_eq!((refused, &problem["code"]), (status, &json!(code)), "{problem}");
+    }
+    let agents = rig.get_json("/v1/agents").await;
+    let runnable: Vec<_> =
+        agents["items"].as_array().unwrap().iter().map(|one| (&one["id"], &one["runnable"])).collect();
+    assert!(runnable.contains(&(&json!("kid"), &json!(true))), "{agents}");
+    assert!(runnable.contains(&(&json!("helper"), &json!(false))), "{agents}");
 }
 
 #[tokio::test]
@@ -175,7 +210,7 @@ async fn a_server_that_stops_sends_readers_away_and_takes_no_more_runs() {
 #[tokio::test]
 async fn there_is_only_so_much_room() {
     let model = main_says([Turn::new().text("I hang").hang()]);
-    let harness = crate::rig::fleet(model).build().unwrap();
+    let harness = fleet(model).build().unwrap();
     let rig = Rig::start(harness, |builder| builder.max_runs(1).max_readers(2)).await;
     rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await;
     let refused = rig.post("/v1/sessions/t/runs", json!({ "input": "go" })).await;

@@ -92,19 +92,19 @@ fn a_url_is_absolute_and_plain() {
 
 #[test]
 fn roles_and_hiding_decide_who_may_use_it() {
-    let check = |mode: Mode, hidden: bool, spawnable: bool, listed: bool| {
+    let check = |mode: Mode, hidden: bool, spawnable: bool, listed: bool, runnable: bool| {
         let spec = agent().with_mode(mode).with_hidden(hidden);
         assert_eq!(
-            (spec.is_spawnable(), spec.is_listed()),
-            (spawnable, listed),
+            (spec.is_spawnable(), spec.is_listed(), spec.is_runnable()),
+            (spawnable, listed, runnable),
             "{mode:?}, hidden: {hidden}"
         );
     };
-    check(Mode::All, false, true, true);
-    check(Mode::Subagent, false, true, true);
-    check(Mode::Primary, false, false, true);
-    check(Mode::All, true, false, false);
-    check(Mode::Primary, true, false, false);
+    check(Mode::All, false, true, true, true);
+    check(Mode::Subagent, false, true, true, false);
+    check(Mode::Primary, false, false, true, true);
+    check(Mode::All, true, false, false, true);
+    check(Mode::Primary, true, false, false, true);
 }
 
 #[test]

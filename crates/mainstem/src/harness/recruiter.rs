@@ -1,9 +1,12 @@
 //! Who works in the next run: those of the last one, unless files have changed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    panic::resume_unwind,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use mainstem_session::{Crew, Crews};
-use mainstem_spec::Watch;
+use mainstem_spec::{AgentSpec, Watch};
 use mainstem_tool::async_trait;
 use tokio::task::spawn_blocking;
 
@@ -43,7 +46,7 @@ impl Recruiter {
         // The look comes first, so that what changes while the files are read is seen before the next run.
         let mut watch = scope.sources.watch();
         let (declared, said) = builder.declared(&scope, &mut watch, &Declared::default())?;
-        let (crew, warnings) = builder.crew(&scope, &declared, None)?;
+        let (crew, warnings) = builder.crew(&scope, &declared, None, None)?;
         let said = said.iter().map(ToString::to_string).chain(warnings).collect();
         let present = Present { crew: Arc::new(crew), warnings: said };
         let (known, present) = (Mutex::new(Known { watch, declared }), Mutex::new(present));
@@ -65,6 +68,24 @@ impl Recruiter {
         &self.0.scope.servers
     }
 
+    /// Those who work where an agent of this id is the root.
+    pub(super) async fn led_by(&self, id: String) -> Result<Arc<Crew>, BuildError> {
+        let (this, present) = (self.clone(), self.present().await);
+        if **present.root.id() == *id {
+            return Ok(present);
+        }
+        // Nobody waits for it in vain: what it reads is there.
+        let led = spawn_blocking(move || this.gather(&present, &id)).await;
+        led.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))
+    }
+
+    fn gather(&self, present: &Crew, id: &str) -> Result<Arc<Crew>, BuildError> {
+        let spec = leader(present, id)?;
+        let Inner { builder, scope, known, .. } = &*self.0;
+        let (crew, _) = builder.crew(scope, &lock(known).declared, Some(present), Some(spec))?;
+        Ok(Arc::new(crew))
+    }
+
     fn look(&self) -> Arc<Crew> {
         let mut known = lock(&self.0.known);
         if known.watch.changed() {
@@ -81,7 +102,7 @@ impl Recruiter {
         let crew = read.and_then(|(declared, said)| {
             known.declared = declared;
             warnings.extend(said.iter().map(ToString::to_string));
-            builder.crew(scope, &known.declared, Some(&last))
+            builder.crew(scope, &known.declared, Some(&last), None)
         });
         let crew = match crew {
             Ok((crew, said)) => {
@@ -111,6 +132,18 @@ impl Crews for Recruiter {
     fn known(&self) -> Option<Arc<Crew>> {
         Some(self.crew())
     }
+}
+
+/// The agent of this id, if it may be a root.
+pub(super) fn leader<'a>(crew: &'a Crew, id: &str) -> Result<&'a AgentSpec, BuildError> {
+    if let Some(entry) = crew.catalog.get(id) {
+        let spec = Some(&*entry.spec).filter(|spec| spec.is_runnable());
+        return spec.ok_or_else(|| BuildError::OnlySpawned { id: id.to_owned() });
+    }
+    let all = crew.catalog.iter().map(|entry| &entry.spec);
+    let known =
+        all.filter(|spec| spec.is_listed() && spec.is_runnable()).map(|spec| spec.id.clone()).collect();
+    Err(BuildError::UnknownAgent { id: id.to_owned(), known })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -90,18 +90,20 @@ impl HarnessBuilder {
     }
 
     /// Puts together who works in a run, and says, in words, what is wrong with what is left out; of that, agents from files stay as they
-    /// were in `last`.
+    /// were in `last`. The root is the harness's own agent, unless another is chosen.
     pub(in crate::harness) fn crew(
         &self,
         scope: &Scope,
         declared: &Declared,
         last: Option<&Crew>,
+        chosen: Option<&AgentSpec>,
     ) -> Result<(Crew, Vec<String>), BuildError> {
         let Declared { specs, skills } = declared;
-        let root = self.root_spec(specs);
+        let spec = chosen.or_else(|| specs.get(&self.name));
+        let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
         let mut skills = skills.clone();
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
-        let (mut factory, taken) = self.factory(scope, specs, &skills)?;
+        let (mut factory, taken) = self.factory(scope, spec, &skills)?;
         let (offers, mut about_servers) = scope.servers.offers(specs);
         factory.servers = offers;
         let (mut catalog, problems) = factory.catalog(specs);
@@ -115,7 +117,7 @@ impl HarnessBuilder {
         let agent = self.root(&factory, &root)?;
         let rules = self.permissions.narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
-        let crew = crew.with_artifacts(self.artifacts(scope, specs)?);
+        let crew = crew.with_artifacts(self.artifacts(scope, spec)?);
         Ok((crew, said))
     }
 
@@ -146,14 +148,14 @@ impl HarnessBuilder {
     fn factory(
         &self,
         scope: &Scope,
-        specs: &SpecSet,
+        root: Option<&AgentSpec>,
         skills: &SkillSet,
     ) -> Result<(AgentFactory, Vec<String>), BuildError> {
         let mut tools = ToolSet::new();
         for tool in &self.tools {
             tools.insert(tool.clone())?;
         }
-        let (file_tools, mut taken) = self.furnish(&mut tools, scope, specs)?;
+        let (file_tools, mut taken) = self.furnish(&mut tools, scope, root)?;
         if !skills.is_empty() && tools.get("load_skill").is_some() {
             taken.push("load_skill".to_owned());
         }
@@ -174,14 +176,18 @@ impl HarnessBuilder {
 
     /// Beside the files that each agent works with.
     #[cfg(feature = "files")]
-    fn artifacts(&self, scope: &Scope, specs: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+    fn artifacts(
+        &self,
+        scope: &Scope,
+        root: Option<&AgentSpec>,
+    ) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
         let Some(workspace) = &scope.workspace else { return Ok(None) };
-        let workspaces = places::workspaces(Workspace::open(workspace)?, specs.get(&self.name))?;
+        let workspaces = places::workspaces(Workspace::open(workspace)?, root)?;
         Ok(Some(Arc::new(workspaces)))
     }
 
     #[cfg(not(feature = "files"))]
-    fn artifacts(&self, _: &Scope, _: &SpecSet) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+    fn artifacts(&self, _: &Scope, _: Option<&AgentSpec>) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
         Ok(None)
     }
 
@@ -191,9 +197,9 @@ impl HarnessBuilder {
         &self,
         tools: &mut ToolSet,
         scope: &Scope,
-        specs: &SpecSet,
+        root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
-        self.files.furnish(tools, scope.workspace.as_deref(), specs.get(&self.name))
+        self.files.furnish(tools, scope.workspace.as_deref(), root)
     }
 
     #[cfg(not(feature = "files"))]
@@ -201,7 +207,7 @@ impl HarnessBuilder {
         &self,
         _: &mut ToolSet,
         _: &Scope,
-        _: &SpecSet,
+        _: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
         Ok(Default::default())
     }
@@ -210,10 +216,6 @@ impl HarnessBuilder {
     fn is_fatal(&self, scope: &Scope, problem: &CatalogError) -> bool {
         let is_passing = matches!(problem, CatalogError::UnknownSkill { .. });
         !is_passing && self.specs_of(scope).any(|spec| spec.id == problem.agent_id())
-    }
-
-    fn root_spec(&self, specs: &SpecSet) -> AgentSpec {
-        specs.get(&self.name).cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"))
     }
 
     fn root(&self, factory: &AgentFactory, spec: &AgentSpec) -> Result<Agent, BuildError> {

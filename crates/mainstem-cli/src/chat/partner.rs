@@ -2,15 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
-use anyhow::{Context, anyhow};
-use futures_util::StreamExt;
+use anyhow::{Context, anyhow, bail};
 use mainstem::{
     Harness,
-    event::{Ids, RandomIds},
-    message::ConfirmId,
-    prelude::{Background, Decision, Run, RunHandle, RunOptions, Session},
+    prelude::{Background, RunOptions, Session},
 };
-use mainstem_event::AgentEvent;
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,29 +16,27 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
     model, progress,
-    remote::{self, Remote, escape},
+    remote::{Remote, escape},
     store, table,
     terminal::Terminal,
+    turn::{Events, Turn, new_session},
 };
 
 const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
 
 pub(super) enum Partner {
     Here { harness: Harness, session: Session, people: bool },
-    There { remote: Remote, session: String, people: bool },
-}
-
-/// One turn under way. Dropping one of this process stops it; one of a server goes on.
-pub(super) enum Turn {
-    Here { run: Box<Run>, handle: RunHandle },
-    There { remote: Remote, session: String, run: String, events: remote::Events },
+    There { remote: Remote, session: String, agent: Option<String>, people: bool },
 }
 
 impl Partner {
     pub(super) async fn open(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Self, Fault> {
         let session = args.session.clone().unwrap_or_else(new_session);
         match Remote::of(&args.at).or_exit(Exit::Usage)? {
-            Some(remote) => Ok(Self::There { remote, session, people: terminal.has_person() }),
+            Some(remote) => {
+                let (agent, people) = (args.agent.clone(), terminal.has_person());
+                Ok(Self::There { remote, session, agent, people })
+            }
             None => Self::here(args, config, &session, terminal).await,
         }
     }
@@ -89,29 +83,25 @@ impl Partner {
         }
     }
 
-    pub(super) async fn say(&self, input: &str) -> anyhow::Result<Turn> {
+    pub(super) async fn say(&self, input: &str) -> anyhow::Result<(Turn, Events)> {
         match self {
             Self::Here { session, people, .. } => Ok(Turn::here(session.run(input, options(*people)))),
             Self::There { .. } => self.there(json!({ "input": input })).await,
         }
     }
 
-    pub(super) async fn resume(&self) -> anyhow::Result<Turn> {
+    pub(super) async fn resume(&self) -> anyhow::Result<(Turn, Events)> {
         match self {
             Self::Here { session, people, .. } => Ok(Turn::here(session.resume(options(*people))?)),
             Self::There { .. } => self.there(json!({ "resume": true })).await,
         }
     }
 
-    async fn there(&self, mut body: Value) -> anyhow::Result<Turn> {
-        let Self::There { remote, session, people } = self else { return Err(anyhow!("this is no server")) };
+    async fn there(&self, mut body: Value) -> anyhow::Result<(Turn, Events)> {
+        let Self::There { remote, session, agent, people } = self else { bail!("this is no server") };
+        body["agent"] = json!(agent);
         body["options"] = json!({ "people": people, "background": "wait" });
-        let path = format!("/sessions/{}", escape(session));
-        let begun = remote.post(&format!("{path}/runs"), &body).await?;
-        let run = begun["id"].as_str().context("the server's answer is no run")?.to_owned();
-        let after = begun["first_seq"].as_u64().unwrap_or(1).saturating_sub(1);
-        let events = remote.events(format!("{path}/events?run={}", escape(&run)), after);
-        Ok(Turn::There { remote: remote.clone(), session: session.clone(), run, events })
+        Turn::there(remote, session, &body).await
     }
 
     /// The children, as a table.
@@ -147,58 +137,7 @@ impl Partner {
     }
 }
 
-/// A name for a session that nobody has named.
-pub(crate) fn new_session() -> String {
-    RandomIds.next("chat-")
-}
-
-/// A person's answer, as a server takes it.
-pub(crate) fn confirmation(decision: Decision) -> Value {
-    match decision {
-        Decision::Deny(reason) => json!({ "decision": "deny", "reason": reason }),
-        Decision::AllowWith(arguments) => json!({ "decision": "allow", "arguments": arguments }),
-        Decision::Allow => json!({ "decision": "allow" }),
-    }
-}
-
 fn options(people: bool) -> RunOptions {
     // Nobody reads between turns, so a turn lasts until its tasks are over.
     RunOptions::new().with_people(people).with_background(Background::Wait)
-}
-
-impl Turn {
-    fn here(run: Run) -> Self {
-        Self::Here { handle: run.handle(), run: Box::new(run) }
-    }
-
-    /// The next event. Nothing is lost when it is dropped while it waits.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
-        match self {
-            Self::Here { run, .. } => Ok(run.next().await),
-            Self::There { events, .. } => events.next().await,
-        }
-    }
-
-    /// Asks all its agents to stop.
-    pub(super) async fn cancel(&self) {
-        match self {
-            Self::Here { handle, .. } => handle.cancel(),
-            // If it is not heard, the turn goes on, which is seen.
-            Self::There { remote, run, .. } => {
-                let _ = remote.post(&format!("/runs/{}/cancel", escape(run)), &json!({})).await;
-            }
-        }
-    }
-
-    /// Answers a question. If nobody waits for it any more, its result is on its way.
-    pub(super) async fn confirm(&self, id: &ConfirmId, decision: Decision) -> anyhow::Result<()> {
-        match self {
-            Self::Here { handle, .. } => _ = handle.confirm(id, decision),
-            Self::There { remote, session, .. } => {
-                let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
-                remote.post(&path, &confirmation(decision)).await?;
-            }
-        }
-        Ok(())
-    }
 }
