@@ -57,6 +57,7 @@ macro_rules! pass_on {
 
 pass_on! {
     open(session: &SessionId) -> Arc<dyn Record>;
+    is_open(session: &SessionId) -> bool;
     sessions() -> Vec<SessionSummary>;
     session(id: &SessionId) -> Option<SessionSummary>;
     run(id: &RunId) -> Option<RunPlace>;

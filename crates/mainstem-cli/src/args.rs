@@ -216,6 +216,9 @@ pub(crate) struct Serve {
     /// A further name under which it may be asked, besides those of the loopback; several times for several.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
+    /// Close sessions that nobody has asked for in so long, of those that --journal keeps; whoever asks opens them again.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15m")]
+    pub(crate) close_idle: Duration,
     /// How long runs may go on when it is stopped; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,

@@ -23,6 +23,9 @@ use crate::{
 /// How often the journal is looked at for what another process has written.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// After so many of them in vain it is asked whether anybody writes at all.
+const LOOKS: u32 = 20;
+
 pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
@@ -42,13 +45,21 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
                     return Ok(signal.exit());
                 }
                 _ = frames.tick() => shown.progress.tick(SystemClock.now()),
-                event = source.next() => match event.or_exit(Exit::Failed)? {
-                    Some(event) => shown.event(&event)?,
-                    None => return Ok(Exit::Reply),
+                next = source.next() => match next.or_exit(Exit::Failed)? {
+                    Next::Event(event) => shown.event(&event)?,
+                    Next::Cut if args.once => return Err(cut(&args.session)).or_exit(Exit::Failed),
+                    Next::Cut => shown.progress.note(&format!("warning: {}", cut(&args.session))),
+                    Next::Over => return Ok(Exit::Reply),
                 },
             }
         }
     })
+}
+
+fn cut(session: &str) -> anyhow::Error {
+    anyhow!(
+        "the process that worked in session {session:?} has ended before its run; `mainstem run --session {session} --resume` takes that up"
+    )
 }
 
 /// What is seen of it.
@@ -75,6 +86,15 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// What comes of waiting.
+enum Next {
+    Event(AgentEvent),
+    /// The run that was at work will not go on by itself.
+    Cut,
+    /// There will be no more.
+    Over,
+}
+
 /// Where the events come from, and how far they are wanted with `--once`.
 struct Source {
     from: From,
@@ -87,7 +107,12 @@ struct Source {
 
 enum From {
     Server(remote::Events),
-    Journal { pages: Pages, page: VecDeque<AgentEvent> },
+    /// With how often it was looked at in vain.
+    Journal {
+        pages: Pages,
+        page: VecDeque<AgentEvent>,
+        looks: u32,
+    },
 }
 
 impl Source {
@@ -128,7 +153,7 @@ impl Source {
         let first = args.from.unwrap_or(latest);
         let pages =
             Pages::of(journal, &args.session).await?.with_context(|| unknown().to_string())?.from(first);
-        let from = From::Journal { pages, page: VecDeque::new() };
+        let from = From::Journal { pages, page: VecDeque::new(), looks: 0 };
         let (until, is_at_work) = (session.last, session.unfinished.is_some());
         Ok(Self { from, until, is_at_work, seen: first.saturating_sub(1) })
     }
@@ -138,24 +163,30 @@ impl Source {
         self.seen >= self.until && !self.is_at_work
     }
 
-    /// The next event; nothing is lost when it is dropped while it waits.
-    async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
+    /// What comes next; nothing is lost when it is dropped while it waits.
+    async fn next(&mut self) -> anyhow::Result<Next> {
         let event = match &mut self.from {
             From::Server(events) => events.next().await?,
-            From::Journal { pages, page } => {
+            From::Journal { pages, page, looks } => {
                 while page.is_empty() {
+                    // Asked before the look, so that what was written last is seen first.
+                    let is_cut = self.is_at_work && *looks == LOOKS && !pages.is_written().await;
                     page.extend(pages.next().await?);
+                    if page.is_empty() && is_cut {
+                        self.is_at_work = false;
+                        return Ok(Next::Cut);
+                    }
                     if page.is_empty() {
+                        *looks = *looks % LOOKS + 1;
                         sleep(LOOK).await;
                     }
                 }
                 page.pop_front()
             }
         };
-        if let Some(event) = &event {
-            self.seen = event.seq;
-            self.is_at_work &= !(event.ends_run() && event.seq >= self.until);
-        }
-        Ok(event)
+        let Some(event) = event else { return Ok(Next::Over) };
+        self.seen = event.seq;
+        self.is_at_work &= !(event.ends_run() && event.seq >= self.until);
+        Ok(Next::Event(event))
     }
 }

@@ -38,7 +38,8 @@ pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Re
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
-    let server = Server::new(harness.clone()).tokens(tokens).hosts(hosts).build().or_exit(Exit::Config)?;
+    let server = Server::new(harness.clone()).tokens(tokens).hosts(hosts).close_idle(args.close_idle);
+    let server = server.build().or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let served = runtime.block_on(async {

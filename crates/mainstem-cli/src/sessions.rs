@@ -38,12 +38,27 @@ async fn list(journal: &SqliteJournal, form: Form, terminal: Terminal) -> Result
     let sessions = journal.sessions().await.or_exit(Exit::Failed)?;
     match form {
         Form::Json => json(&sessions.iter().map(object).collect(), terminal),
-        Form::Text => print(&table::text(HEADS, sessions.iter().map(row)), terminal),
+        Form::Text => {
+            let mut rows = Vec::new();
+            for session in &sessions {
+                rows.push(row(session, state(journal, session).await));
+            }
+            print(&table::text(HEADS, rows.into_iter()), terminal)
+        }
     }
 }
 
-fn row(session: &SessionSummary) -> [String; 5] {
-    let state = if session.unfinished.is_some() { "unfinished" } else { "idle" };
+/// Whether a run is at work in it, or was cut.
+async fn state(journal: &SqliteJournal, session: &SessionSummary) -> &'static str {
+    match session.unfinished {
+        None => "idle",
+        // What can't be found out is nothing to fail for.
+        Some(_) if journal.is_open(&session.id).await.unwrap_or(false) => "running",
+        Some(_) => "unfinished",
+    }
+}
+
+fn row(session: &SessionSummary, state: &str) -> [String; 5] {
     let SessionSummary { id, runs, updated_at, .. } = session;
     [id.to_string(), runs.to_string(), session.events().to_string(), updated_at.to_string(), state.to_owned()]
 }

@@ -64,6 +64,11 @@ impl Pages {
         self
     }
 
+    /// Whether somebody writes the session, as far as that can be found out.
+    pub(crate) async fn is_written(&self) -> bool {
+        self.journal.is_open(&self.id).await.unwrap_or(true)
+    }
+
     /// The next page; an empty one at the end.
     pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
         let page = self.journal.read(&self.id, self.next, PAGE).await?;

@@ -21,6 +21,12 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
 
+    /// Whether somebody, also in another process, has a session open for writing. Whoever opens it at the very moment may be told that it is.
+    ///
+    /// # Errors
+    /// That it can't be found out.
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
+
     /// All sessions that ever had an event, the latest first.
     ///
     /// # Errors

@@ -140,6 +140,10 @@ impl Journal for MemoryJournal {
         Ok(Arc::new(MemoryRecord { kept, position, capacity: self.capacity }))
     }
 
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        Ok(self.kept(session).is_some_and(|kept| kept.is_open.load(Ordering::Acquire)))
+    }
+
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         let sessions = lock(&self.sessions);
         let mut found: Vec<_> =

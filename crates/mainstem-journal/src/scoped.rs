@@ -69,6 +69,10 @@ impl Journal for Scoped {
         self.named(self.whole.open(&self.inner(session)).await)
     }
 
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.whole.is_open(&self.inner(session)).await
+    }
+
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         let all = self.whole.sessions().await?;
         let own = |summary: SessionSummary| Some(SessionSummary { id: self.outer(&summary.id)?, ..summary });

@@ -120,6 +120,11 @@ impl Journal for SqliteJournal {
         Ok(Arc::new(SqliteRecord::new(self.threads.clone(), entry, position)))
     }
 
+    async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let id = session.clone();
+        self.order(|reply| Op::IsOpen(id, reply)).await
+    }
+
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         self.threads.read("list the sessions of", table::sessions).await
     }

@@ -1,8 +1,11 @@
 //! What all requests share: the harness, who may ask, the sessions and runs that there are, how much is going on.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::http::StatusCode;
@@ -10,16 +13,22 @@ use dashmap::DashMap;
 use futures_util::FutureExt;
 use mainstem::{
     Harness,
-    event::{Clock, FleetState, SystemClock, Timestamp},
+    event::{Clock, SystemClock, Timestamp},
     journal::{JournalError, SessionSummary},
-    message::{RunId, SessionId},
-    prelude::{RunHandle, Session},
+    message::RunId,
+    prelude::RunHandle,
     react::RunOutcome,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Caller, feed::at_hand, hosts::Hosts, metrics::Metrics, once::Once, problem::Problem, runs::Found,
+    caller::Caller,
+    conversation::{Conversation, busy},
+    hosts::Hosts,
+    metrics::Metrics,
+    once::Once,
+    problem::Problem,
+    runs::Found,
     tokens::Tokens,
 };
 
@@ -28,6 +37,8 @@ use crate::{
 pub(crate) struct Limits {
     pub(crate) runs: usize,
     pub(crate) readers_per_session: usize,
+    /// How long a session stays open that nobody asks for; for ever without.
+    pub(crate) idle: Option<Duration>,
 }
 
 /// So many runs that are over are known by their handles; what became of others is known by their sessions.
@@ -47,18 +58,12 @@ pub(crate) struct App {
     runs: DashMap<RunId, Arc<Started>>,
 }
 
+/// A session of a tenant.
 type Key = (Option<Arc<str>>, String);
-
-/// A session that somebody has begun here.
-pub(crate) struct Conversation {
-    pub(crate) session: Session,
-    pub(crate) created_at: Timestamp,
-    readers: AtomicUsize,
-}
 
 /// A run that somebody has begun here.
 pub(crate) struct Started {
-    pub(crate) tenant: Option<Arc<str>>,
+    of: Key,
     pub(crate) handle: RunHandle,
     /// None of its events is before this one.
     pub(crate) first: u64,
@@ -88,23 +93,51 @@ impl App {
             let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_session_id", detail));
         }
-        let key = (caller.tenant.clone(), id.to_owned());
-        if let Some(known) = self.sessions.get(&key) {
-            return Ok(known.clone());
+        if let Some(known) = self.opened(caller, id) {
+            return Ok(known);
         }
+        self.let_go();
         let kept = kept(caller, id).await?;
         let session = caller.harness.open_session(id.to_owned()).await.map_err(|error| unreadable(&error))?;
         let begin = || {
             let created_at = kept.map_or_else(|| SystemClock.now(), |kept| kept.created_at);
-            Arc::new(Conversation { session, created_at, readers: AtomicUsize::new(0) })
+            Arc::new(Conversation::new(session, caller.harness.clone(), created_at))
         };
-        Ok(self.sessions.entry(key).or_insert_with(begin).clone())
+        Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
+    }
+
+    /// A caller's session that is open here.
+    fn opened(&self, caller: &Caller, id: &str) -> Option<Arc<Conversation>> {
+        let found = self.sessions.get(&key(caller, id))?.clone();
+        found.touch();
+        Some(found)
+    }
+
+    /// Lets sessions go that nobody has asked for in a while; whoever does opens them again.
+    pub(crate) fn let_go(&self) {
+        let Some(idle) = self.limits.idle else { return };
+        let left = self.sessions.iter().filter(|entry| entry.is_left_for(idle));
+        let left: Vec<_> = left.map(|entry| entry.key().clone()).collect();
+        self.count_ends();
+        for key in left {
+            // What became of its runs the session knows; a handle would keep it open.
+            self.runs.retain(|_, run| run.of != key || !run.is_over());
+            let is_at_work = self.runs.iter().any(|run| run.of == key);
+            self.sessions.remove_if(&key, |_, conversation| {
+                // Whoever has found it meanwhile holds it.
+                let is_alone = Arc::strong_count(conversation) == 1;
+                let is_left = is_alone && !is_at_work && conversation.is_left_for(idle);
+                if is_left {
+                    conversation.close();
+                }
+                is_left
+            });
+        }
     }
 
     /// A caller's session that there is, here or in the journal.
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
-        let found = self.sessions.get(&(caller.tenant.clone(), id.to_owned())).map(|entry| entry.clone());
-        match found {
+        match self.opened(caller, id) {
             Some(found) => Ok(found),
             None if is_id(id) && kept(caller, id).await?.is_some() => self.open(caller, id).await,
             None => Err(Problem::not_found("session", id)),
@@ -124,17 +157,14 @@ impl App {
         let conversation = self.session(caller, id).await?;
         conversation.is_idle()?;
         self.count_ends();
-        let id_of = conversation.session.id();
-        let is_live = |run: &Started| {
-            run.tenant == caller.tenant && run.handle.session().id() == id_of && !run.is_over()
-        };
-        if self.runs.iter().any(|run| is_live(&run)) {
+        let key = key(caller, id);
+        if self.runs.iter().any(|run| run.of == key && !run.is_over()) {
             return Err(busy("a run of it is at work: cancel that first"));
         }
         let session = conversation.session.id().clone();
-        self.sessions.remove(&(caller.tenant.clone(), id.to_owned()));
-        self.runs.retain(|_, run| run.tenant != caller.tenant || *run.handle.session().id() != session);
-        caller.harness.close_session(&session);
+        self.sessions.remove(&key);
+        self.runs.retain(|_, run| run.of != key);
+        conversation.close();
         // What is left of them would be told to a new session of the same name.
         let forgotten = caller.harness.tasks().forget_below(&session).await;
         forgotten.map_err(|error| {
@@ -186,7 +216,7 @@ impl App {
 
     fn live(&self, caller: &Caller, id: &RunId) -> Option<Arc<Started>> {
         let found = self.runs.get(id).map(|entry| entry.clone());
-        found.filter(|run| run.tenant == caller.tenant)
+        found.filter(|run| run.of.0 == caller.tenant)
     }
 
     /// A session's runs: those that have begun, then those that wait for their turn.
@@ -200,12 +230,8 @@ impl App {
                 None => Found::past(conversation.clone(), record),
             })
             .collect();
-        let session = conversation.session.id();
-        let waits = |run: &Arc<Started>| {
-            run.tenant == caller.tenant
-                && run.handle.session().id() == session
-                && !begun.contains(run.handle.id())
-        };
+        let key = key(caller, conversation.session.id().as_str());
+        let waits = |run: &Arc<Started>| run.of == key && !begun.contains(run.handle.id());
         let mut waiting: Vec<_> = self.runs.iter().map(|entry| entry.clone()).filter(waits).collect();
         waiting.sort_by_key(|run| run.created_at);
         found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
@@ -232,7 +258,7 @@ impl App {
 
     /// How many sessions are open, and how many readers they have.
     pub(crate) fn open_sessions(&self) -> (usize, usize) {
-        let readers = self.sessions.iter().map(|open| open.readers.load(Ordering::Acquire)).sum();
+        let readers = self.sessions.iter().map(|open| open.readers()).sum();
         (self.sessions.len(), readers)
     }
 
@@ -246,37 +272,6 @@ impl App {
     }
 }
 
-impl Conversation {
-    /// What every agent is doing, as far as that is kept: whoever knows it may go on behind it, also after a crash.
-    pub(crate) async fn fleet(&self) -> FleetState {
-        let fleet = self.session.fleet();
-        if fleet.seq > 0 {
-            at_hand(&mut self.session.log().committed_from(fleet.seq)).await;
-        }
-        fleet
-    }
-
-    /// Whether nobody is at it.
-    fn is_idle(&self) -> Result<(), Problem> {
-        let root: &SessionId = self.session.id();
-        if self.session.active().is_some() {
-            return Err(busy("a run of it is at work: cancel that first"));
-        }
-        if !self.session.task_set().live_below(root).is_empty() {
-            return Err(busy("background tasks of it are at work: cancel these first"));
-        }
-        if self.readers.load(Ordering::Acquire) > 0 {
-            return Err(busy("somebody reads it"));
-        }
-        Ok(())
-    }
-}
-
-fn busy(what: &str) -> Problem {
-    let detail = format!("the session can't be deleted while {what}");
-    Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
-}
-
 impl Started {
     pub(crate) fn new(
         tenant: Option<Arc<str>>,
@@ -284,7 +279,8 @@ impl Started {
         first: u64,
         created_at: Timestamp,
     ) -> Self {
-        Self { tenant, handle, first, created_at, is_counted: AtomicBool::new(false) }
+        let of = (tenant, handle.session().id().to_string());
+        Self { of, handle, first, created_at, is_counted: AtomicBool::new(false) }
     }
 
     /// How it ended; `None` while it goes on.
@@ -298,26 +294,8 @@ impl Started {
     }
 }
 
-/// A place among a session's readers; given back when dropped.
-pub(crate) struct Seat(Arc<Conversation>);
-
-impl Seat {
-    pub(crate) fn take(conversation: &Arc<Conversation>, most: usize) -> Result<Self, Problem> {
-        if conversation.readers.fetch_add(1, Ordering::AcqRel) >= most {
-            conversation.readers.fetch_sub(1, Ordering::AcqRel);
-            let detail = format!("{most} readers follow this session, which is the limit");
-            return Err(
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
-            );
-        }
-        Ok(Self(conversation.clone()))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.readers.fetch_sub(1, Ordering::AcqRel);
-    }
+fn key(caller: &Caller, id: &str) -> Key {
+    (caller.tenant.clone(), id.to_owned())
 }
 
 /// What the journal has of a session.

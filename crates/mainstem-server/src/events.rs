@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    app::{App, Conversation, Seat},
+    app::App,
     body::{Path, Query},
     caller::Caller,
+    conversation::{Conversation, Seat},
     feed::{Form, Look, Until, Wish, answer, at_hand, form, look},
     problem::Problem,
     runs::Found,

@@ -17,10 +17,7 @@ use mainstem::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use crate::{
-    app::{App, Seat},
-    large,
-};
+use crate::{app::App, conversation::Seat, large};
 
 /// How often a reader that hears nothing is told that the connection is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -27,6 +27,7 @@ mod app;
 mod body;
 mod caller;
 mod catalog;
+mod conversation;
 mod events;
 mod feed;
 mod hosts;

@@ -20,9 +20,10 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    app::{App, Conversation, Seat, Started},
+    app::{App, Started},
     body::{Body, Digest, Path},
     caller::Caller,
+    conversation::{Conversation, Seat},
     feed::{Form, Tied, Until, Wish, answer, form},
     once::{self, Asked},
     problem::Problem,

@@ -1,6 +1,6 @@
 //! Putting the server together, and running it.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -79,6 +79,14 @@ impl Builder {
         self
     }
 
+    /// Closes sessions that nobody has asked for in so long, and that nobody reads or works in; by default they stay open as long as the
+    /// server. Only with a journal, from which they are opened again as soon as somebody asks. An application that holds such a
+    /// [`Session`](mainstem::prelude::Session) itself keeps it open, and then the server is told that it is busy.
+    pub fn close_idle(mut self, after: Duration) -> Self {
+        self.limits.idle = Some(after);
+        self
+    }
+
     /// The server. Opens the tenants that have a token; blocks on the file system.
     ///
     /// # Errors
@@ -96,7 +104,7 @@ impl Server {
     /// Begins a server of this harness.
     #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
     pub fn new(harness: Harness) -> Builder {
-        let limits = Limits { runs: 64, readers_per_session: 32 };
+        let limits = Limits { runs: 64, readers_per_session: 32, idle: None };
         Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits }
     }
 

@@ -11,9 +11,10 @@ use axum::{
 use mainstem::journal::SessionSummary;
 
 use crate::{
-    app::{App, Conversation, is_id, unreadable},
+    app::{App, is_id, unreadable},
     body::Path,
     caller::Caller,
+    conversation::Conversation,
     problem::Problem,
     wire::{Items, SessionView},
 };

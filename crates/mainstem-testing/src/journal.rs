@@ -163,15 +163,19 @@ async fn a_session_goes_on_where_it_stopped(journal: &dyn Journal) {
 }
 
 async fn one_writes_at_a_time(journal: &dyn Journal) {
+    let is_open = async || journal.is_open(&"c".into()).await.unwrap();
+    assert!(!is_open().await, "nobody knows it yet");
     let first = log(journal, "c").await;
     let cursor = first.subscribe();
     let busy = async || journal.open(&"c".into()).await.err().unwrap();
     assert!(matches!(busy().await, JournalError::Busy { .. }) && busy().await.is_retryable());
     let not_deleted = journal.delete(&"c".into()).await.unwrap_err();
     assert!(matches!(not_deleted, JournalError::Busy { .. }), "{not_deleted}");
+    assert!(is_open().await);
     drop(first);
     assert!(matches!(busy().await, JournalError::Busy { .. }), "a cursor holds its log");
     drop(cursor);
+    assert!(!is_open().await, "the last that held it is gone");
     log(journal, "c").await.emit(text("x"));
 }
 

@@ -118,8 +118,15 @@ fn a_killed_run_has_its_ending_and_the_next_goes_on() {
     assert_eq!((busy.code, &*busy.stdout), (Some(3), ""), "{busy:?}");
     assert!(busy.stderr.starts_with("error: --session s: ") && busy.stderr.contains("open"), "{busy:?}");
 
+    let kept = || mainstem("sessions list --journal").arg(&journal).run().stdout;
+    assert!(kept().contains("running"), "{}", kept());
+    let reader = mainstem("attach s --once --progress quiet --journal").arg(&journal).start();
+
     first.signal("KILL");
     assert_eq!(first.done().code, None);
+    assert!(kept().contains("unfinished"), "{}", kept());
+    let reader = reader.done();
+    assert!(reader.code == Some(1) && reader.stderr.contains("--session s --resume"), "{reader:?}");
     let next = run(&server, &journal, "Once more.").run();
     assert_eq!((next.code, &*next.stdout), (Some(0), "Whole.\n"), "{next:?}");
     let expected = [("user", "Go."), ("assistant", "Half of it"), ("user", "Once more.")];

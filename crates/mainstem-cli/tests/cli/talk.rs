@@ -253,7 +253,7 @@ fn whoever_is_attached_hears_all_of_a_run_once() {
     let until = std::time::Instant::now() + Duration::from_secs(20);
     // What is not on the disk yet nobody else can know.
     let kept = || mainstem("sessions list --journal").arg(&journal).run();
-    while !kept().stdout.contains("unfinished") {
+    while !kept().stdout.contains("running") {
         assert!(std::time::Instant::now() < until, "no run has begun");
     }
     let there = ask(&url, "attach one --once --from 1 --progress quiet").start();

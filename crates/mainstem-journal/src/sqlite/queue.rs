@@ -24,6 +24,7 @@ pub(super) enum Op {
     Open(SessionId, Reply<(Arc<Entry>, Position)>),
     /// The same a second time, after what was in the queue.
     OpenAgain(SessionId, Reply<(Arc<Entry>, Position)>),
+    IsOpen(SessionId, Reply<bool>),
     /// The record of a session is gone.
     Release(Arc<Entry>),
     Claim(Box<Claim>, Reply<Claimed>),

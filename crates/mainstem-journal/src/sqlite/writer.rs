@@ -61,6 +61,7 @@ impl Writer {
             // This thread itself may have been the last to let go of the log, while it woke it; the release is in the queue then.
             Op::Open(session, reply) if self.has_open(&session) => queue.push(Op::OpenAgain(session, reply)),
             Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
+            Op::IsOpen(session, reply) => _ = reply.send(self.is_open(&session)),
             Op::Release(entry) => _ = self.open.remove(&entry.row),
             Op::Claim(claim, reply) => _ = reply.send(self.claim(&claim)),
             Op::Checkpoint(session, checkpoint, reply) => {
@@ -168,6 +169,19 @@ impl Writer {
         self.open.values().any(|open| open.session == *session)
     }
 
+    fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let Some(head) = self.head(session)? else { return Ok(false) };
+        match self.lock(head.row, session) {
+            Ok(_) => Ok(false),
+            Err(JournalError::Busy { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn head(&self, session: &SessionId) -> Result<Option<Head>, JournalError> {
+        table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))
+    }
+
     fn open(&mut self, session: SessionId) -> Result<(Arc<Entry>, Position), JournalError> {
         if self.is_closed {
             return Err(JournalError::Closed);
@@ -221,9 +235,7 @@ impl Writer {
     }
 
     fn delete(&mut self, session: &SessionId) -> Result<bool, JournalError> {
-        let head =
-            table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))?;
-        let Some(head) = head else { return Ok(false) };
+        let Some(head) = self.head(session)? else { return Ok(false) };
         let _lock = self.lock(head.row, session)?;
         self.change("write", true, |change, _| table::delete(change, head.row, session))?;
         // Numbers of rows are not used again, so nobody else will look for this file.

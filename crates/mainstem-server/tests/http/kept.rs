@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use futures_util::future::join_all;
 use mainstem::{
-    journal::{Journal, SqliteJournal},
+    journal::{Journal, JournalError, SqliteJournal},
     model::scripted::Turn,
     prelude::ScriptedModel,
 };
@@ -15,10 +15,12 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, TOKEN, events, fleet, ms, spawn};
 
 fn script() -> ScriptedModel {
+    script_after(ScriptedModel::new())
+}
+
+fn script_after(model: ScriptedModel) -> ScriptedModel {
     let main = [spawn(Turn::new(), "one"), Turn::new().text("It did it."), Turn::new().text("And more.")];
-    ScriptedModel::new()
-        .agent("main", main)
-        .agent("kid", [Turn::new().text("Done."), Turn::new().text("Again.")])
+    model.agent("main", main).agent("kid", [Turn::new().text("Done."), Turn::new().text("Again.")])
 }
 
 /// A server on a journal; the one before has to be gone.
@@ -27,8 +29,56 @@ async fn process(journal: &Path, model: ScriptedModel) -> Rig {
     Rig::start(harness.build().unwrap(), |builder| builder).await
 }
 
+/// The same run; when it was asked for is not kept, but when it began.
+#[track_caller]
+fn same(known: &Value, run: &Value) {
+    for field in ["id", "session_id", "status", "reply", "usage", "first_seq", "message"] {
+        assert_eq!(known[field], run[field], "{field}");
+    }
+}
+
 async fn stop(rig: Rig) {
     rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_nobody_asks_for_are_let_go_and_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let slow = Turn::new().text("Wait.").wait(ms(60_000)).text("Done.");
+    let model = ScriptedModel::new().agent_on("main", "slowly", [slow]);
+    let harness = fleet(script_after(model)).journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.close_idle(ms(0))).await;
+    let first = rig.run("left", "go").await;
+    let kid = rig.kid("left").await;
+    assert_eq!(rig.post("/v1/sessions/at-work/runs", json!({ "input": "slowly" })).await.status(), 202);
+    rig.run("read", "go").await;
+    let mut reader = rig.ask(Method::GET, "/v1/sessions/read/events").send().await.unwrap();
+    assert!(reader.chunk().await.unwrap().is_some());
+
+    let open = async || {
+        let figures = rig.get("/metrics").await.text().await.unwrap();
+        let line = figures.lines().find_map(|line| line.strip_prefix("mainstem_sessions_open "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    // What asked for it last may still be about to leave.
+    for _ in 0..200 {
+        if open().await == 2 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(open().await, 2, "one is at work, and one is read");
+    let other = SqliteJournal::open(&path).unwrap();
+    let (left, read) = (other.open(&"left".into()).await, other.open(&"read".into()).await);
+    assert!(left.is_ok(), "{:?}", left.err());
+    assert!(matches!(read, Err(JournalError::Busy { .. })));
+    drop(left);
+    other.close().await.unwrap();
+
+    same(&rig.get_json(&format!("/v1/runs/{}", first["id"].as_str().unwrap())).await, &first);
+    assert_eq!(rig.kid("left").await, kid);
+    assert_eq!(rig.run("left", "And?").await["reply"], "And more.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,9 +98,7 @@ async fn runs_of_an_earlier_process_are_known_and_their_children_answer() {
 
     let rig = process(&journal, script()).await;
     let known = rig.get_json(&format!("/v1/runs/{run}")).await;
-    for field in ["id", "session_id", "status", "reply", "usage", "first_seq", "message"] {
-        assert_eq!(known[field], first[field], "{field}");
-    }
+    same(&known, &first);
     assert_eq!(rig.get_json("/v1/sessions/s/runs").await["items"][0], known);
     assert_eq!(rig.frames(&path, None).await, whole);
     let path = format!("/v1/sessions/s/agents/{}", rig.kid("s").await);

@@ -1,0 +1,109 @@
+//! A session that somebody has asked for here, and who is at it.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::http::StatusCode;
+use mainstem::{
+    Harness,
+    event::{FleetState, Timestamp},
+    message::SessionId,
+    prelude::Session,
+};
+use tokio::time::Instant;
+
+use crate::{feed::at_hand, problem::Problem};
+
+pub(crate) struct Conversation {
+    pub(crate) session: Session,
+    pub(crate) created_at: Timestamp,
+    harness: Harness,
+    readers: AtomicUsize,
+    /// When somebody asked for it last.
+    asked: Mutex<Instant>,
+}
+
+impl Conversation {
+    pub(crate) fn new(session: Session, harness: Harness, created_at: Timestamp) -> Self {
+        let (readers, asked) = (AtomicUsize::new(0), Mutex::new(Instant::now()));
+        Self { session, created_at, harness, readers, asked }
+    }
+
+    /// What every agent is doing, as far as that is kept: whoever knows it may go on behind it, also after a crash.
+    pub(crate) async fn fleet(&self) -> FleetState {
+        let fleet = self.session.fleet();
+        if fleet.seq > 0 {
+            at_hand(&mut self.session.log().committed_from(fleet.seq)).await;
+        }
+        fleet
+    }
+
+    /// How many follow it.
+    pub(crate) fn readers(&self) -> usize {
+        self.readers.load(Ordering::Acquire)
+    }
+
+    /// Somebody asks for it.
+    pub(crate) fn touch(&self) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether nobody has asked for it for so long, nobody is at it, and it can be opened again as it is.
+    pub(crate) fn is_left_for(&self, time: Duration) -> bool {
+        let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.elapsed() >= time && self.harness.journal().is_some() && self.busy_with().is_none()
+    }
+
+    /// Lets the harness forget it. It is closed when it is dropped.
+    pub(crate) fn close(&self) {
+        self.harness.close_session(self.session.id());
+    }
+
+    /// Whether nobody is at it.
+    pub(crate) fn is_idle(&self) -> Result<(), Problem> {
+        self.busy_with().map_or(Ok(()), |what| Err(busy(what)))
+    }
+
+    fn busy_with(&self) -> Option<&'static str> {
+        let root: &SessionId = self.session.id();
+        if self.session.active().is_some() {
+            return Some("a run of it is at work: cancel that first");
+        }
+        if !self.session.task_set().live_below(root).is_empty() {
+            return Some("background tasks of it are at work: cancel these first");
+        }
+        (self.readers() > 0).then_some("somebody reads it")
+    }
+}
+
+pub(crate) fn busy(what: &str) -> Problem {
+    let detail = format!("the session can't be deleted while {what}");
+    Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
+}
+
+/// A place among a session's readers; given back when dropped.
+pub(crate) struct Seat(Arc<Conversation>);
+
+impl Seat {
+    pub(crate) fn take(conversation: &Arc<Conversation>, most: usize) -> Result<Self, Problem> {
+        if conversation.readers.fetch_add(1, Ordering::AcqRel) >= most {
+            conversation.readers.fetch_sub(1, Ordering::AcqRel);
+            let detail = format!("{most} readers follow this session, which is the limit");
+            return Err(
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
+            );
+        }
+        Ok(Self(conversation.clone()))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
