@@ -6,7 +6,6 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use mainstem::{
@@ -21,7 +20,7 @@ use mainstem::{
 };
 use mainstem_testing::{laws, render};
 
-use crate::support::{Spawns, harness};
+use crate::support::{Spawns, harness, ms};
 
 /// A journal that several harnesses have, one after the other: processes, as it were. Counts the events that are read of it.
 #[derive(Clone, Debug)]
@@ -98,7 +97,7 @@ pub(crate) fn background() -> ScriptedModel {
             "main",
             [
                 Turn::new().text("Hm. ").call("agent_spawn", spawn),
-                Turn::new().text("It works on it.").wait(Duration::from_millis(5)),
+                Turn::new().text("It works on it.").wait(ms(5)),
                 Turn::new().text("As I said."),
             ],
         )
@@ -106,7 +105,7 @@ pub(crate) fn background() -> ScriptedModel {
             "kid",
             [
                 Turn::new().thinking("So.").call("lookup", serde_json::json!({"word": "w"})),
-                Turn::new().repeat("I do. ", 8).pace(Duration::from_micros(500)),
+                Turn::new().repeat("I do. ", 8).pace(ms(1)),
             ],
         )
 }
@@ -119,6 +118,22 @@ pub(crate) fn process(journal: &Shared, script: ScriptedModel) -> Harness {
         .journal(journal.clone())
         .build()
         .unwrap()
+}
+
+/// Waits for what goes on behind a turn.
+pub(crate) async fn all_is_done(harness: &Harness) {
+    while harness.tasks().live() > 0 {
+        tokio::time::sleep(ms(1)).await;
+    }
+}
+
+/// What one turn records, to the end of what it has begun.
+pub(crate) async fn whole(script: ScriptedModel) -> Vec<AgentEvent> {
+    let journal = Shared::new(MemoryJournal::new());
+    let harness = process(&journal, script);
+    say(&harness, "go").await;
+    all_is_done(&harness).await;
+    all(&journal).await
 }
 
 pub(crate) async fn all(journal: &Shared) -> Vec<AgentEvent> {
@@ -184,7 +199,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
         if whole.checkpoint(&"s".into()).await.unwrap().is_some() {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(ms(5)).await;
     }
     let (kept, all_events) = (whole.checkpoint(&"s".into()).await.unwrap().unwrap(), all(&whole).await);
     assert_eq!(kept.seq, all_events.len() as u64, "it has the whole run");
@@ -231,16 +246,12 @@ async fn process_of(events: &[AgentEvent], script: ScriptedModel) -> Harness {
 
 #[tokio::test]
 async fn whatever_was_cut_has_one_ending() {
-    let whole = Shared::new(MemoryJournal::new());
-    say(&process(&whole, script()), "go").await;
-    check_cuts(&all(&whole).await, script).await;
+    check_cuts(&whole(script()).await, script).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_cut_in_the_background_has_one_ending() {
-    let whole = Shared::new(MemoryJournal::new());
-    say(&process(&whole, background()), "go").await;
-    let events = all(&whole).await;
+    let events = whole(background()).await;
     assert!(
         events.iter().any(|event| matches!(event.kind, EventKind::TaskUpdated { .. })),
         "{}",
@@ -288,7 +299,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
         assert!(!session.fleet().tasks.values().any(unfinished), "cut after {cut}: {}", render(&closed));
         // And it goes on: whatever the agent says, it knows what it had said before.
         session.run("again", RunOptions::new()).reply().await.unwrap();
-        drop((session, next));
+        all_is_done(&next).await;
         let after = all(&journal).await;
         laws(&after).unwrap_or_else(|error| panic!("cut after {cut}: {error}\n{}", render(&after)));
     }

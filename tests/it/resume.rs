@@ -10,7 +10,7 @@ use mainstem_testing::{laws, render};
 use serde_json::json;
 
 use crate::{
-    journal::{Shared, all, background, process, say, script},
+    journal::{Shared, all, all_is_done, background, process, say, script, whole},
     support::{Spawns, harness},
 };
 
@@ -42,13 +42,13 @@ fn results(session: &Session) -> Vec<String> {
 
 /// A turn is cut after each of its events, and taken up.
 async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
-    let whole = Shared::new(MemoryJournal::new());
-    assert_eq!(say(&process(&whole, script()), "go").await, replies[0]);
-    let events = all(&whole).await;
-    let answered = events
-        .iter()
-        .position(|event| event.is_root() && matches!(event.kind, EventKind::AgentResult { .. }));
-    let answered = answered.unwrap();
+    let events = whole(script()).await;
+    let answer = |event: &AgentEvent| match &event.kind {
+        EventKind::AgentResult { result } if event.is_root() => Some(result.text()),
+        _ => None,
+    };
+    let answered = events.iter().position(|event| answer(event).is_some()).unwrap();
+    assert_eq!(answer(&events[answered]).unwrap(), replies[0]);
     for cut in 1..=answered {
         let before = &events[..cut];
         let journal = killed_after(before).await;
@@ -58,6 +58,7 @@ async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
         let is_mid_sentence = session.history().last().unwrap().role == Role::Assistant;
         let run = session.resume(RunOptions::new()).unwrap();
         let resumed = run.reply().await.unwrap().text();
+        all_is_done(&next).await;
         let after = all(&journal).await;
         laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", place(&after)));
         let has_called = before
@@ -89,7 +90,7 @@ async fn a_turn_that_was_cut_anywhere_is_taken_up() {
     check_resumes(script, ["Both did it.", "As I said, both."]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_turn_with_a_child_in_the_background_is_taken_up() {
     check_resumes(background, ["It works on it.", "As I said."]).await;
 }

@@ -1,10 +1,6 @@
 //! The server's own description against what it does: schemathesis asks it everything that its OpenAPI document allows, and what it does not.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{path::Path, process::Stdio};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,6 +8,7 @@ use serde_json::Value;
 use crate::{
     built::Program,
     cargo::{output, program, run as exec},
+    clients,
     server::Server,
 };
 
@@ -19,10 +16,7 @@ const TOKEN: &str = "a-token-for-schemathesis";
 
 /// Runs it with the Python of the clients, if there is one.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let Some(python) = env::var_os(crate::clients::PYTHON).map(PathBuf::from) else {
-        println!("skipped: {} is not set", crate::clients::PYTHON);
-        return Ok(());
-    };
+    let Some(python) = clients::python()? else { return Ok(()) };
     let mainstem = Program::CLI.build(root)?;
     let place = tempfile::tempdir()?;
     let tokens = place.path().join("tokens");

@@ -1,15 +1,12 @@
 //! What programs on the other side see: the five ways to consume a stream, an application with agents in it, and its page in Chromium.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use crate::{
     built::Program,
-    cargo::{output, program, run as exec},
+    cargo::{output, place, program, run as exec},
     server::Server,
 };
 
@@ -22,7 +19,7 @@ const PATTERNS: [(&str, &str); 5] = [
     ("filter_by_depth", "Paris"),
 ];
 
-/// A folder with the `node_modules` of `tests/peers/package.json`. `.ci/run` makes one; only a person's own machine may lack it.
+/// A folder with the `node_modules` of `tests/peers/package.json`.
 const PEERS: &str = "MAINSTEM_PEERS";
 
 /// Runs each of the examples that ends by itself.
@@ -38,21 +35,16 @@ pub(crate) fn examples(root: &Path) -> Result<()> {
 
 /// Runs the application, and its page in Chromium.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let Some(peers) = env::var_os(PEERS).map(PathBuf::from) else {
-        let how = format!("{PEERS} does not name a folder with the packages of tests/peers/package.json");
-        if env::var_os("CI").is_some() {
-            bail!(how);
-        }
-        println!("skipped: {how}");
+    let Some(peers) = place(PEERS, "a folder with the packages of tests/peers/package.json")? else {
         return Ok(());
     };
     let app = Program::example("crates/mainstem-server", "embed").build(root)?;
     let app = Server::start(program(root, app).arg("127.0.0.1:0"))?;
     // Node looks for packages beside the script.
-    let place = tempfile::tempdir()?;
-    let script = place.path().join("check.mjs");
+    let folder = tempfile::tempdir()?;
+    let script = folder.path().join("check.mjs");
     std::fs::copy(root.join("tests/browser/check.mjs"), &script)?;
     #[cfg(unix)]
-    std::os::unix::fs::symlink(peers.join("node_modules"), place.path().join("node_modules"))?;
+    std::os::unix::fs::symlink(peers.join("node_modules"), folder.path().join("node_modules"))?;
     exec(program(root, "node").arg(script).arg(app.url()))
 }

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -47,6 +47,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 pub(crate) fn has(root: &Path, name: &str) -> bool {
     let mut probe = cargo(root, &[name, "--version"]);
     probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// The place that a variable names, for which `.ci/run` makes it; only a person's own machine may lack it.
+pub(crate) fn place(variable: &str, what: &str) -> Result<Option<PathBuf>> {
+    let place = env::var_os(variable).map(PathBuf::from);
+    if place.is_none() {
+        let how = format!("{variable} does not name {what}");
+        ensure!(env::var_os("CI").is_none(), how);
+        println!("skipped: {how}");
+    }
+    Ok(place)
 }
 
 /// The command as one would type it.

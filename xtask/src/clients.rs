@@ -1,27 +1,22 @@
 //! The vendors' own clients in Python, against the scripted server of the testing kit: it speaks their APIs, or they would not read it.
 
-use std::{env, path::Path};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::{
     built::Program,
-    cargo::{program, run as exec},
+    cargo::{place, program, run as exec},
     server::Server,
 };
 
-/// A Python that has what `tests/clients/requirements.txt` lists. `.ci/run` makes one; only a person's own machine may lack it.
-pub(crate) const PYTHON: &str = "MAINSTEM_PYTHON";
+/// A Python that has what `tests/clients/requirements.txt` lists.
+pub(crate) fn python() -> Result<Option<PathBuf>> {
+    place("MAINSTEM_PYTHON", "a Python with tests/clients/requirements.txt installed")
+}
 
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let Some(python) = env::var_os(PYTHON) else {
-        let how = format!("{PYTHON} does not name a Python with tests/clients/requirements.txt installed");
-        if env::var_os("CI").is_some() {
-            bail!(how);
-        }
-        println!("skipped: {how}");
-        return Ok(());
-    };
+    let Some(python) = python()? else { return Ok(()) };
     let server = Program::example("crates/mainstem-testing", "model_server").build(root)?;
     let server = Server::start(&mut program(root, server))?;
     exec(program(root, python).arg("tests/clients/check.py").arg(server.url()))
