@@ -39,6 +39,26 @@ async fn children_stream_side_by_side_and_nobody_asks_twice() {
     assert_eq!(tasks.len(), 4, "no request is repeated: {tasks:?}");
 }
 
+#[tokio::test]
+async fn who_leads_a_run_by_choice_has_its_own_prompt() {
+    let turns = [Turn::new().text("One."), Turn::new().text("Two.")];
+    let server = ModelServer::start(ScriptedModel::new().agent("m", turns)).await.unwrap();
+    let model = OpenAi::new("m").with_base_url(&server.base_url()).unwrap();
+    let reviewer = AgentSpec::new("reviewer", "R").with_prompt("You review.");
+    let harness = Harness::builder("main", model).system_prompt("You are main.").subagent(reviewer);
+    let harness = harness.build().unwrap();
+    let session = harness.session("s");
+    let reviewers = harness.led_by("reviewer").await.unwrap();
+    session.run("go", RunOptions::new().with_crew(reviewers)).reply().await.unwrap();
+    session.run("on", RunOptions::new()).reply().await.unwrap();
+    let prompts: Vec<_> =
+        server.requests().iter().map(|body| body["messages"][0]["content"].to_string()).collect();
+    assert!(prompts[0].contains("You review.") && !prompts[0].contains("You are main."), "{prompts:?}");
+    assert!(prompts[1].contains("You are main.") && !prompts[1].contains("You review."), "{prompts:?}");
+    let unknown = harness.led_by("nobody").await.unwrap_err().to_string();
+    assert!(unknown.contains("nobody") && unknown.contains("reviewer"), "{unknown}");
+}
+
 /// Reads until both children's answers are on their way.
 async fn until_both_work(server: &ModelServer, run: &mut Run) {
     while server.answering() < 2 || run.handle().fleet().running().count() < 3 {

@@ -201,6 +201,9 @@ pub(crate) struct Serve {
     /// The agent that runs; by default the one that `mainstem run` would run.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+    /// A further agent that callers may choose to run; several times for several. What the agent that runs by default must not do, these may.
+    #[arg(long, value_name = "ID")]
+    pub(crate) allow_agent: Vec<String>,
     /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -216,9 +219,9 @@ pub(crate) struct Serve {
     /// A further name under which it may be asked, besides those of the loopback; several times for several.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
-    /// Close sessions that nobody has asked for in so long, of those that --journal keeps; whoever asks opens them again.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15m")]
-    pub(crate) close_idle: Duration,
+    /// Close sessions that nobody has asked for in so long, to save memory; whoever asks opens them again from the --journal, as after a restart.
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "journal")]
+    pub(crate) close_idle: Option<Duration>,
     /// How long runs may go on when it is stopped; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,

@@ -1,8 +1,8 @@
 //! A server that is asked: `--server`.
 
-use std::{io::Write as _, time::Duration};
+use std::{fmt, io::Write as _, time::Duration};
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
 use futures_util::{
     StreamExt,
@@ -25,6 +25,22 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How long it may take to be reached, and to answer; a wait for a task takes half a minute by itself.
 const CONNECTING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(75);
+
+/// What a server says no with.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// Stable.
+    pub(crate) code: String,
+    says: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// A server, and how one gets in. Cheap to clone.
 #[derive(Clone)]
@@ -85,6 +101,20 @@ impl Remote {
         self.answer(self.request(Method::POST, path).json(body)).await
     }
 
+    /// The same of what may be said twice: a server that is not reached is asked again, as often as for events.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn insist(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        for _ in 0..TRIES {
+            match self.post(path, body).await {
+                Err(error) if !error.is::<Refused>() => sleep(AGAIN).await,
+                answered => return answered,
+            }
+        }
+        self.post(path, body).await
+    }
+
     /// Forgets what is at a path.
     ///
     /// # Errors
@@ -112,10 +142,10 @@ impl Remote {
         let body = response.bytes().await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
         let detail = problem["detail"].as_str().map_or_else(|| status.to_string(), str::to_owned);
-        match status {
-            StatusCode::UNAUTHORIZED if self.token.is_none() => bail!("{}: {detail}; set {TOKEN}", self.base),
-            _ => bail!("{}: {detail}", self.base),
-        }
+        let is_unknown = status == StatusCode::UNAUTHORIZED && self.token.is_none();
+        let hint = if is_unknown { format!("; set {TOKEN}") } else { String::new() };
+        let code = problem["code"].as_str().unwrap_or_default().to_owned();
+        Err(Refused { code, says: format!("{}: {detail}{hint}", self.base) }.into())
     }
 
     fn unreached(&self, error: &reqwest::Error) -> anyhow::Error {

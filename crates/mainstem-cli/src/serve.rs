@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, anyhow, ensure};
 use mainstem::Harness;
-use mainstem_server::{Hosts, Server, Tokens};
+use mainstem_server::{Builder, Hosts, Server, Tokens};
 use tokio::{
     net::TcpListener,
     time::{Instant, sleep, timeout},
@@ -38,8 +38,13 @@ pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Re
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
-    let server = Server::new(harness.clone()).tokens(tokens).hosts(hosts).close_idle(args.close_idle);
-    let server = server.build().or_exit(Exit::Config)?;
+    let mut server = Server::new(harness.clone()).tokens(tokens).hosts(hosts);
+    for id in &args.allow_agent {
+        harness.can_lead(id).context("--allow-agent").or_exit(Exit::Usage)?;
+        server = server.allow_agent(id);
+    }
+    let server =
+        args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let served = runtime.block_on(async {

@@ -39,10 +39,13 @@ pub(crate) fn watch() -> io::Result<First> {
     let (first, told) = oneshot::channel();
     let wait = move |runtime: Runtime| {
         runtime.block_on(async {
-            if first.send(signals.next().await).is_ok() {
-                let second = signals.next().await;
-                process::exit(second.exit() as i32);
-            }
+            let told = first.send(signals.next().await);
+            // Where nobody listens any more, it is as good as the second.
+            let last = match told {
+                Ok(()) => signals.next().await,
+                Err(signal) => signal,
+            };
+            process::exit(last.exit() as i32);
         });
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;

@@ -14,7 +14,7 @@ use mainstem_event::{AgentEvent, EventKind, Outcome};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::remote::{Remote, escape};
+use crate::remote::{Refused, Remote, escape};
 
 /// What a turn says, to its end; after an error there is nothing more. Nothing is lost when a wait for the next one is dropped.
 pub(crate) type Events = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
@@ -128,36 +128,47 @@ impl Turn {
             Self::Here(run) => _ = run.confirm(id, decision),
             Self::There { remote, session, .. } => {
                 let path = format!("/sessions/{}/confirmations/{}", escape(session), escape(id.as_str()));
-                remote.post(&path, &answer(decision)).await.context("the answer did not get there")?;
+                let told = remote.insist(&path, &answer(decision)).await;
+                let is_late = |error: &anyhow::Error| {
+                    error.downcast_ref::<Refused>().is_some_and(|refused| refused.code == "not_asked")
+                };
+                if let Err(error) = told
+                    && !is_late(&error)
+                {
+                    return Err(error).context("the answer did not get there");
+                }
             }
         }
         Ok(())
     }
 
     /// How it ended, which of a server's is told by its last event; `None` if it has not, or was dropped.
-    pub(crate) async fn ended(&self, last: Option<&AgentEvent>) -> Option<Ended> {
+    ///
+    /// # Errors
+    /// The server does not say what the reply is.
+    pub(crate) async fn ended(&self, last: Option<&AgentEvent>) -> anyhow::Result<Option<Ended>> {
         match self {
             Self::Here(run) => {
-                let ended = run.outcome().await?;
-                Some(Ended {
+                let Some(ended) = run.outcome().await else { return Ok(None) };
+                Ok(Some(Ended {
                     outcome: ended.outcome,
                     error: ended.error.as_ref().map(Failure::from),
                     why: ended.error.as_ref().map(ToString::to_string),
                     reply: ended.answer,
                     cost: ended.usage.inclusive_cost,
-                })
+                }))
             }
             Self::There { remote, run, .. } => {
-                let EventKind::AgentEnd { outcome, error, usage, .. } = &last?.kind else { return None };
-                // As far as the server is reached.
-                let known = remote.get(&format!("/runs/{}", escape(run))).await.unwrap_or_default();
-                Some(Ended {
+                let last = last.map(|last| &last.kind);
+                let Some(EventKind::AgentEnd { outcome, error, usage, .. }) = last else { return Ok(None) };
+                let known = remote.get(&format!("/runs/{}", escape(run))).await?;
+                Ok(Some(Ended {
                     outcome: *outcome,
                     error: error.clone(),
                     why: error.as_ref().map(|error| error.message.clone()),
                     reply: serde_json::from_value(known["message"].clone()).ok(),
                     cost: usage.inclusive_cost,
-                })
+                }))
             }
         }
     }

@@ -1,6 +1,9 @@
 //! What all requests share: the harness, who may ask, the sessions and runs that there are, how much is going on.
 
 use std::{
+    collections::BTreeSet,
+    convert::Infallible,
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +22,7 @@ use mainstem::{
     prelude::RunHandle,
     react::RunOutcome,
 };
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -49,6 +53,8 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) hosts: Hosts,
     pub(crate) limits: Limits,
+    /// Who may lead a run besides the harness's own agent.
+    pub(crate) agents: BTreeSet<String>,
     pub(crate) once: Once,
     pub(crate) metrics: Metrics,
     /// No more runs, and readers are sent away.
@@ -57,6 +63,9 @@ pub(crate) struct App {
     sessions: DashMap<Key, Arc<Conversation>>,
     runs: DashMap<RunId, Arc<Started>>,
 }
+
+/// Idle sessions are not looked for more often.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// A session of a tenant.
 type Key = (Option<Arc<str>>, String);
@@ -73,12 +82,19 @@ pub(crate) struct Started {
 }
 
 impl App {
-    pub(crate) fn new(harness: Harness, tokens: Tokens, hosts: Hosts, limits: Limits) -> Self {
+    pub(crate) fn new(
+        harness: Harness,
+        tokens: Tokens,
+        hosts: Hosts,
+        limits: Limits,
+        agents: BTreeSet<String>,
+    ) -> Self {
         Self {
             harness,
             tokens,
             hosts,
             limits,
+            agents,
             once: Once::new(),
             metrics: Metrics::new(),
             stop: CancellationToken::new(),
@@ -96,7 +112,6 @@ impl App {
         if let Some(known) = self.opened(caller, id) {
             return Ok(known);
         }
-        self.let_go();
         let kept = kept(caller, id).await?;
         let session = caller.harness.open_session(id.to_owned()).await.map_err(|error| unreadable(&error))?;
         let begin = || {
@@ -111,6 +126,15 @@ impl App {
         let found = self.sessions.get(&key(caller, id))?.clone();
         found.touch();
         Some(found)
+    }
+
+    /// Looks, for ever, whether there are sessions to let go.
+    pub(crate) async fn let_go_now_and_then(&self) -> Infallible {
+        let Some(idle) = self.limits.idle else { return pending().await };
+        loop {
+            sleep(idle.max(SHORTEST)).await;
+            self.let_go();
+        }
     }
 
     /// Lets sessions go that nobody has asked for in a while; whoever does opens them again.

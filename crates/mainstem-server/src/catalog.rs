@@ -1,24 +1,25 @@
 //! `/agents`, `/models` and `/tools`: what there is to work with.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use axum::Json;
+use axum::{Json, extract::State};
 use mainstem::message::ToolSpec;
 
 use crate::{
+    app::App,
     caller::Caller,
     wire::{AgentView, Agents, Items, ModelView},
 };
 
-pub(crate) async fn agents(caller: Caller) -> Json<Agents> {
+pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<Agents> {
     let crew = caller.harness.crew();
     let listed = crew.catalog.iter().map(|entry| &entry.spec).filter(|spec| spec.is_listed());
-    let view = |spec: &std::sync::Arc<mainstem::prelude::AgentSpec>| AgentView {
+    let view = |spec: &Arc<mainstem::prelude::AgentSpec>| AgentView {
         id: spec.id.clone(),
         description: spec.description.clone(),
         model: spec.model.clone(),
         spawnable: spec.is_spawnable(),
-        runnable: spec.is_runnable(),
+        runnable: spec.is_runnable() && app.agents.contains(&*spec.id),
     };
     Json(Agents { runs: crew.root.id().to_string(), items: listed.map(view).collect() })
 }

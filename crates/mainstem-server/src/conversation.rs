@@ -13,6 +13,7 @@ use mainstem::{
     Harness,
     event::{FleetState, Timestamp},
     message::SessionId,
+    policy::PlanMode,
     prelude::Session,
 };
 use tokio::time::Instant;
@@ -56,7 +57,9 @@ impl Conversation {
     /// Whether nobody has asked for it for so long, nobody is at it, and it can be opened again as it is.
     pub(crate) fn is_left_for(&self, time: Duration) -> bool {
         let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.elapsed() >= time && self.harness.journal().is_some() && self.busy_with().is_none()
+        let can_be_opened_again =
+            self.harness.journal().is_some() && self.session.plan_mode() == PlanMode::Off;
+        asked.elapsed() >= time && can_be_opened_again && self.busy_with().is_none()
     }
 
     /// Lets the harness forget it. It is closed when it is dropped.

@@ -113,7 +113,6 @@ pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<R
         let detail = "the figures are those of the whole server, which a tenant's token does not show";
         return Err(Problem::new(StatusCode::FORBIDDEN, "operator_only", detail));
     }
-    app.let_go();
     app.count_ends();
     let metrics = &app.metrics;
     let (sessions, readers) = app.open_sessions();

@@ -142,13 +142,14 @@ pub(crate) async fn post(
     either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let mut options = wanted.options.into_run()?;
-    options.crew = crew(&caller, wanted.agent).await?;
-    let wanted = Wanted { input: wanted.input, options };
+    let options = wanted.options.into_run()?;
+    let agent = wanted.agent;
+    let mut wanted = Wanted { input: wanted.input, options };
     // Whoever is refused has begun nothing: no session, no run.
     if key.is_none() {
         app.admit()?;
     }
+    wanted.options.crew = crew(&app, &caller, agent).await?;
     let conversation = match wanted.input {
         Some(_) => app.open(&caller, &id).await?,
         None => app.session(&caller, &id).await?,
@@ -179,8 +180,14 @@ pub(crate) async fn post(
 }
 
 /// Who is wanted to work in a run; `None` are those who do so by themselves.
-async fn crew(caller: &Caller, agent: Option<String>) -> Result<Option<Arc<Crew>>, Problem> {
-    let Some(agent) = agent else { return Ok(None) };
+async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Option<Arc<Crew>>, Problem> {
+    let own = caller.harness.crew().root.id().to_string();
+    let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
+    if !app.agents.contains(&agent) {
+        let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();
+        let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
+        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
+    }
     caller.harness.led_by(agent).await.map(Some).map_err(|error| {
         let (status, code) = match error {
             BuildError::UnknownAgent { .. } => (StatusCode::NOT_FOUND, "unknown_agent"),

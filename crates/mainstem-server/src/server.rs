@@ -1,6 +1,6 @@
 //! Putting the server together, and running it.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -52,6 +52,7 @@ pub struct Builder {
     tokens: Tokens,
     hosts: Hosts,
     limits: Limits,
+    agents: BTreeSet<String>,
 }
 
 impl Builder {
@@ -67,6 +68,14 @@ impl Builder {
         self
     }
 
+    /// Lets callers choose another agent than the harness's own to lead a run; none by default. What the spec of the harness's own agent
+    /// permits or forbids does not hold for runs that another leads, nor for the children that work in them: see
+    /// [`Harness::led_by`](mainstem::Harness::led_by).
+    pub fn allow_agent(mut self, id: impl Into<String>) -> Self {
+        self.agents.insert(id.into());
+        self
+    }
+
     /// How many runs are at work at once; 64 by default, more are refused with 429.
     pub fn max_runs(mut self, most: usize) -> Self {
         self.limits.runs = most;
@@ -79,9 +88,10 @@ impl Builder {
         self
     }
 
-    /// Closes sessions that nobody has asked for in so long, and that nobody reads or works in; by default they stay open as long as the
-    /// server. Only with a journal, from which they are opened again as soon as somebody asks. An application that holds such a
-    /// [`Session`](mainstem::prelude::Session) itself keeps it open, and then the server is told that it is busy.
+    /// Closes sessions that nobody has asked for in so long, and that nobody reads, works or plans in; by default they stay open as long as the
+    /// server. Only with a journal, from which they are opened again as soon as somebody asks, as after a restart: what is not recorded is then
+    /// not known, such as on whose behalf a run had begun its children, or what the session had spent of its budget. An application that holds
+    /// such a [`Session`](mainstem::prelude::Session) itself keeps it open, and then the server is told that it is busy.
     pub fn close_idle(mut self, after: Duration) -> Self {
         self.limits.idle = Some(after);
         self
@@ -92,11 +102,11 @@ impl Builder {
     /// # Errors
     /// A tenant that can't be.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits } = self;
+        let Self { harness, tokens, hosts, limits, agents } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
-        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits))))
+        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, agents))))
     }
 }
 
@@ -105,7 +115,7 @@ impl Server {
     #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
     pub fn new(harness: Harness) -> Builder {
         let limits = Limits { runs: 64, readers_per_session: 32, idle: None };
-        Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits }
+        Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits, agents: BTreeSet::new() }
     }
 
     /// Its routes, to be served by an application of one's own.
@@ -136,7 +146,7 @@ impl Server {
         }
         let app = self.0.clone();
         let stopped = async move {
-            stop.cancelled().await;
+            stop.run_until_cancelled(app.let_go_now_and_then()).await;
             app.stop.cancel();
         };
         tokio::join!(stopped, listen::serve(listener, self.router(), self.0.stop.clone()));

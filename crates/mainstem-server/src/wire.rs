@@ -20,7 +20,8 @@ pub(crate) struct Items<T> {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = either()))]
 pub(crate) struct NewRun {
-    /// Which agent leads it, one of those in `/agents` that are `runnable`; by default the one that `/agents` says `runs`.
+    /// Which agent leads it, one of those in `/agents` that are `runnable`, with the model that is served; by default the one that `/agents` says
+    /// `runs`.
     pub(crate) agent: Option<String>,
     /// What to do.
     pub(crate) input: Option<Input>,
@@ -203,7 +204,7 @@ pub(crate) struct AgentView {
     /// Its own model; the parent's without.
     pub(crate) model: Option<String>,
     pub(crate) spawnable: bool,
-    /// Whether it can lead a run.
+    /// Whether a caller may choose it to lead a run.
     pub(crate) runnable: bool,
 }
 

@@ -108,6 +108,9 @@ impl RunOptions {
     }
 
     /// Lets others work in the run than those whom the session would find; what was said before is known to them, too.
+    ///
+    /// They are those who were chosen, whatever has changed when the run's turn comes, also in turns that the session begins by itself after it
+    /// ([`OnTaskFinished`](crate::OnTaskFinished)).
     #[must_use]
     pub fn with_crew(mut self, crew: Arc<Crew>) -> Self {
         self.crew = Some(crew);

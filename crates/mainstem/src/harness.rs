@@ -246,7 +246,7 @@ impl Harness {
         self.0.recruiter.crew()
     }
 
-    /// Whether there is an agent of this id that may be a root.
+    /// Whether an agent of this id is declared that may be a root.
     ///
     /// # Errors
     /// There is none, or it is only there to be spawned.
@@ -254,8 +254,9 @@ impl Harness {
         leader(&self.crew(), agent).map(drop)
     }
 
-    /// Those who work where another agent is the root, for [`RunOptions::with_crew`]: with this harness's model, what the agent's spec says of
-    /// prompt, tools and skills, and all agents that there are now.
+    /// Those who work where another agent is the root, for [`RunOptions::with_crew`]: with this harness's model and limits, what the
+    /// agent's spec says of prompt, tools, skills and permissions, and all agents that there are now. What the spec of the harness's own agent
+    /// says does not hold for them.
     ///
     /// # Errors
     /// There is no such agent, or it is only there to be spawned; else as [`HarnessBuilder::build`].

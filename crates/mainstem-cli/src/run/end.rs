@@ -85,7 +85,10 @@ impl Drive {
         let last = self.ledger.borrow().end.clone();
         tokio::select! {
             biased;
-            ended = self.turn.ended(last.as_ref()) => ended,
+            ended = self.turn.ended(last.as_ref()) => ended.unwrap_or_else(|error| {
+                self.stop.get_or_insert(Stop::Lost(error));
+                None
+            }),
             signal = self.signals.next() => {
                 self.stop.get_or_insert(Stop::Signal(signal));
                 None

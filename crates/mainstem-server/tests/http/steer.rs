@@ -30,7 +30,10 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
     let model = main_says([Turn::new().text("I am first."), Turn::new().text("I am main.")])
         .agent("kid", [Turn::new().text("I am the kid.")]);
     let helper = AgentSpec::new("helper", "Helps").with_mode(Mode::Subagent);
-    let rig = Rig::start(fleet(model).subagent(helper).build().unwrap(), |builder| builder).await;
+    let spare = AgentSpec::new("spare", "Is not to be chosen");
+    let harness =
+        fleet(model).system_prompt("You are main.").subagent(helper).subagent(spare).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.allow_agent("kid").allow_agent("helper")).await;
     let ask = async |agent: &str| {
         let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30");
         let response = request.json(&json!({ "input": "Who?", "agent": agent })).send().await.unwrap();
@@ -45,7 +48,9 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
     assert_eq!(said["messages"].as_array().unwrap().len(), 4, "{said}");
     let events = rig.get("/v1/sessions/s/events?kind=agent_start&follow=false").await.text().await.unwrap();
     assert!(events.contains(r#""name":"kid""#) && events.contains(r#""name":"main""#), "{events}");
-    for (agent, status, code) in [("nobody", 404, "unknown_agent"), ("helper", 422, "only_spawned")] {
+    for (agent, status, code) in
+        [("nobody", 404, "unknown_agent"), ("spare", 404, "unknown_agent"), ("helper", 422, "only_spawned")]
+    {
         let (refused, problem) = ask(agent).await;
         assert_eq!((refused, &problem["code"]), (status, &json!(code)), "{problem}");
     }
@@ -53,7 +58,9 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
     let runnable: Vec<_> =
         agents["items"].as_array().unwrap().iter().map(|one| (&one["id"], &one["runnable"])).collect();
     assert!(runnable.contains(&(&json!("kid"), &json!(true))), "{agents}");
-    assert!(runnable.contains(&(&json!("helper"), &json!(false))), "{agents}");
+    for other in ["helper", "spare", "general-purpose"] {
+        assert!(runnable.contains(&(&json!(other), &json!(false))), "{agents}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Who works in the next run: those of the last one, unless files have changed.
 
 use std::{
+    collections::BTreeMap,
     panic::resume_unwind,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -37,6 +38,8 @@ struct Known {
 #[derive(Clone)]
 struct Present {
     crew: Arc<Crew>,
+    /// The same agents with others as the root, by its id, as far as they were asked for.
+    led: BTreeMap<String, Arc<Crew>>,
     warnings: Arc<[String]>,
 }
 
@@ -48,7 +51,7 @@ impl Recruiter {
         let (declared, said) = builder.declared(&scope, &mut watch, &Declared::default())?;
         let (crew, warnings) = builder.crew(&scope, &declared, None, None)?;
         let said = said.iter().map(ToString::to_string).chain(warnings).collect();
-        let present = Present { crew: Arc::new(crew), warnings: said };
+        let present = Present { crew: Arc::new(crew), led: BTreeMap::new(), warnings: said };
         let (known, present) = (Mutex::new(Known { watch, declared }), Mutex::new(present));
         Ok(Self(Arc::new(Inner { builder, scope, known, present })))
     }
@@ -75,15 +78,23 @@ impl Recruiter {
             return Ok(present);
         }
         // Nobody waits for it in vain: what it reads is there.
-        let led = spawn_blocking(move || this.gather(&present, &id)).await;
+        let led = spawn_blocking(move || this.gather(&present, id)).await;
         led.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))
     }
 
-    fn gather(&self, present: &Crew, id: &str) -> Result<Arc<Crew>, BuildError> {
-        let spec = leader(present, id)?;
+    fn gather(&self, present: &Arc<Crew>, id: String) -> Result<Arc<Crew>, BuildError> {
+        let spec = leader(present, &id)?;
+        if let Some(crew) = lock(&self.0.present).led.get(&id) {
+            return Ok(crew.clone());
+        }
         let Inner { builder, scope, known, .. } = &*self.0;
         let (crew, _) = builder.crew(scope, &lock(known).declared, Some(present), Some(spec))?;
-        Ok(Arc::new(crew))
+        let crew = Arc::new(crew);
+        let mut now = lock(&self.0.present);
+        if Arc::ptr_eq(&now.crew, present) {
+            now.led.insert(id, crew.clone());
+        }
+        Ok(crew)
     }
 
     fn look(&self) -> Arc<Crew> {
@@ -114,7 +125,7 @@ impl Recruiter {
                 last
             }
         };
-        *lock(&self.0.present) = Present { crew, warnings: warnings.into() };
+        *lock(&self.0.present) = Present { crew, led: BTreeMap::new(), warnings: warnings.into() };
     }
 }
 

@@ -114,7 +114,8 @@ impl HarnessBuilder {
                 format!("warning: the program has a tool {tool:?}, so the workspace's is not used")
             }),
         );
-        let agent = self.root(&factory, &root)?;
+        let prompt = self.system_prompt.clone().filter(|_| chosen.is_none());
+        let agent = self.root(&factory, &root, prompt)?;
         let rules = self.permissions.narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
         let crew = crew.with_artifacts(self.artifacts(scope, spec)?);
@@ -218,10 +219,15 @@ impl HarnessBuilder {
         !is_passing && self.specs_of(scope).any(|spec| spec.id == problem.agent_id())
     }
 
-    fn root(&self, factory: &AgentFactory, spec: &AgentSpec) -> Result<Agent, BuildError> {
+    fn root(
+        &self,
+        factory: &AgentFactory,
+        spec: &AgentSpec,
+        prompt: Option<Arc<str>>,
+    ) -> Result<Agent, BuildError> {
         let mut agent = factory.root(spec, self.limits).map_err(BuildError::Agent)?;
-        if let Some(prompt) = &self.system_prompt {
-            agent = agent.system_prompt(prompt.clone());
+        if let Some(prompt) = prompt {
+            agent = agent.system_prompt(prompt);
         }
         if let Some(most) = self.max_iterations {
             agent = agent.max_iterations(most);
