@@ -277,9 +277,41 @@ pub(crate) fn escape(part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Parts of paths.
+    //! Parts of paths, and what is said again.
+
+    use std::{
+        io::{BufRead, BufReader, Read},
+        net::TcpListener,
+        thread,
+    };
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_may_be_said_twice_reaches_a_server_that_comes_back() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let remote = Remote::at(Some(&format!("http://{address}"))).unwrap().unwrap();
+        assert!(!remote.post("/x", &Value::Null).await.unwrap_err().is::<Refused>(), "nobody is there");
+        let back = thread::spawn(move || {
+            thread::sleep(AGAIN / 4);
+            let (mut asking, _) = TcpListener::bind(address).unwrap().accept().unwrap();
+            let mut reader = BufReader::new(asking.try_clone().unwrap());
+            let mut lines = reader.by_ref().lines().map_while(Result::ok);
+            let first = lines.next();
+            lines.find(String::is_empty);
+            // What is not read when it is closed may cost the asker the answer.
+            reader.read_exact(&mut [0; "null".len()]).unwrap();
+            let body = r#"{"code":"not_asked","detail":"nobody asks"}"#;
+            let head = format!("HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\n\r\n", body.len());
+            asking.write_all((head + body).as_bytes()).unwrap();
+            first
+        });
+        // A server that says no has heard it.
+        let error = remote.insist("/x", &Value::Null).await.unwrap_err();
+        assert_eq!(error.downcast_ref::<Refused>().unwrap().code, "not_asked");
+        assert_eq!(error.to_string(), format!("http://{address}: nobody asks"));
+        assert_eq!(back.join().unwrap().unwrap(), "POST /v1/x HTTP/1.1");
+    }
 
     #[test]
     fn a_part_of_a_path_stays_one() {

@@ -3,7 +3,10 @@
 use std::{cmp::Reverse, io::Write as _};
 
 use anyhow::{Context, anyhow};
-use mainstem::journal::{Journal, SessionSummary, SqliteJournal};
+use mainstem::{
+    event::{AgentState, FleetState, Outcome},
+    journal::{Journal, SessionSummary, SqliteJournal},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,6 +21,8 @@ use crate::{
 
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
+const AGENTS: [&str; 5] = ["AGENT", "STATUS", "TOKENS", "STARTED", "KEY"];
+
 pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
     if let Some(remote) = Remote::of(&args.at).or_exit(Exit::Usage)? {
         return on_server(&remote, args, terminal);
@@ -27,6 +32,7 @@ pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
     runtime.block_on(async {
         match &args.command {
             SessionsCommand::List { output } => list(&journal, *output, terminal).await?,
+            SessionsCommand::Show { id } => show_kept(journal, id, terminal).await?,
             SessionsCommand::Export { id } => export(journal, id, terminal).await?,
             SessionsCommand::Rm { ids } => rm(&journal, ids).await?,
         }
@@ -76,6 +82,35 @@ fn object(session: &SessionSummary) -> Value {
     })
 }
 
+async fn show_kept(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
+    let kept = journal.session(&id.into()).await.or_exit(Exit::Failed)?;
+    let kept = kept.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
+    let row = row(&kept, state(&journal, &kept).await);
+    let pages = Pages::of(journal, id).await.or_exit(Exit::Failed)?;
+    let mut pages = pages.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
+    let mut fleet = FleetState::default();
+    loop {
+        let page = pages.next().await.or_exit(Exit::Failed)?;
+        if page.is_empty() {
+            return show(row, &fleet, terminal);
+        }
+        page.iter().for_each(|event| fleet.apply(event));
+    }
+}
+
+/// The same line as in the list, and a line for each agent.
+fn show(row: [String; 5], fleet: &FleetState, terminal: Terminal) -> Result<(), Fault> {
+    let agents = table::text(AGENTS, fleet.agents.iter().map(agent));
+    print(&format!("{}\n{agents}", table::text(HEADS, std::iter::once(row))), terminal)
+}
+
+fn agent(agent: &AgentState) -> [String; 5] {
+    let key = agent.key().map_or_else(|| "root".to_owned(), ToString::to_string);
+    let status = agent.outcome.map_or("at work", Outcome::as_str).to_owned();
+    let tokens = agent.usage.input_tokens + agent.usage.output_tokens;
+    [agent.name.clone(), status, tokens.to_string(), agent.started_at.to_string(), key]
+}
+
 async fn export(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
     let pages = Pages::of(journal, id).await.or_exit(Exit::Failed)?;
     let mut pages = pages.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
@@ -123,6 +158,13 @@ fn on_server(remote: &Remote, args: &Sessions, terminal: Terminal) -> Result<Exi
                         print(&table::text(HEADS, items.iter().map(row_of_server)), terminal)?;
                     }
                 }
+            }
+            SessionsCommand::Show { id } => {
+                let path = format!("/sessions/{}", escape(id));
+                let session = remote.get(&path).await.or_exit(Exit::Failed)?;
+                let fleet = remote.get(&format!("{path}/fleet")).await.or_exit(Exit::Failed)?;
+                let fleet = serde_json::from_value(fleet).or_exit(Exit::Failed)?;
+                show(row_of_server(&session), &fleet, terminal)?;
             }
             SessionsCommand::Export { id } => {
                 let path = format!("/sessions/{}/events?follow=false", escape(id));

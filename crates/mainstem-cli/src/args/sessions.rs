@@ -25,6 +25,11 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,
     },
+    /// Show one: when it was at work, and what became of each of its agents.
+    Show {
+        /// The session.
+        id: String,
+    },
     /// Write every event of a session to stdout, a line of JSON each.
     Export {
         /// The session.

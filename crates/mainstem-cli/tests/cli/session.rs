@@ -84,12 +84,21 @@ fn sessions_are_listed_exported_and_deleted() {
     let row: Vec<_> = listed.lines().nth(1).unwrap().split_whitespace().collect();
     let count = recorded(&journal).len().to_string();
     assert!(row[..3] == ["s", "1", &count] && row[4] == "idle", "{listed}");
-    let listed: Value = serde_json::from_str(&sessions("list --output json").stdout).unwrap();
-    assert_eq!((&listed[0]["id"], &listed[0]["unfinished"]), (&"s".into(), &Value::Null));
+    let text: Vec<_> = listed.lines().collect();
+    let json: Value = serde_json::from_str(&sessions("list --output json").stdout).unwrap();
+    assert_eq!((&json[0]["id"], &json[0]["unfinished"]), (&"s".into(), &Value::Null));
 
+    let shown = sessions("show s").stdout;
+    let lines: Vec<_> = shown.lines().collect();
+    assert!(
+        lines[..2] == text[..]
+            && lines[3].starts_with("AGENT  STATUS")
+            && lines[4].starts_with("main   success"),
+        "{shown}"
+    );
     assert_eq!(events(&sessions("export s").stdout), recorded(&journal));
     let missing = "error: there is no session \"t\"; `mainstem sessions list` says which there are\n";
-    for command in ["export t", "rm s t"] {
+    for command in ["show t", "export t", "rm s t"] {
         let said = sessions(command);
         assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(1), "", missing));
     }
