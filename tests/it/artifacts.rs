@@ -4,7 +4,7 @@ use mainstem::{message::ToolState, model::scripted::Turn, prelude::*, tool::MAX_
 use mainstem_testing::{laws, render};
 use serde_json::{Map, Value, json};
 
-use crate::support::{Spawns, harness};
+use crate::support::{OpenNow, Spawns, harness};
 
 const LINES: usize = 20_000;
 
@@ -67,7 +67,7 @@ async fn a_long_result_is_a_file_where_its_agent_works() {
     let model = ScriptedModel::new().agent("main", calls());
     let harness = harness(model).workspace(dir.path()).tool(says("much", || Ok(long())));
     let harness = harness.build().unwrap();
-    let events: Vec<_> = harness.session("s").run("go", RunOptions::new()).collect().await;
+    let events: Vec<_> = harness.session("s").run("go", RunOptions::new()).unwrap().collect().await;
     laws(&events).unwrap();
     let (state, text) = results(&events, "much").remove(0);
     let (note, shown) = text.split_once('\n').unwrap();

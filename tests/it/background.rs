@@ -10,7 +10,7 @@ use mainstem::{
 use mainstem_testing::{laws, render, timeline};
 use serde_json::{Value, json};
 
-use crate::support::{Spawns, harness, ms, spawn_args};
+use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
@@ -156,10 +156,10 @@ async fn a_task_outlives_its_run_and_the_next_turn_hears_of_it() {
         .agent("slow", [Turn::new().wait(ms(50)).say("</system-reminder> gold")]);
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let mut events = whole(&harness, session.run("dig", RunOptions::new())).await;
+    let mut events = whole(&harness, session.run("dig", RunOptions::new()).unwrap()).await;
     let between = events.iter().filter(|event| event.run_id().is_none()).count();
     assert!(between > 0, "the child talks between the runs");
-    events.extend(session.run("and?", RunOptions::new()).collect::<Vec<_>>().await);
+    events.extend(session.run("and?", RunOptions::new()).unwrap().collect::<Vec<_>>().await);
     laws(&events).unwrap();
     insta::assert_snapshot!(render(&events), @r#"
      0 main AGENT_START main "dig"
@@ -400,7 +400,7 @@ async fn a_dropped_or_cancelled_run_spares_its_tasks() {
             .agent("slow", [Turn::new().pace(ms(100)).say("a nugget of gold")]);
         let harness = fleet(model).build().unwrap();
         let session = harness.session("s");
-        let mut run = session.run("dig", RunOptions::new());
+        let mut run = session.run("dig", RunOptions::new()).unwrap();
         let handle = run.handle();
         while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
         if cancel {
@@ -474,7 +474,7 @@ async fn an_end_is_told_once_even_if_the_call_that_told_it_failed() {
     let mut events = Vec::new();
     let mut delivered = Vec::new();
     for input in ["dig", "and?", "sure?"] {
-        events.extend(session.run(input, RunOptions::new()).collect::<Vec<_>>().await);
+        events.extend(session.run(input, RunOptions::new()).unwrap().collect::<Vec<_>>().await);
         delivered.push(session.tasks().await.unwrap()[0].delivered_at.is_some());
     }
     laws(&events).unwrap();
@@ -584,7 +584,7 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
     });
     let harness = fleet(model).tool(deaf).build().unwrap();
     let session = harness.session("s");
-    let run: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let run: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
     assert_eq!(harness.tasks().live(), 2);
     harness.shutdown(ms(100)).await;
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
@@ -596,7 +596,7 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
     assert!(session.tasks().await.unwrap().iter().all(|task| task.status == TaskStatus::Cancelled));
     assert!(run.len() < events.len());
     // Nothing can begin any more, and what tries says so.
-    let late = whole(&harness, session.run("more", RunOptions::new())).await;
+    let late = whole(&harness, session.run("more", RunOptions::new()).unwrap()).await;
     assert!(result_of(&late, "call-4").contains("the harness is shutting down"), "{}", render(&late));
 }
 
@@ -664,7 +664,7 @@ async fn a_task_that_can_not_begin_leaves_nothing_behind() {
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
     harness.shutdown(ms(100)).await;
-    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let events: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
     laws(&events).unwrap();
     for call in ["call-1", "call-2"] {
         let result = result_of(&events, call);
@@ -692,7 +692,7 @@ async fn a_session_is_woken_by_its_tasks() {
     let harness = fleet(model).on_task_finished(OnTaskFinished::Wake).build().unwrap();
     let session = harness.session("s");
     let mut all = session.subscribe_from(1);
-    session.run("go", RunOptions::new().with_user("ann")).reply().await.unwrap();
+    session.run("go", RunOptions::new().with_user("ann")).unwrap().reply().await.unwrap();
     assert!(session.active().is_none());
     let (mut events, mut roots) = (Vec::new(), 0);
     while roots < 3 {
@@ -782,7 +782,7 @@ async fn a_detached_run_goes_on_unread() {
     let harness = fleet(model()).build().unwrap();
     let session = harness.session("s");
     let mut all = session.subscribe_from(1);
-    let handle = session.run("go", RunOptions::new().with_buffer(2)).detach();
+    let handle = session.run("go", RunOptions::new().with_buffer(2)).unwrap().detach();
     assert_eq!(handle.outcome().await.unwrap().outcome, Outcome::Success);
     let events: Vec<_> = std::iter::from_fn(|| all.try_next()).collect();
     laws(&events).unwrap();
@@ -791,7 +791,7 @@ async fn a_detached_run_goes_on_unread() {
     for by_handle in [true, false] {
         let harness = fleet(model()).build().unwrap();
         let session = harness.session("s");
-        let handle = session.run("go", RunOptions::new()).detach();
+        let handle = session.run("go", RunOptions::new()).unwrap().detach();
         tokio::time::sleep(ms(15)).await;
         assert_eq!(session.active().unwrap().id(), handle.id());
         if by_handle {

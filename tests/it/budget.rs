@@ -9,7 +9,7 @@ use mainstem::{
 use mainstem_testing::{laws, render};
 use serde_json::json;
 
-use crate::support::{Spawns, ms};
+use crate::support::{OpenNow, Spawns, ms};
 
 const MOST: u32 = 100;
 
@@ -111,7 +111,7 @@ async fn what_is_counted_corrects_the_estimate() {
         let session = fleet(model).max_depth(0).budget(tokens(250)).build().unwrap().session("s");
         let mut answered = 0;
         for _ in 0..6 {
-            let events = read(session.run("go", RunOptions::new())).await;
+            let events = read(session.run("go", RunOptions::new()).unwrap()).await;
             answered += usize::from(ends(&events) == ["main success"]);
         }
         assert_eq!(answered, turns, "of {used} each");
@@ -123,8 +123,8 @@ async fn where_nothing_is_counted_the_estimate_stays() {
     // Two fit; the first breaks off, and nobody knows what it had cost.
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").cut(), Turn::new().text("Hi")]);
     let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
-    read(session.run("go", RunOptions::new())).await;
-    let second = ends(&read(session.run("go", RunOptions::new())).await);
+    read(session.run("go", RunOptions::new()).unwrap()).await;
+    let second = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(second[0].contains("the token budget of the session has"), "{second:?}");
 
     // What the provider refuses costs nothing.
@@ -132,19 +132,19 @@ async fn where_nothing_is_counted_the_estimate_stays() {
     let model = ScriptedModel::new().agent("main", [refused]);
     let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
     for _ in 0..3 {
-        assert!(ends(&read(session.run("go", RunOptions::new())).await)[0].contains("main error"));
+        assert!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await)[0].contains("main error"));
     }
-    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_gives_back_what_was_set_aside() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").hang(), Turn::new().text("Hi")]);
     let session = fleet(model).max_depth(0).budget(tokens(110)).build().unwrap().session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     drop(run);
-    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -329,15 +329,15 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     let model = ScriptedModel::new().agent("main", (0..3).map(|_| turn()));
     let harness = fleet(model).max_depth(0).budget(Limits::default().with_time_seconds(4)).build().unwrap();
     let session = harness.session("s");
-    assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+    assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
 
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     tokio::time::advance(ms(600_000)).await;
     let rest: Vec<_> = run.collect().await;
     assert_eq!(ends(&rest), ["main success"], "nobody polled");
 
-    let last = ends(&read(session.run("go", RunOptions::new())).await);
+    let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
@@ -389,7 +389,7 @@ async fn costs_add_up_and_what_is_unknown_stays_so() {
 async fn a_dropped_call_makes_the_cost_unknown() {
     let model = ScriptedModel::named("known").agent("main", [Turn::new().text("H").hang()]);
     let session = fleet(model).prices(prices()).max_depth(0).build().unwrap().session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     let mut events = Vec::new();
     while events.len() < 4 {
         events.push(run.next().await.unwrap());
@@ -411,9 +411,9 @@ async fn a_budget_of_money_holds() {
     let harness = fleet(model).prices(prices()).max_depth(0).budget(budget).build().unwrap();
     let session = harness.session("s");
     for _ in 0..3 {
-        assert_eq!(ends(&read(session.run("go", RunOptions::new())).await), ["main success"]);
+        assert_eq!(ends(&read(session.run("go", RunOptions::new()).unwrap()).await), ["main success"]);
     }
-    let last = ends(&read(session.run("go", RunOptions::new())).await);
+    let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
 }
 

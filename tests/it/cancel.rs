@@ -4,7 +4,7 @@ use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render, timeline};
 use serde_json::json;
 
-use crate::support::{Spawns, harness, ms};
+use crate::support::{OpenNow, Spawns, harness, ms};
 
 fn fleet() -> Harness {
     let model = ScriptedModel::new()
@@ -32,7 +32,7 @@ fn recorded(session: &Session) -> Vec<AgentEvent> {
 #[tokio::test(start_paused = true)]
 async fn drop_in_the_middle_closes_every_agent() {
     let session = fleet().session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     while let Some(event) = run.next().await {
         if matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "two ") {
             break;
@@ -159,7 +159,7 @@ async fn a_tool_that_ignores_cancel_is_dropped_after_its_grace() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_never_polled_did_nothing() {
     let session = fleet().session("s");
-    drop(session.run("go", RunOptions::new()));
+    drop(session.run("go", RunOptions::new()).unwrap());
     assert_eq!(session.log().last_seq(), 0);
 }
 
@@ -169,7 +169,7 @@ async fn drop_after_every_event_leaves_a_lawful_log() {
     let whole = fleet().stream_events("go").count().await;
     for taken in 0..=whole {
         let session = fleet().session("s");
-        let run = session.run("go", RunOptions::new());
+        let run = session.run("go", RunOptions::new()).unwrap();
         assert_eq!(run.take(taken).count().await, taken);
         let before = session.log().last_seq();
         tokio::time::sleep(ms(10_000)).await;

@@ -8,7 +8,7 @@ use mainstem::{
 use mainstem_testing::laws;
 use serde_json::json;
 
-use crate::support::{Spawns, harness, ms};
+use crate::support::{OpenNow, Spawns, harness, ms};
 
 /// A child that streams, its twin, and one whose model can't.
 fn fleet(log: LogOptions) -> Harness {
@@ -59,7 +59,7 @@ fn is_whole(diagnostics: &Diagnostics, events: &[AgentEvent]) {
 #[tokio::test(start_paused = true)]
 async fn each_child_says_what_it_sent_and_how_long_its_first_token_took() {
     for options in [RunOptions::new(), counted()] {
-        let mut run = fleet(LogOptions::default()).session("s").run("go", options);
+        let mut run = fleet(LogOptions::default()).session("s").run("go", options).unwrap();
         let events: Vec<_> = run.by_ref().collect().await;
         laws(&events).unwrap();
         let diagnostics = run.diagnostics();
@@ -77,11 +77,11 @@ async fn each_child_says_what_it_sent_and_how_long_its_first_token_took() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_counts_knows_more_than_the_ring_keeps() {
-    let mut run = fleet(ring(8)).session("s").run("go", counted());
+    let mut run = fleet(ring(8)).session("s").run("go", counted()).unwrap();
     let events: Vec<_> = run.by_ref().collect().await;
     is_whole(&run.diagnostics(), &events);
 
-    let mut run = fleet(ring(8)).session("s").run("go", RunOptions::new());
+    let mut run = fleet(ring(8)).session("s").run("go", RunOptions::new()).unwrap();
     let total = run.by_ref().collect::<Vec<_>>().await.len() as u64;
     let diagnostics = run.diagnostics();
     assert_eq!((diagnostics.forwarded, diagnostics.unknown), (8, total - 8));
@@ -96,7 +96,7 @@ async fn what_a_reader_lost_or_never_took_is_said() {
         .agent("digger", [Turn::new().wait(ms(5)).repeat("dirt ", 100)]);
     let digs = || {
         let harness = harness(model.clone()).subagent(AgentSpec::new("digger", "D")).log(ring(20));
-        harness.build().unwrap().session("s").run("go", counted().with_background(Background::Wait))
+        harness.build().unwrap().session("s").run("go", counted().with_background(Background::Wait)).unwrap()
     };
     let digger = |diagnostics: &Diagnostics| diagnostics.children().next().unwrap().clone();
 
@@ -134,10 +134,12 @@ async fn what_a_reader_lost_or_never_took_is_said() {
 #[tokio::test(start_paused = true)]
 async fn a_run_before_or_beside_it_is_not_counted() {
     let session = fleet(LogOptions::default()).session("s");
-    let waiting = session.run("later", RunOptions::new());
-    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
-    assert_eq!(waiting.diagnostics(), Diagnostics::default());
-    let mut second = session.run("again", RunOptions::new());
+    let run = session.run("go", RunOptions::new()).unwrap();
+    let queued = session.queue("later", RunOptions::new());
+    let events: Vec<_> = run.collect().await;
+    assert_eq!(queued.diagnostics(), Diagnostics::default());
+    drop(queued);
+    let mut second = session.run("again", RunOptions::new()).unwrap();
     second.next().await;
     let diagnostics = second.diagnostics();
     assert_eq!(diagnostics.forwarded, 1);

@@ -4,7 +4,7 @@ use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::timeline;
 use serde_json::json;
 
-use crate::support::{Overheard, Spawns, harness, ms, spawn_args};
+use crate::support::{OpenNow, Overheard, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
@@ -277,7 +277,7 @@ async fn refusal(agent: &str, arguments: serde_json::Value) -> String {
         .agent("main", [Turn::new().call(agent, arguments), Turn::new().text("I see.")])
         .agent("reviewer", [Turn::new().text("ok")]);
     let session = fleet(model).build().unwrap().session("s");
-    session.run("go", RunOptions::new()).reply().await.unwrap();
+    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
     let history = session.history();
     let result = history[2].tool_results().next().unwrap();
     format!("{} {}", result.state.as_str(), result.text())

@@ -6,7 +6,7 @@ use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::{ModelServer, laws};
 use serde_json::Value;
 
-use crate::support::{Spawns, ms};
+use crate::support::{OpenNow, Spawns, ms};
 
 async fn fleet(turns_of_a: Turn) -> (ModelServer, Harness) {
     let model = ScriptedModel::new()
@@ -49,8 +49,8 @@ async fn who_leads_a_run_by_choice_has_its_own_prompt() {
     let harness = harness.build().unwrap();
     let session = harness.session("s");
     let reviewers = harness.led_by("reviewer").await.unwrap();
-    session.run("go", RunOptions::new().with_crew(reviewers)).reply().await.unwrap();
-    session.run("on", RunOptions::new()).reply().await.unwrap();
+    session.run("go", RunOptions::new().with_crew(reviewers)).unwrap().reply().await.unwrap();
+    session.run("on", RunOptions::new()).unwrap().reply().await.unwrap();
     let prompts: Vec<_> =
         server.requests().iter().map(|body| body["messages"][0]["content"].to_string()).collect();
     assert!(prompts[0].contains("You review.") && !prompts[0].contains("You are main."), "{prompts:?}");

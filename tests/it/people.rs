@@ -11,7 +11,7 @@ use mainstem::{
 use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 
-use crate::support::{Spawns, harness, ms, spawn_args};
+use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
 /// A harness with tools that say what they were given: `peek` changes nothing, `poke` does.
 fn tools(model: ScriptedModel) -> HarnessBuilder {
@@ -114,7 +114,7 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let rules = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Ask, "poke(at: c)")]);
     let harness = harness(model).tool(kid).permissions(rules).build().unwrap();
     let session = harness.session("one");
-    let events = answering(session.run("go", RunOptions::new()), |run, event| {
+    let events = answering(session.run("go", RunOptions::new()).unwrap(), |run, event| {
         if let Some((id, _)) = asked(event) {
             assert_eq!(event.depth(), 1);
             // Between the question and the answer everybody begins to plan: an allowance does not count any more.
@@ -364,7 +364,7 @@ async fn without_anybody_to_ask_the_answer_is_no() {
         ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({})), Turn::new().text("I see.")]);
     let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
     let session = harness.session("s");
-    let run = session.run("go", RunOptions::new().with_people(false));
+    let run = session.run("go", RunOptions::new().with_people(false)).unwrap();
     let events = answering(run, |_, _| ()).await;
     assert_eq!(
         results(&events, "poke"),
@@ -380,7 +380,7 @@ async fn a_question_that_nobody_answered_is_closed_when_the_run_is_stopped() {
         let model = ScriptedModel::new().agent("main", [Turn::new().call("poke", json!({}))]);
         let harness = tools(model).permissions(rules(&[(Effect::Ask, "poke")])).build().unwrap();
         let session = harness.session("s");
-        let mut run = session.run("go", RunOptions::new());
+        let mut run = session.run("go", RunOptions::new()).unwrap();
         while asked(&run.next().await.unwrap()).is_none() {}
         assert_eq!(session.fleet().confirmations.len(), 1);
         if drops {
@@ -578,7 +578,7 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
         .agent("kid", [both(Turn::new()), Turn::new().text("Hi")]);
     let harness = tools(model).subagent(AgentSpec::new("kid", "K")).plan_tools(true).build().unwrap();
     let session = harness.session("s");
-    let run = session.run("go", RunOptions::new().with_plan_mode(true));
+    let run = session.run("go", RunOptions::new().with_plan_mode(true)).unwrap();
     let mut plans = Vec::new();
     let events = answering(run, |handle, event| {
         let Some((id, plan)) = asked(event) else { return };

@@ -4,7 +4,7 @@ use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 
-use crate::support::{harness, ms};
+use crate::support::{OpenNow, harness, ms};
 
 fn spawn(agent_id: &str, task: &str, more: Value) -> Turn {
     let mut arguments = json!({ "agent_id": agent_id, "task": task });
@@ -30,7 +30,7 @@ fn fleet(turns: impl IntoIterator<Item = Turn>) -> Session {
 
 /// Checks the laws; then who began which turn, and what the root's calls came to that failed.
 async fn run(session: &Session, options: RunOptions) -> String {
-    let events: Vec<_> = session.run("go", options).collect().await;
+    let events: Vec<_> = session.run("go", options).unwrap().collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     let line = |event: &AgentEvent| {
         let source = event.source();

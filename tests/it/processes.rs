@@ -16,7 +16,7 @@ use mainstem::{
 use mainstem_testing::{FakeClock, laws};
 use serde_json::json;
 
-use crate::support::ms;
+use crate::support::{OpenNow, ms};
 
 /// The executor's process; killed when dropped.
 struct Executor(Child);
@@ -88,7 +88,7 @@ async fn a_killed_executor_is_lost_after_its_lease_and_the_parent_is_told() {
     let tasks = soon.session("s").tasks().await.unwrap();
     assert!(tasks.iter().all(|task| task.status == TaskStatus::Running), "nobody knows yet");
     let later = other(workspace.path(), Duration::from_secs(31));
-    let events: Vec<_> = later.session("s").run("and?", RunOptions::new()).collect().await;
+    let events: Vec<_> = later.session("s").run("and?", RunOptions::new()).unwrap().collect().await;
     laws(&events).unwrap();
     let told: Vec<_> = events
         .iter()

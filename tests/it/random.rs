@@ -16,7 +16,7 @@ use proptest::{
 };
 use serde_json::json;
 
-use crate::support::{harness, ms};
+use crate::support::{OpenNow, harness, ms};
 
 /// One agent of a random fleet and what it does.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ struct Seen {
 /// Plays a case, with observers that never read.
 async fn play(case: &Case, whole: usize, observers: usize) -> Seen {
     let session = session(case);
-    let mut run = session.run("n;", RunOptions::new());
+    let mut run = session.run("n;", RunOptions::new()).unwrap();
     let idle: Vec<_> = (0..observers).map(|_| run.handle().subscribe()).collect();
     let handle = run.handle();
     let at = |part: f64| (part * whole as f64) as usize;

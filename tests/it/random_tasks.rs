@@ -11,7 +11,7 @@ use proptest::{
 };
 use serde_json::json;
 
-use crate::support::{harness, ms};
+use crate::support::{OpenNow, harness, ms};
 
 /// One agent of a random fleet and what it does.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ fn build(case: &Case) -> Harness {
 async fn play(case: &Case, at: usize, disturbance: Disturbance) -> Vec<AgentEvent> {
     let harness = build(case);
     let session = harness.session("s");
-    let mut run = session.run("n;", RunOptions::new().with_background(case.at_end));
+    let mut run = session.run("n;", RunOptions::new().with_background(case.at_end)).unwrap();
     let handle = run.handle();
     let mut children: Vec<AgentKey> = Vec::new();
     let mut seen = 0;

@@ -7,7 +7,7 @@ use mainstem::{
 };
 use mainstem_testing::{laws, render};
 
-use crate::support::{Spawns, harness, ms};
+use crate::support::{OpenNow, Spawns, harness, ms};
 
 fn chatty(words: usize) -> ScriptedModel {
     ScriptedModel::new()
@@ -31,7 +31,7 @@ fn ring(ring: usize, buffer: usize) -> LogOptions {
 #[tokio::test(start_paused = true)]
 async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
     let session = fleet(200, ring(16, 8)).session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
         let ahead = session.log().last_seq() - event.seq;
@@ -48,7 +48,7 @@ async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_stops_reading_stops_the_work() {
     let session = fleet(1000, LogOptions::default()).session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     for _ in 0..50 {
         run.next().await;
     }
@@ -61,7 +61,7 @@ async fn a_caller_that_stops_reading_stops_the_work() {
 #[tokio::test(start_paused = true)]
 async fn an_observer_that_falls_behind_gets_one_exact_gap() {
     let session = fleet(100, ring(20, 64)).session("s");
-    let run = session.run("go", RunOptions::new());
+    let run = session.run("go", RunOptions::new()).unwrap();
     let observer = run.handle().subscribe();
     let events: Vec<_> = run.collect().await;
     let late: Vec<_> = observer.take(21).collect().await;
@@ -94,7 +94,7 @@ async fn an_observer_that_never_reads_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_comes_back_at_any_event_misses_nothing() {
     let session = fleet(5, LogOptions::default()).session("s");
-    let events: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let events: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
     for cut in 0..events.len() {
         let rest = session.log().subscribe_from(events[cut].seq).take(events.len() - cut);
         let again: Vec<_> = futures_util::stream::iter(events[..cut].to_vec()).chain(rest).collect().await;
@@ -121,13 +121,45 @@ async fn the_first_words_of_a_child_arrive_while_everybody_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_run_of_a_session_waits_for_the_first() {
+async fn a_second_run_of_a_session_is_refused_or_queued() {
     let session = fleet(3, LogOptions::default()).session("s");
-    let (first, second) = (session.run("one", RunOptions::new()), session.run("two", RunOptions::new()));
+    // Held and not polled: a second run is told instead of waiting for ever.
+    let first = session.run("one", RunOptions::new()).unwrap();
+    let refused = session.run("two", RunOptions::new()).unwrap_err();
+    assert_eq!(refused.run.as_ref(), Some(first.id()));
+    let refused = refused.to_string();
+    assert!(refused.starts_with("another run of the session is active (`run-1`); wait"), "{refused}");
+    let second = session.queue("two", RunOptions::new());
+    let status = |run: &Run| run.handle().status();
+    assert!(matches!((status(&first), status(&second)), (RunStatus::Running, RunStatus::Queued)));
+    assert_eq!(session.queued().iter().map(RunHandle::id).collect::<Vec<_>>(), [second.id()]);
+    let (one, two) = (first.handle(), second.handle());
     let (a, b) = futures_util::join!(first.collect::<Vec<_>>(), second.collect::<Vec<_>>());
     laws(&a).unwrap();
     laws(&b).unwrap();
     assert_eq!(b[0].seq, a[a.len() - 1].seq + 1);
+    assert!(one.status().outcome().is_some() && two.status().outcome().is_some());
+    assert!(session.queued().is_empty() && session.active().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
+    let session = fleet(3, LogOptions::default()).session("s");
+    let first = session.run("one", RunOptions::new()).unwrap();
+    let (cancelled, dropped) =
+        (session.queue("two", RunOptions::new()), session.queue("x", RunOptions::new()));
+    let handles = [cancelled.handle(), dropped.handle()];
+    drop(dropped);
+    handles[0].cancel();
+    assert!(cancelled.collect::<Vec<_>>().await.is_empty());
+    for handle in handles {
+        assert!(matches!(handle.status(), RunStatus::Dropped));
+        assert!(handle.outcome().await.is_none());
+    }
+    assert!(session.queued().is_empty());
+    // A turn that is held and given up is free again.
+    drop(first);
+    assert!(session.run("three", RunOptions::new()).unwrap().reply().await.is_ok());
 }
 
 /// The log is `Send` and `Sync`, and so are its readers and the run.

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use mainstem::{event::view::EventStreamExt as _, model::scripted::Turn, prelude::*};
 use serde_json::json;
 
-use crate::support::{Overheard, Spawns, Told, answers, harness, ms, workspace, write};
+use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, workspace, write};
 
 /// An agent file.
 fn agent(description: &str, prompt: &str) -> String {
@@ -62,9 +62,9 @@ async fn an_edit_is_in_effect_from_the_next_turn_and_not_before() {
         let text: Vec<_> = ends.map(|event| event.kind.to_string()).collect().await;
         text.into_iter().filter(|line| line.contains("unknown")).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(spawned(session.run("one", RunOptions::new())).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"added\"; known: critic, general-purpose, gone" (call-3)"#);
+    insta::assert_snapshot!(spawned(session.run("one", RunOptions::new()).unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"added\"; known: critic, general-purpose, gone" (call-3)"#);
     assert_eq!(prompts(&told, "critic"), ["You are the old critic."]);
-    insta::assert_snapshot!(spawned(session.run("two", RunOptions::new())).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"gone\"; known: added, critic, general-purpose" (call-7)"#);
+    insta::assert_snapshot!(spawned(session.run("two", RunOptions::new()).unwrap()).await, @r#"TOOL_RESULT_TEXT_DELTA "unknown agent_id \"gone\"; known: added, critic, general-purpose" (call-7)"#);
     assert_eq!(prompts(&told, "critic"), ["You are the old critic.", "You are the new critic."]);
     let lists = |description: &str| {
         let told = told.lock().unwrap();
@@ -97,9 +97,9 @@ async fn a_child_stays_what_it_was_spawned_as() {
     let (model, told) = Overheard::new(model);
     let harness = harness(model).workspace(ws.path()).build().unwrap();
     let session = harness.session("s");
-    assert_eq!(answers(session.run("one", RunOptions::new())).await, ["critic lookup: sense found"]);
+    assert_eq!(answers(session.run("one", RunOptions::new()).unwrap()).await, ["critic lookup: sense found"]);
     write(ws.path(), "subagents/critic.md", bound);
-    let answers = answers(session.run("two", RunOptions::new())).await;
+    let answers = answers(session.run("two", RunOptions::new()).unwrap()).await;
     let denied = "critic lookup: failed: lookup is denied by the rule \"lookup\" of agent \"critic\"";
     assert_eq!(answers, [denied, "critic lookup: sense found"]);
     let mut prompts = prompts(&told, "critic");
@@ -130,9 +130,9 @@ async fn what_a_run_began_keeps_its_catalog_when_the_run_is_over() {
     let (model, told) = Overheard::new(model);
     let harness = harness(model).workspace(ws.path()).build().unwrap();
     let session = harness.session("s");
-    session.run("one", RunOptions::new()).reply().await.unwrap();
+    session.run("one", RunOptions::new()).unwrap().reply().await.unwrap();
     write(ws.path(), "subagents/critic.md", &agent("New", "You are the new critic."));
-    session.run("two", RunOptions::new()).reply().await.unwrap();
+    session.run("two", RunOptions::new()).unwrap().reply().await.unwrap();
     assert_eq!(prompts(&told, "critic"), ["You are the old critic."]);
     assert_eq!(harness.crew().catalog.get("critic").unwrap().spec.description, "New");
     harness.shutdown(ms(10)).await;
@@ -195,7 +195,8 @@ async fn the_root_is_read_again_too() {
     let look = || [Turn::new().call("lookup", json!({ "word": "sense" })), Turn::new().text("ok")];
     let model = ScriptedModel::new().agent("main", [look(), look(), look()].into_iter().flatten());
     let harness = harness(model).workspace(ws.path()).build().unwrap();
-    let run = |input: &str| answers(harness.stream_events_with(input, RunOptions::new().with_session("s")));
+    let session = harness.session("s");
+    let run = |input: &str| answers(session.run(input, RunOptions::new()).unwrap());
     assert_eq!(run("one").await, ["main lookup: sense found"]);
     write(ws.path(), "subagents/main.md", &file("lookup"));
     let denied = "main lookup: failed: lookup is denied by the rule \"lookup\" of agent \"main\"";

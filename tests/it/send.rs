@@ -4,7 +4,7 @@ use mainstem::{message::AgentKey, model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 
-use crate::support::{Spawns, harness, ms, spawn_args};
+use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     harness(model)
@@ -348,7 +348,7 @@ async fn code_can_steer_and_begin_turns() {
         );
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let mut run = session.run("go", RunOptions::new());
+    let mut run = session.run("go", RunOptions::new()).unwrap();
     let handle = run.handle();
     let key = AgentKey::new("agent:kid:1");
     assert!(
@@ -534,7 +534,7 @@ async fn of_many_messages_at_once_none_is_lost() {
         .agent("kid", std::iter::once(Turn::new().text("Hi")).chain(turns));
     let harness = fleet(model).build().unwrap();
     let session = harness.session("s");
-    let _: Vec<_> = session.run("go", RunOptions::new()).collect().await;
+    let _: Vec<_> = session.run("go", RunOptions::new()).unwrap().collect().await;
     let key = session.children()[0].agent_key.clone();
     let mut events = session.subscribe_from(1);
     for n in 0..40 {
@@ -567,7 +567,7 @@ async fn a_turn_that_code_begins_is_on_the_same_behalf() {
     let session = harness.session("s");
     let mut options = RunOptions::new().with_user("ann");
     options.attributes.insert("project".to_owned(), "x".into());
-    let _: Vec<_> = session.run("go", options).collect().await;
+    let _: Vec<_> = session.run("go", options).unwrap().collect().await;
     let key = session.children()[0].agent_key.clone();
     session.send(&key, "more", SendMode::Queue).unwrap();
     while session.tasks().await.unwrap().iter().all(|task| task.result.is_none()) {

@@ -19,6 +19,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use crate::support::OpenNow as _;
 use crate::support::{harness, ms, spawn_args};
 
 /// Keeps every span: its parent and its fields.
@@ -110,8 +111,8 @@ async fn spans_follow_the_fleet() {
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(kept.clone()));
     let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();
-    let options = RunOptions::new().with_session("s").with_background(Background::Wait);
-    let _events: Vec<_> = harness.stream_events_with("go", options).collect().await;
+    let options = RunOptions::new().with_background(Background::Wait);
+    let _events: Vec<_> = harness.session("s").run("go", options).unwrap().collect().await;
     let mut paths = kept.paths();
     paths.sort();
     insta::assert_snapshot!(paths.join("\n"), @"

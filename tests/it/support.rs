@@ -23,6 +23,17 @@ pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// Opens a session where nothing has to be waited for.
+pub(crate) trait OpenNow {
+    fn session(&self, id: &str) -> Session;
+}
+
+impl OpenNow for Harness {
+    fn session(&self, id: &str) -> Session {
+        futures_executor::block_on(self.open_session(id)).unwrap()
+    }
+}
+
 /// A harness whose root is `main`; the same every time.
 pub(crate) fn harness(model: impl Model) -> HarnessBuilder {
     Harness::builder("main", model)

@@ -3,7 +3,7 @@
 use mainstem::{BuildError, model::scripted::Turn, prelude::*, task::MemoryTaskStore};
 use serde_json::json;
 
-use crate::support::{Overheard, Spawns, Told, answers, harness, ms, spawn_args, workspace, write};
+use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, spawn_args, workspace, write};
 
 /// What an agent is told, at all of its model calls.
 fn told_to(told: &Told, agent: &str) -> String {
@@ -46,10 +46,12 @@ async fn two_tenants_have_different_agents_and_neither_hears_of_the_others() {
         .unwrap();
 
     // Under one session id, too: it is not the same session.
-    let acme = results(harness.tenant("acme").unwrap().session("s").run("go", RunOptions::new())).await;
+    let acme =
+        results(harness.tenant("acme").unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
     let acme_told = told_to(&told, "main");
     told.lock().unwrap().clear();
-    let globex = results(harness.tenant("globex").unwrap().session("s").run("go", RunOptions::new())).await;
+    let globex =
+        results(harness.tenant("globex").unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
     let globex_told = told_to(&told, "main");
 
     assert!(
@@ -110,8 +112,9 @@ async fn a_tenant_works_in_its_own_directory_and_hears_of_its_own_tasks() {
     let harness = harness(model).workspace(ws.path()).build().unwrap();
     let (acme, globex) = (harness.tenant("acme").unwrap(), harness.tenant("globex").unwrap());
     let (acme, globex) = (acme.session("s"), globex.session("s"));
-    let mut all = answers(acme.run("dig", RunOptions::new().with_background(Background::Wait))).await;
-    all.extend(answers(globex.run("look", RunOptions::new())).await);
+    let mut all =
+        answers(acme.run("dig", RunOptions::new().with_background(Background::Wait)).unwrap()).await;
+    all.extend(answers(globex.run("look", RunOptions::new()).unwrap()).await);
     insta::assert_snapshot!(all.join("\n"), @r#"
     main load_skill: skill: pdf
     main read_file: 1	of acme

@@ -16,7 +16,7 @@ use mainstem_testing::{laws, render, timeline};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Spawns, answers, harness};
+use crate::support::{OpenNow, Spawns, answers, harness};
 
 /// Calls of the file tools.
 trait Files {
@@ -83,8 +83,8 @@ async fn twins_write_the_same_name_and_do_not_meet() {
         );
     let ws = dir();
     let harness = harness(model).workspace(ws.path()).subagent(spec("writer")).build().unwrap();
-    let options = || RunOptions::new().with_session("s").with_user("ann");
-    let answers = answers(harness.stream_events_with("go", options())).await;
+    let run = harness.session("s").run("go", RunOptions::new().with_user("ann")).unwrap();
+    let answers = answers(run).await;
     assert_eq!(
         answers,
         [
@@ -371,7 +371,7 @@ async fn a_command_runs_where_its_agent_works() {
         .agent("kid", [command("ls; echo kid > a"), Turn::new().text("ok")]);
     let ws = dir();
     let harness = harness(model).workspace(ws.path()).with_shell().subagent(spec("kid"));
-    answers(harness.build().unwrap().session("s").run("go", RunOptions::new())).await;
+    answers(harness.build().unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
 }
 

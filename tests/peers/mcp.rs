@@ -550,7 +550,10 @@ fn a_client_outlives_its_runtime() {
     let harness = harness(model, rig.odd("none")).build().unwrap();
     for number in 1..=2 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let events: Vec<_> = runtime.block_on(harness.session("s").run("go", RunOptions::new()).collect());
+        let events: Vec<_> = runtime.block_on(async {
+            let session = harness.open_session("s").await.unwrap();
+            session.run("go", RunOptions::new()).unwrap().collect().await
+        });
         assert_eq!(results(&events), [(ToolState::Success, "plain".to_owned())], "{number}");
         assert_eq!(rig.count("start"), number);
         runtime.block_on(async {

@@ -55,7 +55,7 @@ fn here(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<E
             if args.resume {
                 session.resume(options).with_context(about).context("--resume").or_exit(Exit::Usage)?
             } else {
-                session.run(prompt, options)
+                session.run(prompt, options).with_context(about).or_exit(Exit::Failed)?
             }
         }
     };

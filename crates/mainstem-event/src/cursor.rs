@@ -19,7 +19,8 @@ use crate::{
 
 /// Reads a session's events in order, from some number on.
 ///
-/// It never ends by itself: a session may always go on. It has no [`AgentEvent`] twice and leaves none out; where the ring has passed it
+/// It ends only if it is [limited to what is committed](SessionLog::committed_from) and the record fails; otherwise a session may
+/// always go on. It has no [`AgentEvent`] twice and leaves none out; where the ring has passed it
 /// by, it reads from the log's [`Record`](crate::Record), a page at a time and not on this thread; what that does not have either,
 /// or if there is none, one [`Gap`](crate::EventKind::Gap) says exactly.
 ///
@@ -60,23 +61,27 @@ impl Cursor {
     /// The next event, if it is there. Does not wait, also not for a page of the record, and undoes a pending poll: whoever waits must poll
     /// again.
     pub fn try_next(&mut self) -> Option<AgentEvent> {
-        self.advance(None)
+        match self.advance(None) {
+            Poll::Ready(event) => event,
+            Poll::Pending => None,
+        }
     }
 
-    fn advance(&mut self, waker: Option<&Waker>) -> Option<AgentEvent> {
+    fn advance(&mut self, waker: Option<&Waker>) -> Poll<Option<AgentEvent>> {
         loop {
             if let Some(paging) = &mut self.paging {
                 match paging.poll_next(&self.log, self.reader, waker) {
                     Poll::Ready(None) => self.paging = None,
-                    Poll::Ready(event) => return event,
-                    Poll::Pending => return None,
+                    found => return found,
                 }
             }
             match self.log.read(self.reader, waker) {
-                Read::Event(event) => return Some(event),
-                Read::Nothing => return None,
+                Read::Event(event) => return Poll::Ready(Some(event)),
+                Read::Nothing => return Poll::Pending,
+                Read::End => return Poll::Ready(None),
                 Read::Fetch { from, through } => {
-                    let page = self.log.record()?.read(from, through);
+                    let Some(record) = self.log.record() else { return Poll::Pending };
+                    let page = record.read(from, through);
                     self.paging = Some(Box::new(Paging::Asked { from, through, page }));
                 }
             }
@@ -88,10 +93,7 @@ impl Stream for Cursor {
     type Item = AgentEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        match self.advance(Some(cx.waker())) {
-            Some(event) => Poll::Ready(Some(event)),
-            None => Poll::Pending,
-        }
+        self.advance(Some(cx.waker()))
     }
 }
 

@@ -257,8 +257,9 @@ impl SessionLog {
         Cursor::new(self.clone(), reader)
     }
 
-    /// The same for a reader that shall see only what the record has, if there is one: what it was shown is there after a crash, too, under the
-    /// same number. For that it sees what is said some milliseconds later than others. Once the record has failed it sees everything.
+    /// The same for a reader that sees only what the record has committed, if there is a record: what it was shown is there after a crash,
+    /// under the same number, and no restart gives that number to another event. For that it sees events some milliseconds later than
+    /// others. Once the record has failed it ends after the last committed event.
     pub fn committed_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let cursor = self.subscribe_from(seq);
         self.lock().is_patient(cursor.reader());

@@ -166,7 +166,7 @@ async fn million() -> Fallible<()> {
     for _ in 0..10 {
         let before = session.log().last_seq();
         let begun = Instant::now();
-        let mut run = session.run("go", RunOptions::new());
+        let mut run = session.run("go", RunOptions::new())?;
         let mut waits = Vec::new();
         while let Some(event) = run.next().await {
             waits.push(SystemClock.now().as_micros().saturating_sub(event.at.as_micros()));

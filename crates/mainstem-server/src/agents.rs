@@ -42,7 +42,7 @@ pub(crate) async fn get(
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<AgentState>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.fleet().await;
+    let fleet = conversation.fleet().await?;
     let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
     Ok(Json(agent.clone()))
 }

@@ -1,26 +1,15 @@
 //! What all requests share: the harness, who may ask, the sessions and runs that there are, how much is going on.
 
-use std::{
-    collections::BTreeSet,
-    convert::Infallible,
-    future::pending,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use dashmap::DashMap;
-use futures_util::FutureExt;
 use mainstem::{
     Harness,
-    event::{Clock, SystemClock, Timestamp},
+    event::{Clock, SystemClock},
     journal::{JournalError, SessionSummary},
     message::RunId,
-    prelude::RunHandle,
-    react::RunOutcome,
+    prelude::Run,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -28,11 +17,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     caller::Caller,
     conversation::{Conversation, busy},
+    health::Health,
     hosts::Hosts,
+    live::Live,
     metrics::Metrics,
     once::Once,
     problem::Problem,
     runs::Found,
+    shares::{Share, Shares, Tenant},
     tokens::Tokens,
 };
 
@@ -45,9 +37,6 @@ pub(crate) struct Limits {
     pub(crate) idle: Option<Duration>,
 }
 
-/// So many runs that are over are known by their handles; what became of others is known by their sessions.
-const HANDLES: usize = 1024;
-
 pub(crate) struct App {
     pub(crate) harness: Harness,
     pub(crate) tokens: Tokens,
@@ -57,29 +46,22 @@ pub(crate) struct App {
     pub(crate) agents: BTreeSet<String>,
     pub(crate) once: Once,
     pub(crate) metrics: Metrics,
+    /// Which tenant has how many of the runs.
+    run_shares: Arc<Shares>,
+    pub(crate) health: Health,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
     /// By tenant and id: a session's id is chosen by whoever begins it.
     sessions: DashMap<Key, Arc<Conversation>>,
-    runs: DashMap<RunId, Arc<Started>>,
+    /// Those that are queued or active; what became of others is known by their sessions.
+    runs: DashMap<RunId, Arc<Live>>,
 }
 
 /// Idle sessions are not looked for more often.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// A session of a tenant.
-type Key = (Option<Arc<str>>, String);
-
-/// A run that somebody has begun here.
-pub(crate) struct Started {
-    of: Key,
-    pub(crate) handle: RunHandle,
-    /// None of its events is before this one.
-    pub(crate) first: u64,
-    pub(crate) created_at: Timestamp,
-    /// Whether its end is among the figures.
-    pub(crate) is_counted: AtomicBool,
-}
+pub(crate) type Key = (Tenant, String);
 
 impl App {
     pub(crate) fn new(
@@ -89,6 +71,7 @@ impl App {
         limits: Limits,
         agents: BTreeSet<String>,
     ) -> Self {
+        let run_shares = Shares::new(limits.runs, tokens.callers());
         Self {
             harness,
             tokens,
@@ -97,6 +80,8 @@ impl App {
             agents,
             once: Once::new(),
             metrics: Metrics::new(),
+            run_shares,
+            health: Health::default(),
             stop: CancellationToken::new(),
             sessions: DashMap::new(),
             runs: DashMap::new(),
@@ -109,7 +94,7 @@ impl App {
             let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_session_id", detail));
         }
-        if let Some(known) = self.opened(caller, id) {
+        if let Some(known) = self.opened(caller, id)? {
             return Ok(known);
         }
         let kept = kept(caller, id).await?;
@@ -121,11 +106,40 @@ impl App {
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
     }
 
-    /// A caller's session that is open here.
-    fn opened(&self, caller: &Caller, id: &str) -> Option<Arc<Conversation>> {
-        let found = self.sessions.get(&key(caller, id))?.clone();
+    /// A caller's session that is open here. One whose record has failed is closed once nothing runs in it, to be opened again: until then
+    /// nobody is shown what a restart could take back.
+    fn opened(&self, caller: &Caller, id: &str) -> Result<Option<Arc<Conversation>>, Problem> {
+        let key = key(caller, id);
+        let Some(found) = self.sessions.get(&key).map(|found| found.clone()) else { return Ok(None) };
         found.touch();
-        Some(found)
+        if !found.is_lost() {
+            return Ok(Some(found));
+        }
+        self.health.failed();
+        if found.is_running() {
+            return Err(unrecorded());
+        }
+        self.close(&key, &found);
+        Ok(None)
+    }
+
+    /// Forgets a session that is open here, unless it was opened anew.
+    fn close(&self, key: &Key, conversation: &Arc<Conversation>) {
+        if self.sessions.remove_if(key, |_, known| Arc::ptr_eq(known, conversation)).is_some() {
+            conversation.close();
+        }
+    }
+
+    /// Whether the record of an open session has failed.
+    pub(crate) fn has_lost_session(&self) -> bool {
+        self.sessions.iter().any(|open| open.is_lost())
+    }
+
+    /// Closes the sessions whose record has failed, so that they are opened anew.
+    pub(crate) fn close_lost(&self) {
+        let lost = self.sessions.iter().filter(|open| open.is_lost() && !open.is_running());
+        let lost: Vec<_> = lost.map(|open| (open.key().clone(), open.value().clone())).collect();
+        lost.iter().for_each(|(key, conversation)| self.close(key, conversation));
     }
 
     /// Looks, for ever, whether there are sessions to let go.
@@ -142,11 +156,8 @@ impl App {
         let Some(idle) = self.limits.idle else { return };
         let left = self.sessions.iter().filter(|entry| entry.is_left_for(idle));
         let left: Vec<_> = left.map(|entry| entry.key().clone()).collect();
-        self.count_ends();
         for key in left {
-            // What became of its runs the session knows; a handle would keep it open.
-            self.runs.retain(|_, run| run.of != key || !run.is_over());
-            let is_at_work = self.runs.iter().any(|run| run.of == key);
+            let is_at_work = self.has_run(&key);
             self.sessions.remove_if(&key, |_, conversation| {
                 // Whoever has found it meanwhile holds it.
                 let is_alone = Arc::strong_count(conversation) == 1;
@@ -161,7 +172,7 @@ impl App {
 
     /// A caller's session that there is, here or in the journal.
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
-        match self.opened(caller, id) {
+        match self.opened(caller, id)? {
             Some(found) => Ok(found),
             None if is_id(id) && kept(caller, id).await?.is_some() => self.open(caller, id).await,
             None => Err(Problem::not_found("session", id)),
@@ -180,14 +191,12 @@ impl App {
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
         let conversation = self.session(caller, id).await?;
         conversation.is_idle()?;
-        self.count_ends();
         let key = key(caller, id);
-        if self.runs.iter().any(|run| run.of == key && !run.is_over()) {
-            return Err(busy("a run of it is at work: cancel that first"));
+        if self.has_run(&key) {
+            return Err(busy("a run of it is queued or active: cancel that first"));
         }
         let session = conversation.session.id().clone();
         self.sessions.remove(&key);
-        self.runs.retain(|_, run| run.of != key);
         conversation.close();
         // What is left of them would be told to a new session of the same name.
         let forgotten = caller.harness.tasks().forget_below(&session).await;
@@ -201,15 +210,22 @@ impl App {
         Ok(())
     }
 
-    /// Keeps a run that has begun.
-    pub(crate) fn keep(&self, run: Started) -> Arc<Started> {
-        if self.runs.len() > HANDLES {
-            self.count_ends();
-            self.runs.retain(|_, run| !run.is_over());
-        }
-        let run = Arc::new(run);
-        self.runs.insert(run.handle.id().clone(), run.clone());
-        run
+    /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves every map and gauge at once.
+    pub(crate) fn drive(self: &Arc<Self>, run: Run, tenant: &Tenant, share: Share) -> Arc<Live> {
+        let (tasks, live) =
+            (run.handle().session().task_set().clone(), Arc::new(Live::new(run.handle(), tenant)));
+        self.runs.insert(live.handle.id().clone(), live.clone());
+        // Dropped last, also if the harness is shut down before the run's end.
+        let ending = Ending { app: self.clone(), live: live.clone(), _share: share };
+        tasks.drive(async move {
+            let _ending = ending;
+            drop(run.reply().await);
+        });
+        live
+    }
+
+    fn has_run(&self, key: &Key) -> bool {
+        self.runs.iter().any(|run| run.of == *key)
     }
 
     /// A caller's run, of this process or an earlier one.
@@ -238,7 +254,7 @@ impl App {
         found.next().ok_or_else(unknown)
     }
 
-    fn live(&self, caller: &Caller, id: &RunId) -> Option<Arc<Started>> {
+    fn live(&self, caller: &Caller, id: &RunId) -> Option<Arc<Live>> {
         let found = self.runs.get(id).map(|entry| entry.clone());
         found.filter(|run| run.of.0 == caller.tenant)
     }
@@ -255,29 +271,29 @@ impl App {
             })
             .collect();
         let key = key(caller, conversation.session.id().as_str());
-        let waits = |run: &Arc<Started>| run.of == key && !begun.contains(run.handle.id());
+        let waits = |run: &Arc<Live>| run.of == key && !begun.contains(run.handle.id());
         let mut waiting: Vec<_> = self.runs.iter().map(|entry| entry.clone()).filter(waits).collect();
         waiting.sort_by_key(|run| run.created_at);
         found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
         found
     }
 
-    /// Takes a place for one more run.
-    pub(crate) fn admit(&self) -> Result<(), Problem> {
+    /// Takes a place for one more run of a tenant.
+    pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
         if self.stop.is_cancelled() {
             let detail = "the server is shutting down";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).retry_after(5));
         }
-        if self.live_runs() >= self.limits.runs {
-            let detail = format!("{} runs are at work, which is the limit", self.limits.runs);
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail).retry_after(5));
-        }
-        Ok(())
+        self.run_shares.take(tenant).ok_or_else(|| {
+            let most = self.run_shares.most();
+            let detail = format!("your share of the {most} runs that this server drives at once is in use");
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail).retry_after(5)
+        })
     }
 
-    /// How many runs have not ended.
+    /// How many runs are queued or active.
     pub(crate) fn live_runs(&self) -> usize {
-        self.runs.iter().filter(|run| !run.is_over()).count()
+        self.runs.len()
     }
 
     /// How many sessions are open, and how many readers they have.
@@ -285,37 +301,22 @@ impl App {
         let readers = self.sessions.iter().map(|open| open.readers()).sum();
         (self.sessions.len(), readers)
     }
+}
 
-    /// Adds the runs that have ended to the figures, each once.
-    pub(crate) fn count_ends(&self) {
-        for run in &self.runs {
-            if run.is_over() && !run.is_counted.swap(true, Ordering::AcqRel) {
-                self.metrics.ended(run.ended().as_ref());
-            }
-        }
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let Self { app, live, .. } = self;
+        app.runs.remove(live.handle.id());
+        app.metrics.ended(live.handle.status().outcome());
+        live.over.cancel();
     }
 }
 
-impl Started {
-    pub(crate) fn new(
-        tenant: Option<Arc<str>>,
-        handle: RunHandle,
-        first: u64,
-        created_at: Timestamp,
-    ) -> Self {
-        let of = (tenant, handle.session().id().to_string());
-        Self { of, handle, first, created_at, is_counted: AtomicBool::new(false) }
-    }
-
-    /// How it ended; `None` while it goes on.
-    pub(crate) fn ended(&self) -> Option<RunOutcome> {
-        self.handle.outcome().now_or_never().flatten()
-    }
-
-    /// Whether nothing more will come of it: it has ended, or was dropped.
-    pub(crate) fn is_over(&self) -> bool {
-        self.handle.outcome().now_or_never().is_some()
-    }
+/// Takes a run out of everything that knows live ones.
+struct Ending {
+    app: Arc<App>,
+    live: Arc<Live>,
+    _share: Share,
 }
 
 fn key(caller: &Caller, id: &str) -> Key {
@@ -330,12 +331,19 @@ async fn kept(caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Probl
     }
 }
 
-/// A journal that can't be read just now, or a session that another process writes.
+/// A journal that can't be read just now, or a session that another process writes. The cause names files, which are the operator's to know.
 pub(crate) fn unreadable(error: &JournalError) -> Problem {
-    match error {
-        JournalError::Busy { .. } => Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string()),
-        _ => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", error.to_string()),
+    if let JournalError::Busy { .. } = error {
+        return Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string());
     }
+    tracing::error!(%error, "the journal can't be read or written");
+    unrecorded()
+}
+
+/// Nothing is shown or begun that can't be recorded.
+pub(crate) fn unrecorded() -> Problem {
+    let detail = "sessions can't be read or recorded at the moment; the server's log says why";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", detail).retry_after(5)
 }
 
 /// What a session can be called here.

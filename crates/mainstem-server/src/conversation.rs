@@ -12,13 +12,12 @@ use axum::http::StatusCode;
 use mainstem::{
     Harness,
     event::{FleetState, Timestamp},
-    message::SessionId,
     policy::PlanMode,
     prelude::Session,
 };
 use tokio::time::Instant;
 
-use crate::{feed::at_hand, problem::Problem};
+use crate::{app::unrecorded, feed::at_hand, problem::Problem};
 
 pub(crate) struct Conversation {
     pub(crate) session: Session,
@@ -35,13 +34,16 @@ impl Conversation {
         Self { session, created_at, harness, readers, asked }
     }
 
-    /// What every agent is doing, as far as that is kept: whoever knows it may go on behind it, also after a crash.
-    pub(crate) async fn fleet(&self) -> FleetState {
-        let fleet = self.session.fleet();
+    /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
+    pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
+        let (fleet, log) = (self.session.fleet(), self.session.log());
         if fleet.seq > 0 {
-            at_hand(&mut self.session.log().committed_from(fleet.seq)).await;
+            at_hand(&mut log.committed_from(fleet.seq)).await;
         }
-        fleet
+        match log.failure() {
+            Some(_) => Err(unrecorded()),
+            None => Ok(fleet),
+        }
     }
 
     /// How many follow it.
@@ -72,13 +74,27 @@ impl Conversation {
         self.busy_with().map_or(Ok(()), |what| Err(busy(what)))
     }
 
-    fn busy_with(&self) -> Option<&'static str> {
-        let root: &SessionId = self.session.id();
+    /// Whether its record has failed.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.session.log().failure().is_some()
+    }
+
+    /// Whether a run or a background task of it goes on.
+    pub(crate) fn is_running(&self) -> bool {
+        self.running().is_some()
+    }
+
+    fn running(&self) -> Option<&'static str> {
         if self.session.active().is_some() {
-            return Some("a run of it is at work: cancel that first");
+            return Some("a run of it is active: cancel that first");
         }
-        if !self.session.task_set().live_below(root).is_empty() {
-            return Some("background tasks of it are at work: cancel these first");
+        let tasks = self.session.task_set().live_below(self.session.id());
+        (!tasks.is_empty()).then_some("background tasks of it are running: cancel these first")
+    }
+
+    fn busy_with(&self) -> Option<&'static str> {
+        if let Some(what) = self.running() {
+            return Some(what);
         }
         (self.readers() > 0).then_some("somebody reads it")
     }

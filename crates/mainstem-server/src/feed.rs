@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use bytes::{Bytes, BytesMut};
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use mainstem::{
     event::{AgentEvent, Cursor, EventFilter, EventKind},
     message::{RunId, TaskId},
@@ -17,7 +17,12 @@ use mainstem::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use crate::{app::App, conversation::Seat, large};
+use crate::{
+    app::{App, unrecorded},
+    conversation::Seat,
+    large,
+    live::Live,
+};
 
 /// How often a reader that hears nothing is told that the connection is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -49,7 +54,7 @@ pub(crate) enum Until {
     /// All of the session's, for ever.
     Never,
     /// Those of a run, until that ends.
-    EndOf(RunId, Option<RunHandle>),
+    EndOf(RunId, Option<Arc<Live>>),
     /// Those of a background task, until that is over.
     TaskIsOver(TaskId),
 }
@@ -66,12 +71,19 @@ impl Until {
         }
     }
 
+    /// Waits until what the reader is told of the end is true of the session, too: another run can begin.
+    async fn is_over(&self) {
+        if let Self::EndOf(_, Some(run)) = self {
+            run.over.cancelled().await;
+        }
+    }
+
     fn is_reached_by(&self, event: &AgentEvent) -> bool {
         match self {
             Self::Never => false,
             // The end itself may be among what was missed.
             Self::EndOf(_, Some(run)) if is_gap(event) => {
-                run.outcome().now_or_never().is_some() && event.seq >= run.session().log().last_seq()
+                run.handle.status().is_over() && event.seq >= run.handle.session().log().last_seq()
             }
             Self::EndOf(run, _) => event.run_id() == Some(run) && event.ends_run(),
             Self::TaskIsOver(task) => matches!(
@@ -127,6 +139,8 @@ enum Place {
     Events,
     /// The run is over, and the reader is told so.
     End,
+    /// The record has failed: what comes is not shown, as a restart would forget it.
+    Failed,
     Over,
 }
 
@@ -177,14 +191,28 @@ impl Feed {
                     }
                 }
                 Place::End => {
+                    if self.wish.follow {
+                        self.wish.until.is_over().await;
+                    }
                     self.place = Place::Over;
                     if self.wish.form == Form::Sse {
                         return Some(end_frame());
                     }
                 }
+                Place::Failed => {
+                    self.place = Place::Over;
+                    if self.wish.form == Form::Sse {
+                        return Some(format!("event: problem\ndata: {}\n\n", unrecorded().json()).into());
+                    }
+                }
                 Place::Over => return None,
             }
         }
+    }
+
+    /// Where a reader is that has all there is: at the end, unless the record has lost what would follow.
+    fn after_last(&self) -> Place {
+        if self.cursor.log().failure().is_some() { Place::Failed } else { Place::End }
     }
 
     /// The next events, a sign of life, or nothing if it is over.
@@ -193,7 +221,7 @@ impl Feed {
         let first = match there {
             Some(event) => event,
             None if !self.wish.follow => {
-                self.place = Place::End;
+                self.place = self.after_last();
                 return None;
             }
             None => tokio::select! {
@@ -206,7 +234,7 @@ impl Feed {
                 event = self.cursor.next() => match event {
                     Some(event) => event,
                     None => {
-                        self.place = Place::End;
+                        self.place = self.after_last();
                         return None;
                     }
                 },

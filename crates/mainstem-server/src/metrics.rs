@@ -113,7 +113,6 @@ pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<R
         let detail = "the figures are those of the whole server, which a tenant's token does not show";
         return Err(Problem::new(StatusCode::FORBIDDEN, "operator_only", detail));
     }
-    app.count_ends();
     let metrics = &app.metrics;
     let (sessions, readers) = app.open_sessions();
     let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));

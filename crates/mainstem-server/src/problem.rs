@@ -70,9 +70,10 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let Said { status, code, detail, more, headers } = *self.0;
+impl Problem {
+    /// The body of the answer.
+    pub(crate) fn json(&self) -> Value {
+        let Said { status, code, detail, more, .. } = &*self.0;
         let mut body = json!({
             "type": format!("/problems/{}", code.replace('_', "-")),
             "title": status.canonical_reason().unwrap_or("Error"),
@@ -81,11 +82,18 @@ impl IntoResponse for Problem {
             "code": code,
         });
         if let Value::Object(fields) = &mut body {
-            fields.extend(more);
+            fields.extend(more.clone());
         }
+        body
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = self.json().to_string();
         let media_type = [(header::CONTENT_TYPE, "application/problem+json")];
-        let mut response = (status, media_type, body.to_string()).into_response();
-        response.headers_mut().extend(headers);
+        let mut response = (self.0.status, media_type, body).into_response();
+        response.headers_mut().extend(self.0.headers);
         response
     }
 }

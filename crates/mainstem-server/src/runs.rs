@@ -10,9 +10,9 @@ use axum::{
 };
 use mainstem::{
     BuildError,
-    event::{Clock, EventFilter, Outcome, SystemClock},
+    event::EventFilter,
     message::{Failure, RunId},
-    prelude::{Background, NothingToResume, RunOptions},
+    prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
     react::RunOutcome,
     session::{Crew, RunEnd, RunRecord},
     tool::OutputSchema,
@@ -20,15 +20,19 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    app::{App, Started},
+    app::{App, unrecorded},
     body::{Body, Digest, Path},
     caller::Caller,
     conversation::{Conversation, Seat},
     feed::{Form, Tied, Until, Wish, answer, form},
+    live::Live,
     once::{self, Asked},
     problem::Problem,
     wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
+
+/// The code of a run that ended because its record failed.
+const UNRECORDED: &str = "record";
 
 /// The longest that an answer waits for a reply.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -42,7 +46,7 @@ pub(crate) struct Found {
 }
 
 pub(crate) enum Is {
-    Live(Arc<Started>),
+    Live(Arc<Live>),
     Past(RunRecord),
 }
 
@@ -51,14 +55,14 @@ impl Found {
         Self { conversation, id: record.id.clone(), first: record.first, is: Is::Past(record) }
     }
 
-    pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Started>) -> Self {
+    pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Live>) -> Self {
         Self { conversation, id: run.handle.id().clone(), first: run.first, is: Is::Live(run) }
     }
 
     /// Its events, to its end.
     pub(crate) fn until(&self) -> Until {
         let live = match &self.is {
-            Is::Live(run) => Some(run.handle.clone()),
+            Is::Live(run) => Some(run.clone()),
             Is::Past(_) => None,
         };
         Until::EndOf(self.id.clone(), live)
@@ -67,34 +71,53 @@ impl Found {
     /// Whether nothing more will come of it.
     pub(crate) fn is_over(&self) -> bool {
         match &self.is {
-            Is::Live(run) => run.is_over(),
+            Is::Live(run) => run.handle.status().is_over(),
             Is::Past(run) => run.end.is_some(),
         }
     }
 
     pub(crate) fn describe(&self) -> RunView {
-        let (created_at, end) = match &self.is {
-            Is::Live(run) => (run.created_at, run.ended().map(|outcome| ended(&outcome))),
-            Is::Past(run) => (run.began_at, run.end.clone()),
-        };
-        let status = match &end {
-            Some(end) if end.outcome == Outcome::Success => "success".to_owned(),
-            Some(end) => json!(end.outcome).as_str().unwrap_or_default().to_owned(),
-            None if self.is_over() => "dropped".to_owned(),
-            None => "running".to_owned(),
+        let (created_at, status, end) = match &self.is {
+            Is::Live(run) => {
+                let record = self.conversation.session.runs().into_iter().rfind(|known| known.id == self.id);
+                let began_at = record.map_or(run.created_at, |record| record.began_at);
+                let status = run.handle.status();
+                (began_at, name(&status), status.outcome().map(ended))
+            }
+            Is::Past(run) => {
+                let status = run.end.as_ref().map_or("running", |end| end.outcome.as_str());
+                (run.began_at, status, run.end.clone())
+            }
         };
         let answer = end.as_ref().and_then(|end| end.answer.as_deref());
         RunView {
             id: self.id.clone(),
             session_id: self.conversation.session.id().clone(),
-            status,
+            status: status.to_owned(),
             first_seq: self.first,
             created_at,
             reply: answer.map(mainstem::message::Message::text),
             message: answer.cloned(),
             usage: end.as_ref().map(|end| end.usage),
-            error: end.and_then(|end| end.error),
+            error: end.and_then(|end| end.error).map(without_paths),
         }
+    }
+}
+
+/// Why a record failed names files, which are the operator's to know.
+fn without_paths(mut failure: Failure) -> Failure {
+    if failure.code == UNRECORDED {
+        failure.message = "the session could not be recorded; the server's log says why".into();
+    }
+    failure
+}
+
+fn name(status: &RunStatus) -> &'static str {
+    match status {
+        RunStatus::Queued => "queued",
+        RunStatus::Running => "running",
+        RunStatus::Ended(outcome) => outcome.outcome.as_str(),
+        _ => "dropped",
     }
 }
 
@@ -144,10 +167,10 @@ pub(crate) async fn post(
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
     let options = wanted.options.into_run()?;
     let agent = wanted.agent;
-    let mut wanted = Wanted { input: wanted.input, options };
+    let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     // Whoever is refused has begun nothing: no session, no run.
     if key.is_none() {
-        app.admit()?;
+        drop(app.admit(&caller.tenant)?);
     }
     wanted.options.crew = crew(&app, &caller, agent).await?;
     let conversation = match wanted.input {
@@ -211,6 +234,8 @@ fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
 struct Wanted {
     /// Without one the last turn is taken up.
     input: Option<Input>,
+    /// Whether it waits for the end of an active run.
+    queue: bool,
     options: RunOptions,
 }
 
@@ -248,22 +273,33 @@ fn begin(
     run: RunId,
 ) -> Result<Found, Problem> {
     let options = wanted.options.with_run_id(run);
-    app.admit()?;
+    let share = app.admit(&caller.tenant)?;
     let session = &conversation.session;
-    if let Some(why) = session.log().failure() {
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", &**why));
+    if session.log().failure().is_some() {
+        return Err(unrecorded());
     }
-    let (first, created_at) = (session.log().last_seq() + 1, SystemClock.now());
     let begun = match wanted.input {
-        Some(input) => session.run(input.0, options),
+        Some(input) if wanted.queue => session.queue(input.0, options),
+        Some(input) => session.run(input.0, options).map_err(|active| run_active(&active))?,
         None => session.resume(options).map_err(nothing_to_resume)?,
     };
-    let run = Started::new(caller.tenant.clone(), begun.detach(), first, created_at);
-    let run = app.keep(run);
-    Ok(Found::live(conversation, run))
+    let live = app.drive(begun, &caller.tenant, share);
+    Ok(Found::live(conversation, live))
+}
+
+fn run_active(active: &RunActive) -> Problem {
+    let detail = format!("{active} (`\"queue\": true`)");
+    let problem = Problem::new(StatusCode::CONFLICT, "run_active", detail);
+    match &active.run {
+        Some(run) => problem.with("run_id", run.as_str()),
+        None => problem,
+    }
 }
 
 fn nothing_to_resume(why: NothingToResume) -> Problem {
+    if why == NothingToResume::Active {
+        return Problem::new(StatusCode::CONFLICT, "run_active", why.to_string());
+    }
     Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
 }
 
@@ -282,8 +318,8 @@ fn follow(app: &Arc<App>, found: &Found, form: Form, seat: Seat, is_tied: bool) 
 async fn describe(found: &Found, headers: &HeaderMap) -> Response {
     let wait = headers.get("prefer").and_then(|value| wait(value.to_str().ok()?));
     if let (Some(time), Is::Live(run)) = (wait, &found.is) {
-        // Nobody stops the run when this is dropped: it is driven elsewhere.
-        let _ = tokio::time::timeout(time, run.handle.outcome()).await;
+        // Dropping the wait does not stop the run: it is driven elsewhere.
+        let _ = tokio::time::timeout(time, run.over.cancelled()).await;
     }
     let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
     (status, Json(found.describe())).into_response()

@@ -175,7 +175,10 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
         let detail = "the server is shutting down";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).into_response();
     }
-    "ready\n".into_response()
+    match app.health.check(&app).await {
+        Ok(()) => "ready\n".into_response(),
+        Err(problem) => problem.into_response(),
+    }
 }
 
 /// Before everything else: whether it is asked under a name of its own.

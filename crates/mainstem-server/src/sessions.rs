@@ -61,7 +61,7 @@ pub(crate) async fn fleet(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.fleet().await;
+    let fleet = conversation.fleet().await?;
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if known.split(',').any(|one| one.trim() == tag || one.trim() == "*") {
@@ -77,6 +77,7 @@ fn describe_kept(kept: &SessionSummary) -> SessionView {
         last_seq: kept.last,
         updated_at: kept.updated_at,
         active_run: None,
+        queued_runs: Vec::new(),
         runs: kept.runs,
     }
 }
@@ -89,6 +90,7 @@ fn describe(id: &str, conversation: &Conversation) -> SessionView {
         last_seq: session.log().committed().unwrap_or_else(|| session.log().last_seq()),
         updated_at: session.fleet().at.max(conversation.created_at),
         active_run: session.active().map(|run| run.id().clone()),
+        queued_runs: session.queued().iter().map(|run| run.id().clone()).collect(),
         runs: session.runs().len() as u64,
     }
 }

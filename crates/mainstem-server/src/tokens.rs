@@ -113,6 +113,14 @@ impl Tokens {
         self.0.iter().filter_map(|token| token.tenant.as_deref())
     }
 
+    /// How many callers there are that share what is limited: the tenants, and the harness's own.
+    pub(crate) fn callers(&self) -> usize {
+        let mut callers: Vec<_> = self.0.iter().map(|token| token.tenant.as_deref()).collect();
+        callers.sort_unstable();
+        callers.dedup();
+        callers.len()
+    }
+
     /// Whose it is; `None` if it is nobody's. All are looked at, whichever it is.
     pub(crate) fn tenant_of(&self, presented: &str) -> Option<Option<&str>> {
         let presented = digest(presented);

@@ -28,6 +28,9 @@ pub(crate) struct NewRun {
     /// Instead of an input: take up the last turn, which was cut off, failed or was cancelled.
     #[serde(default)]
     pub(crate) resume: bool,
+    /// Whether the run waits for the end of the session's active run; without it a second run is refused (`run_active`).
+    #[serde(default)]
+    pub(crate) queue: bool,
     #[serde(default)]
     pub(crate) options: Options,
 }
@@ -110,10 +113,11 @@ pub(crate) enum OnDisconnect {
 pub(crate) struct RunView {
     pub(crate) id: RunId,
     pub(crate) session_id: SessionId,
-    /// `running`, `dropped`, or how it ended: `success`, `error`, `cancelled`, `timeout`, `max_iterations`, `budget`.
+    /// `queued`, `running`, `dropped`, or how it ended: `success`, `error`, `cancelled`, `timeout`, `max_iterations`.
     pub(crate) status: String,
     /// None of its events is before this one.
     pub(crate) first_seq: u64,
+    /// When it began; while it is queued, when it was requested.
     pub(crate) created_at: Timestamp,
     /// The text of its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,9 +142,11 @@ pub(crate) struct SessionView {
     pub(crate) last_seq: u64,
     /// When that was.
     pub(crate) updated_at: Timestamp,
-    /// The run that is at work.
+    /// The active run.
     pub(crate) active_run: Option<RunId>,
-    /// How many runs it had.
+    /// The runs that wait for it to end, in order.
+    pub(crate) queued_runs: Vec<RunId>,
+    /// How many runs it had, without queued ones.
     pub(crate) runs: u64,
 }
 

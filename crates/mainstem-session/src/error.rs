@@ -1,7 +1,7 @@
 //! Why a run has no reply, or was not begun.
 
 use mainstem_event::Outcome;
-use mainstem_message::Message;
+use mainstem_message::{Message, RunId};
 use mainstem_react::{AgentError, RunOutcome};
 
 /// A run that gave no full reply.
@@ -30,6 +30,19 @@ pub enum RunError {
     Agent(AgentError),
 }
 
+/// Another run of the session is active.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another run of the session is active{}; wait for its end, cancel it, or queue this run", named(.run))]
+#[non_exhaustive]
+pub struct RunActive {
+    /// The active run; `None` if it has just begun or ended.
+    pub run: Option<RunId>,
+}
+
+fn named(run: &Option<RunId>) -> String {
+    run.as_ref().map(|run| format!(" (`{run}`)")).unwrap_or_default()
+}
+
 /// Why no turn of a session can be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -41,7 +54,7 @@ pub enum NothingToResume {
     #[error("the latest turn of the session has its answer")]
     Answered,
     /// It goes on already.
-    #[error("a run of the session is at work")]
+    #[error("a run of the session is active")]
     Active,
 }
 

@@ -22,7 +22,7 @@ use mainstem_tool::ToolOutput;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Session, reading::Reading};
+use crate::{RunStatus, Session, reading::Reading};
 
 /// A handle on a run. Cheap to clone; it does not keep the run alive and never holds it up.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct RunHandle {
     session: Session,
     id: RunId,
     cancel: CancellationToken,
-    outcome: watch::Receiver<Option<RunOutcome>>,
+    status: watch::Receiver<RunStatus>,
     first: u64,
     reading: Arc<Reading>,
 }
@@ -40,16 +40,21 @@ impl RunHandle {
         session: Session,
         id: RunId,
         cancel: CancellationToken,
-        outcome: watch::Receiver<Option<RunOutcome>>,
+        status: watch::Receiver<RunStatus>,
         reading: Arc<Reading>,
     ) -> Self {
         let first = session.log().last_seq() + 1;
-        Self { session, id, cancel, outcome, first, reading }
+        Self { session, id, cancel, status, first, reading }
     }
 
     /// The run's id.
     pub fn id(&self) -> &RunId {
         &self.id
+    }
+
+    /// A number that none of the run's events is before.
+    pub fn first(&self) -> u64 {
+        self.first
     }
 
     /// The session.
@@ -130,10 +135,22 @@ impl RunHandle {
         self.cancel.cancel();
     }
 
-    /// Waits for the run's end and says how it was; `None` if the run was dropped before.
+    /// Returns how the run stands now. Reads the state, without waiting and without a runtime.
+    pub fn status(&self) -> RunStatus {
+        // Looked at first: a run that ends and is dropped meanwhile has ended.
+        let is_dropped = self.status.has_changed().is_err();
+        match &*self.status.borrow() {
+            RunStatus::Queued | RunStatus::Running if is_dropped => RunStatus::Dropped,
+            status => status.clone(),
+        }
+    }
+
+    /// Waits for the run's end and returns how it ended; `None` if the run was dropped before.
+    ///
+    /// This is for waiting: [`status`](Self::status) reads the state. Dropping the future does nothing to the run.
     pub fn outcome(&self) -> impl Future<Output = Option<RunOutcome>> + Send + 'static {
-        let mut outcome = self.outcome.clone();
-        async move { outcome.wait_for(Option::is_some).await.ok()?.clone() }
+        let mut status = self.status.clone();
+        async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }
     }
 
     /// Waits for the final reply of the first instance of a child (by agent id or by key) that ends, while others read the run.

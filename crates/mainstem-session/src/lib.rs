@@ -4,6 +4,7 @@
 //! one turn: poll it to make it go, drop it to stop it. A [`RunHandle`] looks on and stops it from elsewhere.
 
 mod checkpoints;
+mod deferred;
 mod error;
 mod handle;
 mod options;
@@ -12,14 +13,14 @@ mod reading;
 mod run;
 mod runs;
 mod session;
-mod unrecorded;
+mod turn;
 mod wake;
 
-pub use error::{NothingToResume, RunError};
+pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
 pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, SpawnOptions};
 pub use options::RunOptions;
 pub use run::Run;
-pub use runs::{RunEnd, RunRecord};
+pub use runs::{RunEnd, RunRecord, RunStatus};
 pub use session::{Session, SessionBuilder};
 pub use wake::OnTaskFinished;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_message::{RunId, SessionId};
+use mainstem_message::RunId;
 use mainstem_policy::Limits;
 use mainstem_subagent::{Background, Crew, SpawnOptions};
 use mainstem_tool::OutputSchema;
@@ -12,8 +12,6 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// The session to go on with; a new one by default.
-    pub session: Option<SessionId>,
     /// What the run is called; a random id by default.
     pub run_id: Option<RunId>,
     /// On whose behalf; tools and children see it.
@@ -40,13 +38,6 @@ impl RunOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Goes on with a session.
-    #[must_use]
-    pub fn with_session(mut self, session: impl Into<SessionId>) -> Self {
-        self.session = Some(session.into());
-        self
     }
 
     /// What the run is called, which has to be unique: for whoever has to know it before the run begins.

@@ -20,7 +20,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{RunEnd, RunError, RunHandle, RunOptions, Session, error::reply, reading::Reading};
+use crate::{
+    RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
+    error::reply,
+    reading::Reading,
+    turn::{Right, Turn},
+};
 
 /// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`.
 ///
@@ -29,13 +34,13 @@ use crate::{RunEnd, RunError, RunHandle, RunOptions, Session, error::reply, read
 pub struct Run {
     state: State,
     handle: RunHandle,
-    ended: watch::Sender<Option<RunOutcome>>,
+    status: watch::Sender<RunStatus>,
     reading: Arc<Reading>,
 }
 
 enum State {
-    /// Another run of the session is active.
-    Waiting(Pin<Box<dyn Future<Output = Active> + Send>>),
+    /// Not polled yet, or queued behind another run of the session.
+    Waiting(Pin<Box<dyn Future<Output = Option<Active>> + Send>>),
     Running(Active),
     Over(Option<RunOutcome>),
 }
@@ -46,7 +51,7 @@ struct Active {
     /// Stops the run when the time of its budget is over.
     time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _said: Said,
-    _turn: Option<OwnedSemaphorePermit>,
+    _turn: Turn,
 }
 
 /// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive it.
@@ -60,7 +65,6 @@ struct Said {
 impl Drop for Said {
     fn drop(&mut self) {
         self.session.remember(self.cx.messages());
-        self.session.set_active(None);
         self.session.leave(&self.run, RunEnd::dropped);
         if self.background == Background::Cancel {
             self.session.task_set().cancel_below(self.session.id());
@@ -69,22 +73,26 @@ impl Drop for Said {
 }
 
 impl Run {
-    /// A run that begins when it is its turn, unless it was given that.
+    /// A run that has the session's turn, or is queued for it without a permit.
     pub(crate) fn new(
         session: Session,
-        run_id: RunId,
         input: Vec<Arc<Message>>,
-        options: RunOptions,
-        turn: Option<OwnedSemaphorePermit>,
+        mut options: RunOptions,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
+        let id = options.run_id.take().unwrap_or_else(|| session.new_run_id());
         let cancel = CancellationToken::new();
-        let (ended, outcome) = watch::channel(None);
+        let begins = if permit.is_some() { RunStatus::Running } else { RunStatus::Queued };
+        let (status, state) = watch::channel(begins);
         let reading = Arc::new(Reading::new(options.diagnostics));
-        let handle =
-            RunHandle::new(session.clone(), run_id.clone(), cancel.clone(), outcome, reading.clone());
-        let start = Start { session, run_id, input, options, cancel, handle: handle.clone(), turn };
+        let handle = RunHandle::new(session, id, cancel.clone(), state, reading.clone());
+        let right = match permit {
+            Some(permit) => Right::held(&handle, Some(permit)),
+            None => Right::queued(&handle),
+        };
+        let start = Start { input, options, cancel, handle: handle.clone(), right };
         let state = State::Waiting(Box::pin(start.start()));
-        Self { state, handle, ended, reading }
+        Self { state, handle, status, reading }
     }
 
     /// The run's id.
@@ -147,27 +155,22 @@ impl Run {
 
 /// What a run begins with.
 struct Start {
-    session: Session,
-    run_id: RunId,
     input: Vec<Arc<Message>>,
     options: RunOptions,
     cancel: CancellationToken,
     handle: RunHandle,
-    turn: Option<OwnedSemaphorePermit>,
+    right: Right,
 }
 
 impl Start {
-    /// Waits for its turn, then starts.
-    async fn start(self) -> Active {
-        let Self { session, run_id, input, options, cancel, handle, turn } = self;
-        let turn = match turn {
-            // The semaphore is never closed; without a permit a run would merely not wait for another.
-            None => session.turn().clone().acquire_owned().await.ok(),
-            turn => turn,
-        };
+    /// Waits for its turn, then starts; `None` if it was cancelled while it was queued.
+    async fn start(self) -> Option<Active> {
+        let Self { input, options, cancel, handle, right } = self;
+        let (session, run_id) = (handle.session().clone(), handle.id().clone());
+        let turn = right.wait(handle, &cancel).await?;
+        session.open_record().await;
         let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.
-        session.set_active(Some(handle));
         session.enter(&run_id);
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
@@ -177,12 +180,12 @@ impl Start {
         let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
-        Active {
+        Some(Active {
             stream,
             time,
             _said: Said { session, run: run_id, cx, background: options.spawn.background },
             _turn: turn,
-        }
+        })
     }
 }
 
@@ -193,7 +196,15 @@ impl Stream for Run {
         let me = &mut *self;
         loop {
             match &mut me.state {
-                State::Waiting(start) => me.state = State::Running(ready!(start.as_mut().poll(cx))),
+                State::Waiting(start) => {
+                    let Some(active) = ready!(start.as_mut().poll(cx)) else {
+                        me.state = State::Over(None);
+                        me.status.send_replace(RunStatus::Dropped);
+                        continue;
+                    };
+                    me.state = State::Running(active);
+                    me.status.send_if_modified(RunStatus::begin);
+                }
                 State::Running(active) => {
                     if active.time.as_mut().is_some_and(|time| time.as_mut().poll(cx).is_ready()) {
                         active.time = None;
@@ -210,7 +221,9 @@ impl Stream for Run {
                         }
                         // Whoever hears of it finds the session free.
                         me.state = State::Over(outcome.clone());
-                        me.ended.send_replace(outcome);
+                        if let Some(outcome) = outcome {
+                            me.status.send_replace(RunStatus::Ended(Box::new(outcome)));
+                        }
                     }
                     return Poll::Ready(event);
                 }

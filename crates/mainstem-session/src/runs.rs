@@ -4,7 +4,46 @@ use std::sync::Arc;
 
 use mainstem_event::{Outcome, Rollup, Timestamp};
 use mainstem_message::{Failure, Message, RunId};
+use mainstem_react::RunOutcome;
 use serde::{Deserialize, Serialize};
+
+/// How a run of this process stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RunStatus {
+    /// Another run of the session is active; this one begins after it.
+    Queued,
+    /// It is the session's active run.
+    Running,
+    /// It has ended.
+    Ended(Box<RunOutcome>),
+    /// It was dropped before it had ended, or cancelled while it was queued.
+    Dropped,
+}
+
+impl RunStatus {
+    /// Returns `true` if nothing more will come of the run.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Dropped)
+    }
+
+    /// How it ended; `None` if it has not, or was dropped.
+    pub fn outcome(&self) -> Option<&RunOutcome> {
+        match self {
+            Self::Ended(outcome) => Some(outcome),
+            Self::Queued | Self::Running | Self::Dropped => None,
+        }
+    }
+
+    /// A queued run is active from now on; returns whether it was queued.
+    pub(crate) fn begin(&mut self) -> bool {
+        let was_queued = matches!(self, Self::Queued);
+        if was_queued {
+            *self = Self::Running;
+        }
+        was_queued
+    }
+}
 
 /// A run of a session, of this process or an earlier one.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -19,12 +19,11 @@ use mainstem_subagent::{
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 use serde_json::{Map, Value};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    NothingToResume, OnTaskFinished, Run, RunEnd, RunHandle, RunOptions, RunRecord, checkpoints::Checkpoints,
-    past::Past, unrecorded::Unrecorded, wake::Wake,
+    NothingToResume, OnTaskFinished, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord,
+    checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -48,11 +47,11 @@ pub(crate) struct Inner {
     history: Mutex<Vec<Arc<Message>>>,
     runs: Mutex<Vec<RunRecord>>,
     checkpoints: Option<Checkpoints>,
-    /// One run at a time; its permit is held by the run itself, so a run that is not polled holds up only its own session.
-    turn: Arc<Semaphore>,
+    /// Its record, if the first run opens it.
+    deferred: Option<Arc<Deferred>>,
+    turns: Turns,
     /// The cursor is there once somebody has asked: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
-    active: Mutex<Option<RunHandle>>,
     wake: Wake,
 }
 
@@ -167,24 +166,31 @@ impl Session {
         lock(&self.0.history).clone()
     }
 
-    /// A turn: the agent works on the input, knowing what was said before.
+    /// Begins a run: the agent works on the input and knows what was said before.
     ///
-    /// Nothing happens before the run is polled. While another run of the session is active it waits.
-    pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        self.begin(vec![Arc::new(input.into())], options, None)
+    /// The run is the session's active one from now on until it ends or is dropped, although nothing happens before it is polled.
+    ///
+    /// # Errors
+    /// Another run of the session is active; [`queue`](Self::queue) waits for its end.
+    pub fn run(&self, input: impl Into<Message>, options: RunOptions) -> Result<Run, RunActive> {
+        let permit = self.0.turns.try_take().map_err(|_| RunActive { run: self.active_id() })?;
+        Ok(Run::new(self.clone(), vec![Arc::new(input.into())], options, Some(permit)))
     }
 
-    fn begin(
-        &self,
-        input: Vec<Arc<Message>>,
-        mut options: RunOptions,
-        turn: Option<OwnedSemaphorePermit>,
-    ) -> Run {
-        let id = options.run_id.take().unwrap_or_else(|| self.new_run_id());
-        Run::new(self.clone(), id, input, options, turn)
+    /// Begins a run as soon as no other run of the session is active, in the order in which queued runs are first polled.
+    ///
+    /// Until then its status is [`Queued`](crate::RunStatus::Queued), and dropping it gives its place up. A run that is held and not polled
+    /// keeps those behind it waiting.
+    pub fn queue(&self, input: impl Into<Message>, options: RunOptions) -> Run {
+        Run::new(self.clone(), vec![Arc::new(input.into())], options, self.0.turns.try_take().ok())
     }
 
-    /// The runs that it had, those of earlier processes too, in order; one that waits for another to end is not among them yet.
+    /// The runs that wait for the active one to end, in the order in which they were queued.
+    pub fn queued(&self) -> Vec<RunHandle> {
+        self.0.turns.queued()
+    }
+
+    /// The runs that it had, those of earlier processes too, in order; [queued](Self::queued) ones are not among them yet.
     pub fn runs(&self) -> Vec<RunRecord> {
         lock(&self.0.runs).clone()
     }
@@ -198,26 +204,27 @@ impl Session {
     /// # Errors
     /// There is no such turn: nothing was said yet, the latest run has its answer, or is at work.
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
-        if self.active().is_some() {
-            return Err(NothingToResume::Active);
-        }
+        // Held from now on, so that nobody else takes it up, too.
+        let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
         let latest = lock(&self.0.runs).last().and_then(|run| run.end.as_ref().map(|end| end.outcome));
         match latest {
             None => return Err(NothingToResume::New),
             Some(Outcome::Success) => return Err(NothingToResume::Answered),
             Some(_) => {}
         }
-        // Held from now on, so that nobody else takes it up, too.
-        let turn = self.0.turn.clone().try_acquire_owned().map_err(|_| NothingToResume::Active)?;
         // A model wants to be answered, not to be left in the middle of a sentence.
         let is_mid_sentence = self.history().last().is_none_or(|last| last.role == Role::Assistant);
         let input = if is_mid_sentence { vec![Arc::new(Message::user(GO_ON))] } else { Vec::new() };
-        Ok(self.begin(input, options, Some(turn)))
+        Ok(Run::new(self.clone(), input, options, Some(permit)))
     }
 
-    /// The run that is active, whoever began it; `None` between runs.
+    /// The active run, whoever began it; `None` between runs.
     pub fn active(&self) -> Option<RunHandle> {
-        lock(&self.0.active).clone()
+        self.0.turns.active()
+    }
+
+    fn active_id(&self) -> Option<RunId> {
+        self.active().map(|run| run.id().clone())
     }
 
     /// What the fleet is doing now.
@@ -239,10 +246,6 @@ impl Session {
         RunId::new(self.0.ids.next("run-"))
     }
 
-    pub(crate) fn set_active(&self, run: Option<RunHandle>) {
-        *lock(&self.0.active) = run;
-    }
-
     /// A run begins.
     pub(crate) fn enter(&self, run: &RunId) {
         let log = &self.0.log;
@@ -261,6 +264,13 @@ impl Session {
     pub(crate) fn checkpoint(&self) {
         if let Some(checkpoints) = &self.0.checkpoints {
             checkpoints.begin(self.id(), self.0.log.last_seq(), &self.0.tasks);
+        }
+    }
+
+    /// Waits until its record is open, or has failed.
+    pub(crate) async fn open_record(&self) {
+        if let Some(deferred) = &self.0.deferred {
+            deferred.open().await;
         }
     }
 
@@ -286,8 +296,8 @@ impl Session {
         crew
     }
 
-    pub(crate) fn turn(&self) -> &Arc<Semaphore> {
-        &self.0.turn
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     pub(crate) fn remember(&self, said: Vec<Arc<Message>>) {
@@ -433,7 +443,7 @@ impl SessionBuilder {
             None => self.crews.present().await,
         };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
-        let session = self.assemble(log, past, Some(checkpoints));
+        let session = self.assemble(log, past, Some(checkpoints), None);
         session.0.fleet.take_back(&crew, children);
         *lock(&session.0.crew) = Some(crew);
         session.checkpoint();
@@ -444,22 +454,27 @@ impl SessionBuilder {
     pub fn build(mut self) -> Session {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
-        self.assemble(log, Past::default(), None)
+        self.assemble(log, Past::default(), None, None)
     }
 
-    /// A session that can't be recorded, and whose runs end with an error that says so.
-    pub fn build_unrecorded(mut self, why: impl Into<Arc<str>>) -> Session {
+    /// A new session that a journal records from its first run on, which opens it there; until then nothing waits for the journal.
+    ///
+    /// If the journal can't record it, its runs end with an error that says why.
+    pub fn begin(mut self, journal: &Arc<dyn Journal>) -> Session {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
-        let log = SessionLog::with_record(
-            id,
-            self.clock.clone(),
-            self.log.clone(),
-            Arc::new(Unrecorded(why.into())),
-        );
-        self.assemble(log, Past::default(), None)
+        let record = Arc::new(Deferred::new(journal.clone(), id.clone()));
+        let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record.clone());
+        let checkpoints = Checkpoints::new(journal.clone(), 0);
+        self.assemble(log, Past::default(), Some(checkpoints), Some(record))
     }
 
-    fn assemble(self, log: Arc<SessionLog>, past: Past, checkpoints: Option<Checkpoints>) -> Session {
+    fn assemble(
+        self,
+        log: Arc<SessionLog>,
+        past: Past,
+        checkpoints: Option<Checkpoints>,
+        deferred: Option<Arc<Deferred>>,
+    ) -> Session {
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
         let fleet = Fleet::new(self.limits, tasks.clone());
         Session(Arc::new(Inner {
@@ -476,8 +491,8 @@ impl SessionBuilder {
             history: Mutex::new(past.history),
             runs: Mutex::new(past.runs),
             checkpoints,
-            turn: Arc::new(Semaphore::new(1)),
-            active: Mutex::default(),
+            deferred,
+            turns: Turns::new(),
             wake: Wake::new(self.on_task_finished),
         }))
     }

@@ -52,10 +52,10 @@ impl Session {
 
     /// A turn of its own, if there is something to tell once nobody else has one.
     async fn wake_up(&self) {
-        let turn = self.turn().clone().acquire_owned().await.ok();
+        let turn = self.turns().take().await;
         let Some(options) = self.wake().last().clone() else { return };
         if self.fleet_of().has_news(self.id(), &self.history()).await {
-            let run = Run::new(self.clone(), self.new_run_id(), Vec::new(), options, turn);
+            let run = Run::new(self.clone(), Vec::new(), options, turn);
             // Why it failed is in the log, as everything else is.
             let _ = run.reply().await;
         }

@@ -20,6 +20,7 @@
 mod cassette;
 mod clock;
 mod context;
+mod faulty_journal;
 mod ids;
 pub mod journal;
 mod laws;
@@ -32,6 +33,7 @@ mod timeline;
 pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
+pub use faulty_journal::FaultyJournal;
 pub use ids::CountedIds;
 pub use laws::{Violation, laws};
 pub use server::ModelServer;

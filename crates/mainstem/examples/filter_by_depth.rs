@@ -14,7 +14,8 @@ async fn main() -> Result<(), mainstem::Error> {
     let children: String = harness.stream_events("Compare Paris and Rome").at_depth(1).text().collect().await;
     println!("the researchers: {children}");
 
-    let run = harness.stream_events_with("Compare Paris and Rome", RunOptions::new().with_session("s"));
+    let session = harness.open_session("s").await?;
+    let run = session.run("Compare Paris and Rome", RunOptions::new())?;
     let below: String = run.under_path("s/researcher/guide").text().collect().await;
     println!("the guide below a researcher: {below}");
     Ok(())

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use mainstem_journal::JournalError;
 use mainstem_model::{ModelError, ResolveError};
-use mainstem_session::RunError;
+use mainstem_session::{RunActive, RunError};
 use mainstem_spec::SpecError;
 use mainstem_subagent::CatalogError;
 use mainstem_tool::ToolSetError;
@@ -15,6 +16,12 @@ pub enum Error {
     /// A harness can't be built.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A session can't be opened.
+    #[error(transparent)]
+    Session(#[from] JournalError),
+    /// Another run of the session is active.
+    #[error(transparent)]
+    Active(#[from] RunActive),
     /// A run gave no reply.
     #[error(transparent)]
     Run(#[from] RunError),

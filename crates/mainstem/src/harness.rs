@@ -2,6 +2,7 @@
 
 mod builder;
 mod recruiter;
+mod sessions;
 
 use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
@@ -21,6 +22,7 @@ pub use self::builder::HarnessBuilder;
 use self::{
     builder::Servers,
     recruiter::{Recruiter, leader},
+    sessions::Sessions,
 };
 use crate::BuildError;
 
@@ -34,9 +36,7 @@ struct Parts {
     journal: Option<Arc<dyn Journal>>,
     recruiter: Recruiter,
     tasks: TaskSet,
-    sessions: DashMap<SessionId, Session>,
-    /// Two that ask for the same session at once get the same.
-    opening: tokio::sync::Mutex<()>,
+    sessions: Sessions,
     tenants: DashMap<String, Harness>,
 }
 
@@ -46,13 +46,9 @@ impl Harness {
         self.stream_events_with(input, RunOptions::new())
     }
 
-    /// The same with options, such as the session to go on with.
+    /// The same with options. To go on with a session, [open](Self::open_session) it and [run](Session::run) it.
     pub fn stream_events_with(&self, input: impl Into<Message>, options: RunOptions) -> Run {
-        let session = match &options.session {
-            Some(id) => self.session(id.clone()),
-            None => self.new_session(None),
-        };
-        session.run(input, options)
+        self.new_session().queue(input, options)
     }
 
     /// The live stream in the coarser v1 form.
@@ -111,37 +107,30 @@ impl Harness {
         .boxed()
     }
 
-    /// The session of that id; a new one if there is none yet. It is kept as long as the harness.
+    /// The session of that id; a new one if there is none yet. It stays open as long as the harness, or until it is
+    /// [closed](Self::close_session).
     ///
-    /// With a [journal](HarnessBuilder::journal) that is what the journal has of it. This blocks until it is read, which
-    /// [`open_session`](Self::open_session) does not, and if it can't be, the session is there and its runs end with an error that says why.
-    pub fn session(&self, id: impl Into<SessionId>) -> Session {
-        let id = id.into();
-        self.0.sessions.entry(id.clone()).or_insert_with(|| self.new_session(Some(id))).clone()
-    }
-
-    /// The same, without blocking: what was said in the session is known again, and what was cut off when its process ended has its
-    /// `AGENT_END`.
+    /// With a [journal](HarnessBuilder::journal), what was said in the session is known again, and what was cut off when its process
+    /// ended has its `AGENT_END`. A session whose record has failed is opened again once its runs are over.
     ///
     /// # Errors
-    /// The session is open in another process; the journal can't be read or written.
+    /// The session is open in another process; the journal can't be read or written. The next call tries again.
     pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, JournalError> {
-        let id = id.into();
-        let _opening = self.0.opening.lock().await;
-        if let Some(session) = self.0.sessions.get(&id) {
-            return Ok(session.clone());
+        self.0.sessions.open(id.into(), |id| self.load(id)).await
+    }
+
+    async fn load(&self, id: SessionId) -> Result<Session, JournalError> {
+        let builder = self.session_builder().id(id);
+        match self.journal() {
+            Some(journal) => builder.open(journal).await,
+            None => Ok(builder.build()),
         }
-        let session = match self.journal() {
-            Some(journal) => self.session_builder().id(id.clone()).open(journal).await?,
-            None => self.session_builder().id(id.clone()).build(),
-        };
-        Ok(self.0.sessions.entry(id).or_insert(session).clone())
     }
 
     /// Forgets a session that is open here: once nobody holds it any more, it can be opened again, and deleted from the journal. Returns
     /// whether it was open.
     pub fn close_session(&self, id: &SessionId) -> bool {
-        self.0.sessions.remove(id).is_some()
+        self.0.sessions.close(id)
     }
 
     /// Where sessions are kept, if they are.
@@ -158,14 +147,13 @@ impl Harness {
         }
     }
 
-    fn new_session(&self, id: Option<SessionId>) -> Session {
-        let begin = || match &id {
-            Some(id) => self.session_builder().id(id.clone()),
-            None => self.session_builder(),
-        };
-        let Some(journal) = self.journal() else { return begin().build() };
-        let opened = futures_executor::block_on(begin().open(journal));
-        opened.unwrap_or_else(|error| begin().build_unrecorded(error.to_string()))
+    /// A session of its own for one run.
+    fn new_session(&self) -> Session {
+        let builder = self.session_builder();
+        match self.journal() {
+            Some(journal) => builder.begin(journal),
+            None => builder.build(),
+        }
     }
 
     /// The same harness for a tenant: with the agents and skills that are for all, those of the tenant's own directory, and those that
@@ -216,8 +204,8 @@ impl Harness {
             Some(tenant) => Arc::new(Scoped::new(whole.clone(), &**tenant)) as Arc<dyn Journal>,
             None => whole.clone(),
         });
-        let (sessions, tenants, opening) = Default::default();
-        Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, opening, tenants })))
+        let (sessions, tenants) = Default::default();
+        Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, tenants })))
     }
 
     /// All background tasks, of all sessions; those of a tenant are its own harness's.

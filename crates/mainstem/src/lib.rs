@@ -85,7 +85,8 @@ pub mod prelude {
     pub use mainstem_policy::{Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware};
     pub use mainstem_session::{
-        Background, Decision, NothingToResume, OnTaskFinished, Run, RunError, RunHandle, RunOptions, Session,
+        Background, Decision, NothingToResume, OnTaskFinished, Run, RunActive, RunError, RunHandle,
+        RunOptions, RunStatus, Session,
     };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .agent("kid", [Turn::new().text("I hang").hang()]);
     let harness =
         Harness::builder("main", model).workspace(workspace).subagent(AgentSpec::new("kid", "K")).build()?;
-    let reply = harness.session("s").run("go", RunOptions::new()).reply().await?;
+    let reply = harness.open_session("s").await?.run("go", RunOptions::new())?.reply().await?;
     writeln!(std::io::stdout(), "{}", reply.text())?;
     std::future::pending().await
 }

@@ -85,7 +85,7 @@ impl Partner {
 
     pub(super) async fn say(&self, input: &str) -> anyhow::Result<(Turn, Events)> {
         match self {
-            Self::Here { session, people, .. } => Ok(Turn::here(session.run(input, options(*people)))),
+            Self::Here { session, people, .. } => Ok(Turn::here(session.queue(input, options(*people)))),
             Self::There { .. } => self.there(json!({ "input": input })).await,
         }
     }

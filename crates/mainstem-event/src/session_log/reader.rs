@@ -46,6 +46,8 @@ pub(crate) enum Read {
         from: u64,
         through: u64,
     },
+    /// Nothing more, ever: what comes next is not committed and will not be.
+    End,
 }
 
 /// How far the record reaches, for a log that has one.
@@ -72,6 +74,11 @@ impl Reader {
     /// Whether what comes next is not committed, and it waits for that.
     pub(super) fn waits_for(&self, reach: Option<Reach>) -> bool {
         self.is_patient && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
+    }
+
+    /// Whether what comes next will never be committed, and it may see nothing else.
+    pub(super) fn is_ended(&self, reach: Option<Reach>) -> bool {
+        self.is_patient && reach.is_some_and(|reach| reach.is_final && self.next > reach.committed)
     }
 
     pub(super) fn next(&self) -> u64 {

@@ -173,6 +173,9 @@ impl State {
         if reader.next() >= self.hold.first() {
             return Read::Nothing;
         }
+        if reader.is_ended(reach) {
+            return Read::End;
+        }
         if reader.waits_for(reach) {
             self.stalled = true;
             return Read::Nothing;

@@ -5,5 +5,6 @@ mod hostile;
 mod kept;
 mod operate;
 mod rig;
+mod runs;
 mod steer;
 mod streams;

@@ -88,6 +88,13 @@ impl Rig {
         response.json().await.unwrap()
     }
 
+    /// What a line of `/metrics` says; 0 if there is no such line.
+    pub(crate) async fn figure(&self, name: &str) -> u64 {
+        let figures = self.get("/metrics").await.text().await.unwrap();
+        let line = figures.lines().find_map(|line| line.strip_prefix(&format!("mainstem_{name} ")));
+        line.map_or(0, |value| value.parse().unwrap())
+    }
+
     /// The key of a session's first child.
     pub(crate) async fn kid(&self, session: &str) -> String {
         let agents = self.get_json(&format!("/v1/sessions/{session}/agents")).await;

@@ -1,0 +1,29 @@
+//! A run that is queued or active here.
+
+use mainstem::{
+    event::{Clock, SystemClock, Timestamp},
+    prelude::RunHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{app::Key, shares::Tenant};
+
+pub(crate) struct Live {
+    /// Whose it is, and of which session.
+    pub(crate) of: Key,
+    pub(crate) handle: RunHandle,
+    /// None of its events is before this one.
+    pub(crate) first: u64,
+    /// When it was requested.
+    pub(crate) created_at: Timestamp,
+    /// Cancelled when the run is over and no longer counts as one of the session's.
+    pub(crate) over: CancellationToken,
+}
+
+impl Live {
+    pub(crate) fn new(handle: RunHandle, tenant: &Tenant) -> Self {
+        let of = (tenant.clone(), handle.session().id().to_string());
+        let first = handle.first();
+        Self { of, handle, first, created_at: SystemClock.now(), over: CancellationToken::new() }
+    }
+}

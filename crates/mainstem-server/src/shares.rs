@@ -1,0 +1,77 @@
+//! Fair shares of what is limited: half of it is divided among the tenants, the other half is for whoever comes first.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// A tenant; `None` is the harness's own caller.
+pub(crate) type Tenant = Option<Arc<str>>;
+
+/// A limit that tenants share.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    most: usize,
+    /// What each tenant can have whatever the others take.
+    own: usize,
+    /// What is left when every tenant has its own.
+    common: usize,
+    taken: Mutex<HashMap<Tenant, usize>>,
+}
+
+impl Shares {
+    /// At most `most` for so many tenants, at least 1 for each.
+    pub(crate) fn new(most: usize, tenants: usize) -> Arc<Self> {
+        let tenants = tenants.max(1);
+        let own = (most / 2 / tenants).max(1);
+        let common = most.saturating_sub(own * tenants);
+        Arc::new(Self { most, own, common, taken: Mutex::default() })
+    }
+
+    /// The limit.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Takes one for a tenant, until it is dropped; `None` if the tenant has its own and nothing is left that is common.
+    pub(crate) fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
+        let mut taken = self.lock();
+        let has = taken.get(tenant).copied().unwrap_or(0);
+        let common_taken: usize = taken.values().map(|count| count.saturating_sub(self.own)).sum();
+        if has >= self.own && common_taken >= self.common {
+            return None;
+        }
+        taken.insert(tenant.clone(), has + 1);
+        Some(Share { of: self.clone(), tenant: tenant.clone() })
+    }
+
+    /// How many are taken.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> usize {
+        self.lock().values().sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, usize>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of what is limited; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    of: Arc<Shares>,
+    tenant: Tenant,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.of.lock();
+        match taken.get_mut(&self.tenant) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(taken.remove(&self.tenant)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

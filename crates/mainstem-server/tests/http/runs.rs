@@ -1,0 +1,185 @@
+//! Runs that are over leave nothing behind; a second run of a session is refused or queued; what a reader saw stays true when the record fails.
+
+use mainstem::{
+    event::AgentEvent,
+    journal::{MemoryJournal, SqliteJournal},
+    model::scripted::Turn,
+    prelude::ScriptedModel,
+};
+use mainstem_testing::{FaultyJournal, laws};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, TOKEN, events, fleet, frames, ms};
+
+fn says(count: usize) -> ScriptedModel {
+    ScriptedModel::new().agent("main", (0..count).map(|number| Turn::new().text(format!("{number}"))))
+}
+
+/// Answers slowly, then at once.
+fn slow() -> ScriptedModel {
+    // What it has said counts as a turn of the script, also if it is cancelled.
+    let slow = Turn::new().text("Well.").wait(ms(60_000)).text("Slow.");
+    ScriptedModel::new().agent("main", [slow, Turn::new().text("Quick.")])
+}
+
+/// The body of a refusal.
+async fn refused(response: reqwest::Response, status: StatusCode) -> Value {
+    assert_eq!(response.status(), status);
+    response.json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_are_over_leave_every_map_and_gauge() {
+    const RUNS: usize = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = fleet(says(2 * RUNS)).journal(journal).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.max_runs(4)).await;
+    // More of them in a row, and in sessions of their own, than can run at once.
+    for number in 0..RUNS {
+        assert_eq!(rig.run("s", "go").await["status"], "success", "{number}");
+        assert_eq!(rig.run(&format!("s-{number}"), "go").await["status"], "success", "{number}");
+        assert_eq!(rig.server.live_runs(), 0, "{number}");
+    }
+    assert_eq!(rig.figure("runs_active").await, 0);
+    assert_eq!(rig.figure("runs_total{outcome=\"success\"}").await, 2 * RUNS as u64);
+    assert_eq!(rig.figure("runs_total{outcome=\"dropped\"}").await, 0);
+    // A reader that has seen the end of a run finds the session free, too.
+    for number in 0..20 {
+        let request = rig.ask(Method::POST, "/v1/sessions/read/runs").header("accept", "text/event-stream");
+        let response = request.json(&json!({ "input": "go" })).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{number}");
+        assert!(response.text().await.unwrap().contains("event: end"));
+    }
+    for session in ["s", "s-0", "read"] {
+        let deleted = rig.ask(Method::DELETE, &format!("/v1/sessions/{session}")).send().await.unwrap();
+        assert_eq!(deleted.status(), 204, "{session}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_run_is_refused_unless_it_says_queue() {
+    let rig = Rig::of(slow()).await;
+    let first: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.json().await.unwrap();
+    assert_eq!(first["status"], "running");
+    let problem =
+        refused(rig.post("/v1/sessions/s/runs", json!({ "input": "two" })).await, StatusCode::CONFLICT).await;
+    assert_eq!((&problem["code"], &problem["run_id"]), (&json!("run_active"), &first["id"]), "{problem}");
+    let problem =
+        refused(rig.post("/v1/sessions/s/runs", json!({ "resume": true })).await, StatusCode::CONFLICT).await;
+    assert_eq!(problem["code"], "run_active");
+
+    let queue = json!({ "input": "two", "queue": true });
+    let second: Value = rig.post("/v1/sessions/s/runs", queue).await.json().await.unwrap();
+    assert_eq!(second["status"], "queued");
+    let session = rig.get_json("/v1/sessions/s").await;
+    assert_eq!(session["active_run"], first["id"]);
+    assert_eq!(session["queued_runs"], json!([second["id"]]));
+    let runs = rig.get_json("/v1/sessions/s/runs").await;
+    let statuses: Vec<_> = runs["items"].as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(statuses, ["running", "queued"]);
+    // One that is queued can be cancelled, and leaves at once; nothing that waits keeps a session from being deleted later.
+    let third: Value = rig
+        .post("/v1/sessions/s/runs", json!({ "input": "three", "queue": true }))
+        .await
+        .json()
+        .await
+        .unwrap();
+    let path = |run: &Value| format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    assert_eq!(rig.post(&format!("{}/cancel", path(&third)), json!({})).await.status(), 202);
+    for _ in 0..500 {
+        if rig.server.live_runs() == 2 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(rig.get_json("/v1/sessions/s").await["queued_runs"], json!([second["id"]]));
+    assert_eq!(rig.post(&format!("{}/cancel", path(&first)), json!({})).await.status(), 202);
+    for _ in 0..500 {
+        if rig.server.live_runs() == 0 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(rig.get_json(&path(&first)).await["status"], "cancelled");
+    let second = rig.get_json(&path(&second)).await;
+    assert_eq!(second["reply"], "Quick.", "{second}");
+    assert_eq!(rig.get_json("/v1/sessions/s").await["queued_runs"], json!([]));
+    assert_eq!(rig.server.live_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_tenant_cannot_take_the_runs_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = mainstem_server::Tokens::new();
+    let tokens =
+        tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
+    let harness = fleet(slow()).workspace(dir.path()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.tokens(tokens).max_runs(8)).await;
+    let mut begun = 0;
+    for number in 0..12 {
+        let response = rig.post(&format!("/v1/sessions/s-{number}/runs"), json!({ "input": "go" })).await;
+        if response.status() == 202 {
+            begun += 1;
+        } else {
+            let problem = refused(response, StatusCode::TOO_MANY_REQUESTS).await;
+            assert_eq!(problem["code"], "too_many_runs");
+        }
+    }
+    assert_eq!(begun, 6, "its own two, and the four that are common");
+    for number in 0..2 {
+        let path = format!("/v1/sessions/s-{number}/runs");
+        let request = rig.stranger(Method::POST, &path).bearer_auth("the-token-of-globex");
+        assert_eq!(request.json(&json!({ "input": "go" })).send().await.unwrap().status(), 202, "{number}");
+    }
+}
+
+/// The events of a stream of frames.
+fn parsed(text: &str) -> Vec<AgentEvent> {
+    let frames = frames(text);
+    let data = events(&frames).into_iter().map(|frame| frame.split_once("data: ").unwrap().1);
+    data.map(|json| serde_json::from_str(json).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_reader_saw_stays_true_when_the_disk_is_full() {
+    // After each number of events that the disk has room for, up to more than there are.
+    let mut failed = 0;
+    for room in 0..24 {
+        let journal = FaultyJournal::new(MemoryJournal::new());
+        let harness = fleet(says(8)).journal(journal.clone()).build().unwrap();
+        let rig = Rig::start(harness, |builder| builder).await;
+        rig.run("s", "before").await;
+        let before = rig.get_json("/v1/sessions/s").await["last_seq"].as_u64().unwrap();
+        journal.fill_after(room);
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+        let text = request.json(&json!({ "input": "go" })).send().await.unwrap().text().await.unwrap();
+        let seen = parsed(&text);
+        let is_cut = text.contains("event: problem");
+        assert_ne!(is_cut, text.contains("event: end"), "{text}");
+        assert!(!is_cut || text.contains("\"code\":\"journal_unavailable\""), "{text}");
+        assert!(seen.iter().all(|event| event.seq <= before + room), "{text}");
+        failed += usize::from(is_cut);
+        // No run begins, and the server says that it is not ready.
+        if is_cut {
+            for path in ["/v1/sessions/s", "/v1/sessions/s/fleet", "/v1/sessions/s/events"] {
+                assert_eq!(rig.get(path).await.status(), 503, "{path}");
+            }
+            assert_eq!(rig.get("/readyz").await.status(), 503);
+        }
+        journal.make_room();
+        let run = rig.run("s", "after").await;
+        assert_eq!(run["status"], "success", "{run}");
+        tokio::time::sleep(ms(if is_cut { 110 } else { 0 })).await;
+        assert_eq!(rig.get("/readyz").await.status(), 200);
+        let all = rig.ask(Method::GET, "/v1/sessions/s/events?follow=false").send().await.unwrap();
+        let all = parsed(&all.text().await.unwrap());
+        laws(&all).unwrap_or_else(|error| panic!("after {room}: {error}"));
+        for event in &seen {
+            let now = all.iter().find(|now| now.seq == event.seq);
+            assert_eq!(now.map(AgentEvent::to_json), Some(event.to_json()), "after {room}");
+        }
+    }
+    assert!((5..24).contains(&failed), "{failed}");
+}

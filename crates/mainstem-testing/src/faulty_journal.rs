@@ -1,0 +1,150 @@
+//! A journal that fails when a test says so.
+
+use std::{
+    fmt,
+    io::{Error, ErrorKind},
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Waker,
+};
+
+use futures_util::future::BoxFuture;
+use mainstem_event::{AgentEvent, Page, Position, Record, Timestamp};
+use mainstem_journal::{
+    Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary,
+};
+use mainstem_message::{RunId, SessionId};
+use mainstem_tool::async_trait;
+
+/// How many events can still be written, while nothing fails.
+const NO_FAULT: u64 = u64::MAX;
+
+/// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room. Cheap to clone; clones are the same journal.
+///
+/// While the disk is full, records that are given an event fail for good, as they do with a real disk, and sessions can't be opened; what
+/// was committed can be read.
+#[derive(Clone)]
+pub struct FaultyJournal {
+    inner: Arc<dyn Journal>,
+    room: Arc<AtomicU64>,
+}
+
+impl FaultyJournal {
+    /// A journal that works until [`fill_after`](Self::fill_after).
+    pub fn new(inner: impl Journal) -> Self {
+        Self { inner: Arc::new(inner), room: Arc::new(AtomicU64::new(NO_FAULT)) }
+    }
+
+    /// Lets so many more events through, of all sessions together; then the disk is full.
+    pub fn fill_after(&self, events: u64) {
+        self.room.store(events, Ordering::SeqCst);
+    }
+
+    /// Makes room: sessions can be opened and written again.
+    pub fn make_room(&self) {
+        self.room.store(NO_FAULT, Ordering::SeqCst);
+    }
+
+    fn check_room(&self) -> Result<(), JournalError> {
+        match self.room.load(Ordering::SeqCst) {
+            0 => Err(JournalError::Store {
+                what: "write",
+                path: PathBuf::from("journal.db"),
+                source: full().into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn full() -> Error {
+    Error::new(ErrorKind::StorageFull, "no space left on device")
+}
+
+/// A record behind the same fault.
+struct FaultyRecord {
+    inner: Arc<dyn Record>,
+    room: Arc<AtomicU64>,
+    failure: OnceLock<Arc<str>>,
+}
+
+impl Record for FaultyRecord {
+    fn position(&self) -> Position {
+        self.inner.position()
+    }
+
+    fn append(&self, event: &AgentEvent) {
+        if self.failure.get().is_some() {
+            return;
+        }
+        let take = |room: u64| if room == NO_FAULT { Some(room) } else { room.checked_sub(1) };
+        match self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(_) => self.inner.append(event),
+            Err(_) => {
+                let why = format!("session {} is not recorded any more: {}", event.origin.session_id, full());
+                let _ = self.failure.set(why.into());
+            }
+        }
+    }
+
+    fn committed(&self) -> u64 {
+        self.inner.committed()
+    }
+
+    fn failure(&self) -> Option<Arc<str>> {
+        self.failure.get().cloned().or_else(|| self.inner.failure())
+    }
+
+    fn watch(&self, waker: Waker) {
+        self.inner.watch(waker);
+    }
+
+    fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
+        self.inner.read(from, through)
+    }
+}
+
+macro_rules! pass_on {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl Journal for FaultyJournal {
+            async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+                self.check_room()?;
+                let (inner, room) = (self.inner.open(session).await?, self.room.clone());
+                Ok(Arc::new(FaultyRecord { inner, room, failure: OnceLock::new() }))
+            }
+
+            async fn flush(&self) -> Result<(), JournalError> {
+                self.check_room()?;
+                self.inner.flush().await
+            }
+
+            $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, JournalError> {
+                self.inner.$name($($argument),*).await
+            })*
+        }
+    };
+}
+
+pass_on! {
+    is_open(session: &SessionId) -> bool;
+    sessions() -> Vec<SessionSummary>;
+    session(id: &SessionId) -> Option<SessionSummary>;
+    read(session: &SessionId, from: u64, max: usize) -> Vec<AgentEvent>;
+    run(id: &RunId) -> Option<RunPlace>;
+    claim(claim: Claim) -> Claimed;
+    checkpoint(session: &SessionId) -> Option<Checkpoint>;
+    keep_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
+    delete(session: &SessionId) -> bool;
+    retain(retention: &Retention, now: Timestamp) -> u64;
+    close() -> ();
+}
+
+impl fmt::Debug for FaultyJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyJournal").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
