@@ -1,6 +1,9 @@
 //! How many children are at work at once.
 
-use mainstem::{model::scripted::Turn, prelude::*};
+use mainstem::{
+    model::{ModelDelta, ModelRequest, ModelStream, scripted::Turn},
+    prelude::*,
+};
 use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness, ms};
@@ -113,4 +116,52 @@ async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
     assert_eq!(took, 6 * 10, "each in its turn");
     let ends = events.iter().filter(|event| matches!(event.kind, EventKind::AgentEnd { .. }));
     assert_eq!(ends.count(), 1 + 2 + 4);
+}
+
+/// Talks for ever: in words, or in the arguments of a call.
+struct Endless {
+    calls: bool,
+}
+
+impl Model for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let piece = "x".repeat(64 << 10);
+        let start = ModelDelta::CallStart { slot: 0, id: None, name: "lookup".into() };
+        let calls = self.calls;
+        let more = move |_| match calls {
+            true => ModelDelta::CallArguments { slot: 0, delta: piece.clone() },
+            false => ModelDelta::Text(piece.clone()),
+        };
+        let deltas = calls.then_some(start).into_iter().chain((0..).map(more));
+        Box::pin(futures_util::stream::iter(deltas.map(Ok)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_never_stops_is_stopped() {
+    for (calls, expected) in [
+        (false, "16777216 bytes is the limit for an answer"),
+        (true, "4194304 bytes is the limit for the arguments of a tool call"),
+    ] {
+        let mut run = harness(Endless { calls }).build().unwrap().stream_events("go");
+        let mut bytes = 0;
+        while let Some(event) = run.next().await {
+            match &event.kind {
+                EventKind::TextBlockDelta { delta, .. } | EventKind::ToolCallDelta { delta, .. } => {
+                    bytes += delta.len()
+                }
+                EventKind::AgentEnd { outcome, error, .. } => {
+                    let error = error.as_ref().unwrap();
+                    assert_eq!((*outcome, &*error.code), (Outcome::Error, "limit"));
+                    assert!(error.message.ends_with(expected), "{error}");
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(bytes, if calls { 4 << 20 } else { 16 << 20 });
+    }
 }

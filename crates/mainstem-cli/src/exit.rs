@@ -81,7 +81,7 @@ pub(crate) fn of_end(ended: Option<&Ended>, a_child_failed: bool) -> Exit {
         Outcome::MaxIterations => Exit::Limit,
         // What --timeout stops is no run that nobody stopped.
         Outcome::Timeout => Exit::Limit,
-        _ if is(&["budget"]) => Exit::Limit,
+        _ if is(&["budget", "limit"]) => Exit::Limit,
         _ if is(&REFUSALS) => Exit::Refused,
         _ => Exit::Failed,
     }

@@ -15,6 +15,7 @@ use rmcp::{
 use tokio::{
     runtime::Handle,
     sync::watch,
+    task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -89,7 +90,7 @@ impl Keeper {
             let connection = open(&self.name, &self.server, &self.calls, local, listener).await?;
             let peer = connection.service.peer().clone();
             let listed = self.list(&peer, local).await?;
-            self.publish(listed, |present| present.phase = Phase::Up(peer, self.calls.clone()));
+            self.publish(listed, |present| present.phase = Phase::Up(peer, self.calls.clone())).await;
             Ok(connection)
         });
         let silent = || format!("it did not answer within {} s; does it speak MCP?", patience.as_secs());
@@ -127,7 +128,7 @@ impl Keeper {
     async fn relist(&self, peer: &Peer<RoleClient>, local: &mut Local) {
         let changes = self.present.borrow().changes;
         match timeout(LISTING, self.list(peer, local)).await {
-            Ok(Ok(listed)) => self.publish(listed, |present| present.listed = changes),
+            Ok(Ok(listed)) => self.publish(listed, |present| present.listed = changes).await,
             failed => {
                 let silent = || format!("no answer within {} s", LISTING.as_secs());
                 let why = failed.map_or_else(|_| silent(), |listed| listed.err().unwrap_or_default());
@@ -150,8 +151,8 @@ impl Keeper {
         listing.unwrap_or_else(|| Err("its stderr was read to an end that does not exist".to_owned()))
     }
 
-    fn publish(&self, listed: Vec<Listed>, also: impl FnOnce(&mut Present)) {
-        let (tools, problems) = self.tools(listed);
+    async fn publish(&self, listed: Vec<Listed>, also: impl FnOnce(&mut Present)) {
+        let (tools, problems) = self.tools(listed).await;
         problems.iter().for_each(|problem| tracing::warn!("{problem}"));
         self.present.send_modify(|present| {
             (present.tools, present.problems) = (tools, problems.into());
@@ -160,14 +161,20 @@ impl Keeper {
     }
 
     /// The tools that agents get, and what is wrong with those that are left out.
-    fn tools(&self, listed: Vec<Listed>) -> (ToolSet, Vec<String>) {
+    async fn tools(&self, listed: Vec<Listed>) -> (ToolSet, Vec<String>) {
         let offered = listed.into_iter().filter(|tool| self.server.offers(&tool.name));
         let tools = offered.map(|tool| {
             let tool = RemoteTool::new(&self.name, self.shared.clone(), tool, self.server.is_trusted);
             Arc::new(tool) as Arc<dyn Tool>
         });
-        let mut set = ToolSet::new();
-        let errors = set.insert_all(tools);
+        let tools: Vec<_> = tools.collect();
+        // Compiles the server's schemas, of which it can send any number.
+        let compiled = spawn_blocking(move || {
+            let mut set = ToolSet::new();
+            let errors = set.insert_all(tools);
+            (set, errors)
+        });
+        let (set, errors) = compiled.await.unwrap_or_default();
         let told = |error| format!("a tool of the MCP server {:?} is left out: {error}", self.name);
         (set, errors.into_iter().map(told).collect())
     }

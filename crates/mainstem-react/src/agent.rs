@@ -13,7 +13,7 @@ use mainstem_model::{Model, ModelOptions};
 use mainstem_tool::{RunContext, Tool, ToolSet, ToolSetError};
 use tracing::Instrument;
 
-use crate::{Middleware, RunOutcome, RunStream, drive::drive, span};
+use crate::{AnswerLimits, Middleware, RunOutcome, RunStream, drive::drive, span};
 
 /// What runs. Cheap to clone; one value serves many runs at once and keeps nothing of them.
 #[derive(Clone)]
@@ -30,6 +30,7 @@ pub(crate) struct Parts {
     pub(crate) max_iterations: u32,
     pub(crate) options: Arc<ModelOptions>,
     pub(crate) grace: Duration,
+    pub(crate) answer_limits: AnswerLimits,
 }
 
 impl Parts {
@@ -54,6 +55,7 @@ impl Agent {
                 max_iterations: 10,
                 options: Arc::default(),
                 grace: Duration::from_secs(2),
+                answer_limits: AnswerLimits::default(),
             },
             tools: Vec::new(),
         }
@@ -220,6 +222,12 @@ impl AgentBuilder {
     /// How long tools and middleware may go on after a cancel before they are dropped. 2 s by default.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.parts.grace = grace;
+        self
+    }
+
+    /// How much the model can say before it is stopped.
+    pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
+        self.parts.answer_limits = limits;
         self
     }
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
-use mainstem_message::{Message, Role, StopReason, ToolCallId, Usage};
+use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{ModelDelta, ModelStream};
 use mainstem_tool::{RunContext, Seldom};
 use tracing::Instrument;
 
 use crate::{
-    AgentError, replay, span,
+    AgentError, AnswerLimits,
+    answer_limits::Length,
+    replay, span,
     turn::{Scope, Turn},
 };
 
@@ -53,10 +55,11 @@ pub(crate) async fn ask(
     cx: &RunContext,
     model: Option<&str>,
     iteration: u32,
+    limits: AnswerLimits,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let call = async {
-        let answer = hear(cx, model, iteration, stream).await;
+        let answer = hear(cx, model, iteration, limits, stream).await;
         span::chatted(answer.as_ref());
         answer
     };
@@ -67,12 +70,13 @@ async fn hear(
     cx: &RunContext,
     model: Option<&str>,
     iteration: u32,
+    limits: AnswerLimits,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
     cx.emit(EventKind::ModelCallStart { model_name: model.unwrap_or(MIDDLEWARE).into(), iteration });
     let mut bill = Bill { cx, model, usage: None };
-    let mut turn = Turn::new(iteration.to_string());
+    let mut turn = Turn::new(iteration.to_string(), Length::new(limits, said(cx)));
     let result = tokio::select! {
         biased;
         () = Seldom::new(cx.cancelled()) => Err(AgentError::Cancelled),
@@ -147,6 +151,21 @@ impl Scope for Within<'_> {
     fn new_call_id(&mut self) -> ToolCallId {
         ToolCallId::new(self.0.new_id("call-"))
     }
+}
+
+/// Bytes of what the invocation's answers have said so far.
+fn said(cx: &RunContext) -> usize {
+    let bytes = |block: &ContentBlock| match block {
+        ContentBlock::Text { text, .. } => text.len(),
+        ContentBlock::Thinking { thinking, .. } => thinking.len(),
+        ContentBlock::Data { source: DataSource::Base64(data), .. } => data.len(),
+        ContentBlock::ToolCall(call) => call.arguments.len(),
+        _ => 0,
+    };
+    cx.with_transcript(|transcript| {
+        let answers = transcript.messages().iter().filter(|message| message.role == Role::Assistant);
+        answers.flat_map(|message| &message.content).map(bytes).sum()
+    })
 }
 
 fn last_answer(cx: &RunContext) -> Option<Arc<Message>> {

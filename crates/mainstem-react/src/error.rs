@@ -39,6 +39,16 @@ pub enum AgentError {
         /// What the model answered.
         value: String,
     },
+    /// The model said more than it is allowed to: see [`AnswerLimits`](crate::AnswerLimits).
+    #[error("the model said too much and was cut off: {most} {unit} is the limit for {what}")]
+    TooLong {
+        /// What was too long.
+        what: &'static str,
+        /// The limit.
+        most: usize,
+        /// Of what.
+        unit: &'static str,
+    },
     /// The session's record keeps nothing more.
     #[error("{why}")]
     Unrecorded {
@@ -86,6 +96,7 @@ impl From<&AgentError> for Failure {
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",
             AgentError::Output { .. } => "invalid_output",
+            AgentError::TooLong { .. } => "limit",
             AgentError::Unrecorded { .. } => "record",
         };
         Self::new(code, error.to_string())

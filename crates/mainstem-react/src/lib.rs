@@ -21,6 +21,7 @@
 //! ```
 
 mod agent;
+mod answer_limits;
 mod ask;
 mod batch;
 mod drive;
@@ -35,6 +36,7 @@ mod stream;
 mod turn;
 
 pub use agent::{Agent, AgentBuilder};
+pub use answer_limits::AnswerLimits;
 pub use ask::Answer;
 pub use drive::RunOutcome;
 pub use error::AgentError;

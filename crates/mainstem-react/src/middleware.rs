@@ -182,7 +182,8 @@ impl<'a> NextModel<'a> {
         // A middleware may have dropped a call half way, or passed over an answer that calls tools.
         cx.close(&StopReason::Cancelled);
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        ask(cx, model, iteration, stream).await
+        let limits = self.agent.answer_limits;
+        ask(cx, model, iteration, limits, stream).await
     }
 
     /// Says an answer of a middleware's own.

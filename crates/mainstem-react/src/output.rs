@@ -75,7 +75,7 @@ struct Form {
 enum Read<'a> {
     /// Not the last one.
     Working,
-    /// The answer, or what is wrong with it.
+    /// The answer, not checked yet, or why it is not JSON.
     Given(Result<Value, String>, Option<&'a ToolCall>),
 }
 
@@ -106,7 +106,11 @@ impl Form {
                 Read::Working => return Ok(answer),
                 Read::Given(given, call) => (given, call),
             };
-            let problems = match given {
+            let checked = match given {
+                Ok(value) => self.check(cx, value).await,
+                Err(problems) => Err(problems),
+            };
+            let problems = match checked {
                 Ok(value) => {
                     call.into_iter().for_each(|call| acknowledge(cx, call, ToolState::Success, "accepted"));
                     return Ok(in_form(answer, &value));
@@ -151,12 +155,20 @@ impl Form {
         request.system = Some(system.chain([&*demand]).collect::<Vec<_>>().join("\n\n").into());
     }
 
+    /// Checks an answer against the schema, off this thread if that can take long.
+    async fn check(&self, cx: &RunContext, value: Value) -> Result<Value, String> {
+        if !self.schema.is_costly(&value) {
+            return self.schema.check(value);
+        }
+        let schema = self.schema.clone();
+        cx.blocking(move |_| schema.check(value)).await
+    }
+
     fn read<'a>(&self, answer: &'a Message) -> Read<'a> {
-        let given = |value| self.schema.check(value);
         if let Some(call) = answer.tool_calls().find(|call| Some(&call.name) == self.tool.as_ref()) {
             let arguments =
                 call.parsed_arguments().map_err(|error| format!("\n- the answer is no JSON: {error}"));
-            return Read::Given(arguments.and_then(given), Some(call));
+            return Read::Given(arguments, Some(call));
         }
         let text = answer.text();
         // An empty answer is the loop's to deal with.
@@ -164,10 +176,7 @@ impl Form {
             return Read::Working;
         }
         let value = serde_json::from_str(json_in(&text));
-        Read::Given(
-            value.map_err(|error| format!("\n- the answer is no JSON: {error}")).and_then(given),
-            None,
-        )
+        Read::Given(value.map_err(|error| format!("\n- the answer is no JSON: {error}")), None)
     }
 
     /// Says what is wrong: as the result of the call, or as a hint.

@@ -6,6 +6,8 @@ use mainstem_event::{EventKind, fold::BlockKind};
 use mainstem_message::{BlockId, Opaque, StopReason, ToolCallId, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
+use crate::{AgentError, answer_limits::Length};
+
 /// What a turn knows of the invocation around it.
 pub(crate) trait Scope {
     fn emit(&mut self, kind: EventKind);
@@ -25,6 +27,7 @@ pub(crate) struct Turn {
     calls: Vec<Call>,
     /// The ids of all calls.
     taken: HashSet<ToolCallId>,
+    length: Length,
     pub(crate) usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
 }
@@ -34,18 +37,21 @@ struct Call {
     slot: usize,
     id: ToolCallId,
     name: Arc<str>,
+    /// Bytes of its arguments so far.
+    bytes: usize,
     ended: bool,
 }
 
 impl Turn {
     /// Blocks are named after `prefix`, which is unique within the reply.
-    pub(crate) fn new(prefix: String) -> Self {
+    pub(crate) fn new(prefix: String, length: Length) -> Self {
         Self {
             prefix,
             blocks: 0,
             open: None,
             calls: Vec::new(),
             taken: HashSet::new(),
+            length,
             usage: None,
             stop: None,
         }
@@ -54,8 +60,9 @@ impl Turn {
     /// Emits the events that a delta brings, in order; an empty fragment brings none.
     ///
     /// # Errors
-    /// A fragment of a call that never began.
-    pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), ModelError> {
+    /// A fragment of a call that never began; an answer beyond its limits, of which this delta is dropped.
+    pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
+        self.count(&delta)?;
         match delta {
             ModelDelta::Text(delta)
             | ModelDelta::Thinking(delta)
@@ -93,6 +100,37 @@ impl Turn {
             other => report(other, scope),
         }
         Ok(())
+    }
+
+    /// Counts what a delta brings.
+    fn count(&mut self, delta: &ModelDelta) -> Result<(), AgentError> {
+        match delta {
+            ModelDelta::Text(text) => self.count_in(BlockKind::Text, text),
+            ModelDelta::Thinking(text) => self.count_in(BlockKind::Thinking, text),
+            ModelDelta::Data(text) => self.length.add(text.len()),
+            ModelDelta::DataStart { .. } => self.length.add_block(),
+            ModelDelta::CallStart { name, .. } => {
+                self.length.add_block()?;
+                self.length.add(name.len())
+            }
+            ModelDelta::CallArguments { slot, delta } => {
+                let call = self.call(*slot)?;
+                call.bytes += delta.len();
+                let all = call.bytes;
+                self.length.add_arguments(delta.len(), all)
+            }
+            ModelDelta::BlockEnd { opaque } | ModelDelta::CallEnd { opaque, .. } => {
+                self.length.add(opaque.iter().map(|(key, value)| key.len() + value.to_string().len()).sum())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn count_in(&mut self, kind: BlockKind, text: &str) -> Result<(), AgentError> {
+        if !text.is_empty() && self.open.as_ref().is_none_or(|(open, _)| *open != kind) {
+            self.length.add_block()?;
+        }
+        self.length.add(text.len())
     }
 
     /// Ends what is open.
@@ -150,7 +188,7 @@ impl Turn {
         let id = iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or(wanted);
         let name: Arc<str> = name.into();
         self.taken.insert(id.clone());
-        self.calls.push(Call { slot, id: id.clone(), name: name.clone(), ended: false });
+        self.calls.push(Call { slot, id: id.clone(), name: name.clone(), bytes: 0, ended: false });
         scope.emit(EventKind::ToolCallStart { tool_call_id: id, tool_call_name: name });
     }
 

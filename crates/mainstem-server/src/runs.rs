@@ -17,7 +17,8 @@ use mainstem::{
     session::{Crew, RunEnd, RunRecord},
     tool::OutputSchema,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use crate::{
     app::{App, unrecorded},
@@ -127,7 +128,7 @@ fn ended(outcome: &RunOutcome) -> RunEnd {
 }
 
 impl Options {
-    fn into_run(self) -> Result<RunOptions, Problem> {
+    async fn into_run(self) -> Result<RunOptions, Problem> {
         let mut options = RunOptions::new()
             .with_budget(self.budget)
             .with_plan_mode(self.plan_mode)
@@ -143,16 +144,28 @@ impl Options {
             options = options.with_user(user);
         }
         if let Some(schema) = self.output_schema {
-            let wrong = |error: mainstem::tool::OutputSchemaError| {
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", error.to_string()).with(
-                    "errors",
-                    json!([{ "pointer": "/options/output_schema", "detail": error.to_string() }]),
-                )
-            };
-            options = options.with_output(OutputSchema::new(schema).map_err(wrong)?);
+            options = options.with_output(compiled(schema).await?);
         }
         Ok(options)
     }
+}
+
+/// Compiles a caller's schema, off the async threads.
+async fn compiled(schema: Value) -> Result<OutputSchema, Problem> {
+    let compiled = spawn_blocking(move || OutputSchema::new(schema)).await.map_err(|_| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server is shutting down")
+    })?;
+    compiled.map_err(|error| {
+        let detail = error.to_string();
+        let errors = json!([{ "pointer": "/options/output_schema", "detail": detail }]);
+        match error.limit() {
+            Some(limit) => {
+                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "schema_limit", detail);
+                problem.with("errors", errors).with("limit", limit.name())
+            }
+            None => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors),
+        }
+    })
 }
 
 pub(crate) async fn post(
@@ -165,7 +178,7 @@ pub(crate) async fn post(
     either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let options = wanted.options.into_run()?;
+    let options = wanted.options.into_run().await?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     // Whoever is refused has begun nothing: no session, no run.

@@ -2,7 +2,7 @@
 
 use mainstem::{
     event::{Rollup, Timestamp},
-    message::{Failure, Message, RunId, SessionId},
+    message::{Failure, Message, Role, RunId, SessionId},
     policy::Limits as Budget,
 };
 use schemars::JsonSchema;
@@ -62,8 +62,16 @@ impl<'de> Deserialize<'de> for Input {
         match Value::deserialize(deserializer)? {
             Value::String(text) if text.trim().is_empty() => Err(D::Error::custom("the input is empty")),
             Value::String(text) => Ok(Self(text.into())),
-            message => Message::deserialize(message).map(Self).map_err(D::Error::custom),
+            message => Message::deserialize(message).map(Self).map_err(D::Error::custom).and_then(of_user),
         }
+    }
+}
+
+/// What a caller says is a user's: a message of another role would speak for the operator or the agent.
+fn of_user<E: serde::de::Error>(Input(message): Input) -> Result<Input, E> {
+    match message.role {
+        Role::User => Ok(Input(message)),
+        role => Err(E::custom(format!("the role of an input is \"user\", not {}", json!(role)))),
     }
 }
 

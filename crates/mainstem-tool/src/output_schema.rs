@@ -2,11 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use crate::{arguments::problems, schema_of};
+use crate::{
+    schema::{Schema, SchemaError, SchemaLimit},
+    schema_of,
+};
 
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
@@ -17,25 +19,36 @@ pub struct OutputSchema(Arc<Parts>);
 struct Parts {
     asked: Arc<Value>,
     own: Value,
-    validator: Validator,
+    validator: Schema,
     is_wrapped: bool,
 }
 
 /// Why a schema can't be the form of an answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the output schema is not valid: {0}")]
-pub struct OutputSchemaError(String);
+pub struct OutputSchemaError(#[from] SchemaError);
+
+impl OutputSchemaError {
+    /// The limit that the schema is beyond, if that is why.
+    pub fn limit(&self) -> Option<SchemaLimit> {
+        match self.0 {
+            SchemaError::Limit { limit, .. } => Some(limit),
+            SchemaError::Invalid(_) => None,
+        }
+    }
+}
 
 impl OutputSchema {
     /// The form that this schema describes.
     ///
+    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server does it off its async threads.
+    ///
     /// # Errors
-    /// It is no JSON Schema.
+    /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
     pub fn new(schema: Value) -> Result<Self, OutputSchemaError> {
         let is_wrapped = schema.get("type").is_some_and(|form| form != "object");
         let asked = if is_wrapped { wrapped(schema.clone()) } else { schema.clone() };
-        let validator =
-            jsonschema::validator_for(&asked).map_err(|error| OutputSchemaError(error.to_string()))?;
+        let validator = Schema::compile(&asked)?;
         Ok(Self(Arc::new(Parts { asked: Arc::new(asked), own: schema, validator, is_wrapped })))
     }
 
@@ -57,12 +70,17 @@ impl OutputSchema {
         &self.0.asked
     }
 
+    /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the async threads.
+    pub fn is_costly(&self, given: &Value) -> bool {
+        self.0.validator.is_costly(given)
+    }
+
     /// The answer in what a model gave.
     ///
     /// # Errors
     /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
-        if let Some(problems) = problems(&self.0.validator, &given, "the answer") {
+        if let Some(problems) = self.0.validator.problems(&given, "the answer") {
             return Err(problems);
         }
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })

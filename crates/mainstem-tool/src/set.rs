@@ -3,11 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use futures_util::future::join_all;
-use jsonschema::Validator;
 use mainstem_message::ToolSpec;
 use serde_json::Value;
 
-use crate::{Tool, ToolError, ToolSource, arguments};
+use crate::{Tool, ToolError, ToolSource, arguments, schema::Schema};
 
 /// Tools by name, in the order in which they were added, and after them those of sources, as they are at the moment. Cheap to clone;
 /// checks arguments against schemas compiled once.
@@ -20,7 +19,7 @@ pub struct ToolSet {
 
 struct Entry {
     spec: ToolSpec,
-    schema: Validator,
+    schema: Schema,
     tool: Arc<dyn Tool>,
 }
 
@@ -78,7 +77,7 @@ impl ToolSet {
         if self.own(&spec.name).is_some() {
             return Err(ToolSetError::Duplicate(spec.name));
         }
-        let schema = jsonschema::validator_for(&spec.parameters)
+        let schema = Schema::compile(&spec.parameters)
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
         self.entries.push(Arc::new(Entry { spec, schema, tool }));
         Ok(())

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::turn::{Scope, Turn};
+use crate::{AnswerLimits, answer_limits::Length};
 
 struct Fold(Transcript);
 
@@ -28,7 +29,10 @@ impl Scope for Fold {
 #[track_caller]
 fn check(content: Vec<ContentBlock>) {
     let message = Message::new(Role::Assistant, content);
-    let (mut fold, mut turn) = (Fold(Transcript::new("r".into())), Turn::new("1".to_owned()));
+    let (mut fold, mut turn) = (
+        Fold(Transcript::new("r".into())),
+        Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)),
+    );
     fold.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 });
     deltas(&message).for_each(|delta| turn.push(delta, &mut fold).unwrap());
     turn.finish(&mut fold);

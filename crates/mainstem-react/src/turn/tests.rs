@@ -9,6 +9,7 @@ use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::AnswerLimits;
 
 /// An invocation in which some ids of calls are taken already.
 #[derive(Default)]
@@ -64,7 +65,7 @@ fn check(deltas: impl IntoIterator<Item = ModelDelta>, expected: &str) {
 #[track_caller]
 fn check_with(taken: &[&str], deltas: impl IntoIterator<Item = ModelDelta>, expected: &str) {
     let mut fake = Fake { taken: taken.iter().map(|id| (*id).into()).collect(), ..Fake::default() };
-    let mut turn = Turn::new("1".to_owned());
+    let mut turn = Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0));
     let mut said = String::new();
     for delta in deltas {
         let result = turn.push(delta, &mut fake);
@@ -243,7 +244,8 @@ fn decorators_report_between_blocks() {
 
 #[test]
 fn usage_and_reason_are_the_latest() {
-    let (mut fake, mut turn) = (Fake::default(), Turn::new("1".to_owned()));
+    let (mut fake, mut turn) =
+        (Fake::default(), Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)));
     assert_eq!((turn.usage, &turn.stop), (None, &None));
     for delta in [
         ModelDelta::Usage(Usage::new(5, 0)),
@@ -361,7 +363,7 @@ impl Said {
 proptest! {
     #[test]
     fn any_deltas_make_a_lawful_stream_that_says_them(deltas in vec(any_delta(), 0..40)) {
-        let (mut fake, mut turn, mut said) = (Fake::default(), Turn::new("1".to_owned()), Said::default());
+        let (mut fake, mut turn, mut said) = (Fake::default(), Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)), Said::default());
         for delta in deltas {
             if turn.push(delta.clone(), &mut fake).is_ok() {
                 said.pushed(&delta);
@@ -372,4 +374,47 @@ proptest! {
         prop_assert_eq!(laws(&events), Ok(()), "{}", render(&events));
         prop_assert_eq!(Said::folded(&events).sorted(), said.sorted());
     }
+}
+
+#[test]
+fn an_answer_beyond_a_limit_is_cut_off_there() {
+    #[track_caller]
+    fn check(deltas: Vec<ModelDelta>, expected: &str) {
+        let limits = AnswerLimits::new().with_answer(100).with_arguments(20).with_turn(110).with_blocks(3);
+        let (mut fake, mut turn) = (Fake::default(), Turn::new("1".to_owned(), Length::new(limits, 30)));
+        let mut emitted = 0;
+        let error = deltas.into_iter().find_map(|delta| {
+            emitted += 1;
+            turn.push(delta, &mut fake).err()
+        });
+        let error = error.map_or_else(|| "none".to_owned(), |error| format!("{emitted}: {error}"));
+        assert_eq!(error, expected);
+    }
+    let text = |count: usize| ModelDelta::Text("x".repeat(count));
+    let thinking = |count: usize| ModelDelta::Thinking("x".repeat(count));
+    let start = |slot| ModelDelta::CallStart { slot, id: None, name: "t".into() };
+    let arguments = |slot, count: usize| ModelDelta::CallArguments { slot, delta: "x".repeat(count) };
+    check(vec![text(40), text(40)], "none");
+    check(
+        vec![text(40), text(40), text(1)],
+        "3: the model said too much and was cut off: 110 bytes is the limit for a turn",
+    );
+    check(
+        vec![text(101)],
+        "1: the model said too much and was cut off: 100 bytes is the limit for an answer",
+    );
+    check(vec![thinking(1), text(1), thinking(1)], "none");
+    check(
+        vec![thinking(1), text(1), thinking(1), text(1)],
+        "4: the model said too much and was cut off: 3 blocks and tool calls is the limit for an answer",
+    );
+    check(vec![start(0), start(1), arguments(0, 20), arguments(1, 20)], "none");
+    check(
+        vec![start(0), arguments(0, 20), arguments(0, 1)],
+        "3: the model said too much and was cut off: 20 bytes is the limit for the arguments of a tool call",
+    );
+    check(
+        (0..4).map(start).collect(),
+        "4: the model said too much and was cut off: 3 blocks and tool calls is the limit for an answer",
+    );
 }

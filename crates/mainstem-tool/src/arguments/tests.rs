@@ -14,7 +14,7 @@ fn check_text(arguments: &Value, expected: &str) {
         "required": ["query"],
         "additionalProperties": false,
     });
-    let schema = jsonschema::validator_for(&schema).unwrap();
+    let schema = crate::schema::Schema::compile(&schema).unwrap();
     let text =
         check("search", &schema, arguments).map_or_else(|error| error.to_string(), |()| "fits".to_owned());
     assert_eq!(text, expected);

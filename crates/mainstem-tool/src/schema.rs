@@ -1,0 +1,95 @@
+//! JSON Schemas from callers, servers and files: compiled within limits, and checked within a bound of work.
+
+mod graph;
+mod limits;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use self::graph::Graph;
+pub use self::limits::SchemaLimit;
+
+/// Most problems told at once.
+const SHOWN: usize = 5;
+
+/// So many steps take about a millisecond.
+const COSTLY: u64 = 20_000;
+
+/// A compiled schema, with what a check of it can cost.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    validator: Validator,
+    graph: Graph,
+}
+
+/// Why a schema is not used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It is larger or more costly than is allowed.
+    #[error("{found}, and at most {} is allowed ({})", limit.most(), limit.name())]
+    Limit {
+        /// Which limit.
+        limit: SchemaLimit,
+        /// What was found.
+        found: String,
+    },
+    /// It is not a JSON Schema, or not one that can be checked in bounded time.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Schema {
+    /// Compiles a schema. Takes time proportional to its size, which is limited.
+    ///
+    /// # Errors
+    /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
+    pub(crate) fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let graph = Graph::of(schema)?;
+        // This engine matches in linear time, and stops to compile a pattern that grows too large.
+        let size = SchemaLimit::CompiledPattern.value();
+        let patterns = PatternOptions::regex().size_limit(size).dfa_size_limit(size);
+        let options = jsonschema::options().with_pattern_options(patterns);
+        let validator = options.build(schema).map_err(|error| invalid(&error.to_string()))?;
+        Ok(Self { validator, graph })
+    }
+
+    /// Returns `true` if the check of a value can take milliseconds.
+    pub(crate) fn is_costly(&self, value: &Value) -> bool {
+        self.graph.work(value) > COSTLY
+    }
+
+    /// What of a value does not fit, a line for each, with its JSON pointer (RFC 6901); `whole` is what the value is called.
+    pub(crate) fn problems(&self, value: &Value, whole: &str) -> Option<String> {
+        if let Err(error) = self.graph.check_work(value) {
+            return Some(format!("\n- {whole}: can't be checked: {error}"));
+        }
+        let problems: Vec<_> = self
+            .validator
+            .iter_errors(value)
+            .map(|error| {
+                let pointer = error.instance_path().to_string();
+                let place = if pointer.is_empty() { whole.to_owned() } else { format!("at {pointer}") };
+                format!("\n- {place}: {error}")
+            })
+            .collect();
+        let mut lines: String = problems.iter().take(SHOWN).map(String::as_str).collect();
+        if problems.len() > SHOWN {
+            lines.push_str(&format!("\n- and {} more", problems.len() - SHOWN));
+        }
+        (!problems.is_empty()).then_some(lines)
+    }
+}
+
+/// The validator does not tell a pattern that is not one from a pattern that grows too large.
+fn invalid(why: &str) -> SchemaError {
+    let limit = SchemaLimit::CompiledPattern;
+    let or_large = match why.ends_with("is not a \"regex\"") {
+        true => format!(", or one that compiles to more than {} ({})", limit.most(), limit.name()),
+        false => String::new(),
+    };
+    SchemaError::Invalid(format!("{why}{or_large}"))
+}
+
+#[cfg(test)]
+mod tests;

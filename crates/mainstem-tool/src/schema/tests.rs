@@ -1,0 +1,123 @@
+//! Which schemas are compiled, and how long hostile ones take.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+
+/// `levels` definitions, each of which applies the next twice.
+fn doubling(levels: usize) -> Value {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..levels {
+        let next = json!({ "$ref": format!("#/$defs/a{}", level + 1) });
+        definitions.insert(format!("a{level}"), json!({ "allOf": [next, next] }));
+    }
+    definitions.insert(format!("a{levels}"), json!({ "type": "integer" }));
+    json!({ "$ref": "#/$defs/a0", "$defs": definitions })
+}
+
+fn patterns(count: usize, pattern: &str) -> Value {
+    let fields =
+        (0..count).map(|index| (format!("p{index}"), json!({ "pattern": format!("{pattern}{index}") })));
+    json!({ "properties": fields.collect::<serde_json::Map<_, _>>() })
+}
+
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!({}), |inner, _| json!({ "not": inner }))
+}
+
+fn refused(schema: &Value) -> String {
+    let begun = Instant::now();
+    let error = Schema::compile(schema).unwrap_err().to_string();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}: {error}", begun.elapsed());
+    error
+}
+
+#[test]
+fn each_limit_is_named_where_it_is_passed() {
+    #[track_caller]
+    fn check(schema: &Value, expected: &str) {
+        let error = refused(schema);
+        assert!(error.contains(expected), "{error}");
+    }
+    check(&json!({ "description": "x".repeat(300 << 10) }), "at most 262144 bytes is allowed (schema_bytes)");
+    check(&nested(70), "(schema_nesting)");
+    check(&json!({ "anyOf": vec![json!(true); 5000] }), "(schema_subschemas)");
+    check(
+        &patterns(200, r"\p{L}{150}q"),
+        "more than 64 patterns, and at most 64 patterns is allowed (schema_patterns)",
+    );
+    check(&json!({ "pattern": "x".repeat(2000) }), "a pattern has 2000 bytes");
+    check(
+        &patterns(60, r"\p{L}{150}q"),
+        "or one that compiles to more than 65536 bytes (schema_compiled_pattern)",
+    );
+    check(&doubling(28), "(schema_steps)");
+    let chain: serde_json::Map<_, _> = (0..100)
+        .map(|level| (format!("a{level}"), json!({ "$ref": format!("#/$defs/a{}", level + 1) })))
+        .collect();
+    let mut chain = json!({ "$ref": "#/$defs/a0", "$defs": chain });
+    chain["$defs"]["a100"] = json!(true);
+    check(&chain, "(schema_chain)");
+}
+
+#[test]
+fn a_schema_that_applies_itself_to_the_same_value_is_refused() {
+    #[track_caller]
+    fn check(schema: Value) {
+        assert!(refused(&schema).contains("without end"));
+    }
+    check(json!({ "$ref": "#" }));
+    check(json!({ "allOf": [{ "$ref": "#" }] }));
+    check(
+        json!({ "$ref": "#/$defs/a", "$defs": { "a": { "anyOf": [{ "$ref": "#/$defs/b" }] }, "b": { "$ref": "#/$defs/a" } } }),
+    );
+    assert!(refused(&json!({ "$ref": "https://example.com/other" })).contains("does not contain"));
+    assert!(refused(&json!({ "$ref": "#/$defs/none" })).contains("does not contain"));
+}
+
+#[test]
+fn schemas_that_people_write_are_compiled() {
+    #[track_caller]
+    fn check(schema: Value, fits: Value, does_not: Value) {
+        let schema = Schema::compile(&schema).unwrap();
+        assert_eq!(schema.problems(&fits, "it"), None);
+        assert!(schema.problems(&does_not, "it").is_some());
+    }
+    // A tree; a list of expressions, each of them one of several kinds; names by anchor and by an encoded pointer.
+    let tree = json!({ "type": "object", "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } }, "additionalProperties": false });
+    check(tree, json!({ "left": { "right": {} } }), json!({ "left": { "middle": {} } }));
+    let kinds: Vec<_> = ["and", "or", "not", "all", "any"]
+        .iter()
+        .map(|kind| json!({ "properties": { "kind": { "const": kind }, "of": { "items": { "$ref": "#/$defs/e" } } }, "required": ["kind"] }))
+        .collect();
+    let expression = json!({ "$ref": "#/$defs/e", "$defs": { "e": { "oneOf": kinds } } });
+    let value = json!({ "kind": "and", "of": [{ "kind": "or", "of": [{ "kind": "not", "of": [] }] }] });
+    check(expression, value, json!({ "kind": "xor" }));
+    let anchored = json!({ "items": { "$ref": "#word" }, "$defs": { "a b": { "$anchor": "word", "pattern": "^[a-z]+$" } } });
+    check(anchored, json!(["a"]), json!(["1"]));
+    check(
+        json!({ "items": { "$ref": "#/$defs/a%20b" }, "$defs": { "a b": { "type": "string" } } }),
+        json!(["a"]),
+        json!([1]),
+    );
+    check(doubling(8), json!(1), json!("x"));
+    check(patterns(60, "^[a-z]{1,20}"), json!({ "p0": "a0" }), json!({ "p0": "?" }));
+}
+
+#[test]
+fn a_value_that_would_take_too_long_is_not_checked() {
+    // Each level of the value doubles the work.
+    let double = json!({ "allOf": [{ "properties": { "a": { "$ref": "#" } } }, { "properties": { "a": { "$ref": "#" } } }] });
+    let schema = Schema::compile(&double).unwrap();
+    let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({ "a": inner }));
+    assert_eq!(schema.problems(&deep(8), "it"), None);
+    let begun = Instant::now();
+    let problems = schema.problems(&deep(60), "it").unwrap();
+    assert!(
+        problems.contains("can't be checked: it takes up to") && problems.contains("(schema_work)"),
+        "{problems}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
