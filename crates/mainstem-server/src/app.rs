@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
+use bytes::Bytes;
 use dashmap::DashMap;
 use mainstem::{
     Harness,
@@ -37,6 +38,15 @@ pub(crate) struct Limits {
     pub(crate) idle: Option<Duration>,
 }
 
+/// How many readers follow sessions, in all.
+pub(crate) const READERS: usize = 512;
+
+/// How many bodies are read at once.
+pub(crate) const BODIES: usize = 64;
+
+/// How many connections there are whose callers are known.
+pub(crate) const CONNECTIONS: usize = 1024;
+
 pub(crate) struct App {
     pub(crate) harness: Harness,
     pub(crate) tokens: Tokens,
@@ -48,7 +58,12 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// Which tenant has how many of the runs.
     run_shares: Arc<Shares>,
+    pub(crate) reader_shares: Arc<Shares>,
+    pub(crate) body_shares: Arc<Shares>,
+    pub(crate) connection_shares: Arc<Shares>,
     pub(crate) health: Health,
+    /// The OpenAPI document, for each prefix under which the routes are nested.
+    pub(crate) documents: DashMap<Arc<str>, Bytes>,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
     /// By tenant and id: a session's id is chosen by whoever begins it.
@@ -71,7 +86,9 @@ impl App {
         limits: Limits,
         agents: BTreeSet<String>,
     ) -> Self {
-        let run_shares = Shares::new(limits.runs, tokens.callers());
+        let shares = |most| Shares::new(most, tokens.callers());
+        let (run_shares, reader_shares) = (shares(limits.runs), shares(READERS));
+        let (body_shares, connection_shares) = (shares(BODIES), shares(CONNECTIONS));
         Self {
             harness,
             tokens,
@@ -81,7 +98,11 @@ impl App {
             once: Once::new(),
             metrics: Metrics::new(),
             run_shares,
+            reader_shares,
+            body_shares,
+            connection_shares,
             health: Health::default(),
+            documents: DashMap::new(),
             stop: CancellationToken::new(),
             sessions: DashMap::new(),
             runs: DashMap::new(),

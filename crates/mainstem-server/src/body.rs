@@ -1,6 +1,6 @@
 //! Bodies and queries, and where in them something is wrong.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use axum::{
     body::Bytes,
@@ -14,10 +14,13 @@ use serde_path_to_error::{Path as JsonPath, Segment};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
-use crate::problem::Problem;
+use crate::{app::App, caller::Identified, problem::Problem};
 
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
+
+/// The most that a body may have of a caller that is not known yet.
+pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
 /// How long a body may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,10 +44,10 @@ impl fmt::Display for Digest {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Response> {
         let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
             let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
             media_type.eq_ignore_ascii_case("application/json")
@@ -53,13 +56,35 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             let detail = "the body has to be JSON, with Content-Type: application/json";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail).into_response());
         }
+        if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
+            && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
+        {
+            let detail = "the body has to be sent without a Content-Encoding";
+            let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body", detail);
+            return Err(problem.into_response());
+        }
+        // A body may be large and slow: each tenant has so many at once. Without a caller it is a small one.
+        let share = match request.extensions().get::<Identified>() {
+            Some(Identified(tenant)) => Some(app.body_shares.take(tenant).ok_or_else(crowded)?),
+            None => None,
+        };
+        let most = if share.is_some() { MAX } else { MAX_UNKNOWN };
+        if announced(&request).is_some_and(|length| length > most) {
+            return Err(too_large(most).into_response());
+        }
         let path = request.uri().path().to_owned();
-        let bytes = timeout(PATIENCE, Bytes::from_request(request, state)).await;
+        let bytes = timeout(PATIENCE, Bytes::from_request(request, app)).await;
+        drop(share);
         let bytes = bytes.map_err(|_| late().into_response())?;
-        let bytes = bytes.map_err(|error| unread(&error).into_response())?;
+        let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;
         Ok(Self(value, Digest::of(&path, &bytes)))
     }
+}
+
+fn crowded() -> Response {
+    let detail = "your share of the bodies that this server reads at once is in use";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bodies", detail).retry_after(1).into_response()
 }
 
 fn late() -> Problem {
@@ -67,12 +92,19 @@ fn late() -> Problem {
     Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
 }
 
-fn unread(error: &BytesRejection) -> Problem {
+/// The length that a body is announced with.
+fn announced(request: &Request) -> Option<usize> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(most: usize) -> Problem {
+    let detail = format!("the body has more than {most} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+}
+
+fn unread(error: &BytesRejection, most: usize) -> Problem {
     match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = format!("the body has more than {MAX} bytes");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
         status => Problem::new(status, "body_unreadable", error.body_text()),
     }
 }
@@ -82,15 +114,15 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let (pointer, error) = (pointer(error.path()), error.into_inner());
         if error.is_data() {
-            let detail = format!("the body is not what is wanted, at {pointer:?}: {error}");
+            let detail = format!("the body does not fit, at {pointer:?}: {error}");
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
                 .with("errors", json!([{ "pointer": pointer, "detail": error.to_string() }]))
         } else {
-            Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is no JSON: {error}"))
+            Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is not JSON: {error}"))
         }
     })?;
     json.end().map_err(|error| {
-        Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is no JSON: {error}"))
+        Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is not JSON: {error}"))
     })?;
     Ok(value)
 }
@@ -152,8 +184,8 @@ mod tests {
             let shown = format!("{problem:?}");
             assert!(shown.contains(expected), "{shown}");
         }
-        check("{", "the body is no JSON: EOF while parsing an object at line 1 column 1");
-        check("{} x", "the body is no JSON: trailing characters at line 1 column 4");
+        check("{", "the body is not JSON: EOF while parsing an object at line 1 column 1");
+        check("{} x", "the body is not JSON: trailing characters at line 1 column 4");
         check(r#"{"a": [1, 300]}"#, r#"at \"/a/1\": invalid value: integer `300`"#);
         check(r#"{"a/b": "x"}"#, r#"at \"/a~1b\": invalid type: string"#);
     }

@@ -9,7 +9,7 @@ use axum::{
 };
 use mainstem::Harness;
 
-use crate::{app::App, problem::Problem};
+use crate::{app::App, connection::Connection, problem::Problem, shares::Tenant};
 
 /// Where a browser keeps its token: `EventSource` sends no headers of one's own.
 pub(crate) const COOKIE: &str = "mainstem_token";
@@ -17,7 +17,7 @@ pub(crate) const COOKIE: &str = "mainstem_token";
 /// Who asks, and the harness that is theirs.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
 }
 
@@ -25,9 +25,25 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
-        identify(app, &parts.headers).map_err(IntoResponse::into_response)
+        let caller = identify(app, &parts.headers).map_err(IntoResponse::into_response)?;
+        // An application that serves the routes itself looks after its connections itself.
+        let is_admitted = match parts.extensions.get::<Connection>() {
+            Some(connection) => connection.admit(&app.connection_shares, &caller.tenant),
+            None => true,
+        };
+        if !is_admitted {
+            let detail = "your share of this server's connections is in use";
+            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", detail);
+            return Err(problem.retry_after(5).into_response());
+        }
+        parts.extensions.insert(Identified(caller.tenant.clone()));
+        Ok(caller)
     }
 }
+
+/// In a request's extensions once its caller is known.
+#[derive(Clone)]
+pub(crate) struct Identified(pub(crate) Tenant);
 
 fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     if app.tokens.is_empty() {
@@ -35,10 +51,9 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     }
     let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail).challenge();
     let token = presented(headers).ok_or_else(|| {
-        unauthorized("no_token", "a token is wanted, as `Authorization: Bearer …` or `x-api-key`")
+        unauthorized("no_token", "a token is required, as `Authorization: Bearer …` or `x-api-key`")
     })?;
-    let tenant =
-        app.tokens.tenant_of(token).ok_or_else(|| unauthorized("bad_token", "the token is nobody's"))?;
+    let tenant = app.tokens.tenant_of(token).ok_or_else(|| unauthorized("bad_token", "invalid token"))?;
     let harness = match tenant {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.

@@ -17,7 +17,13 @@ use mainstem::{
 };
 use tokio::time::Instant;
 
-use crate::{app::unrecorded, feed::at_hand, problem::Problem};
+use crate::{
+    app::{App, unrecorded},
+    caller::Caller,
+    feed::at_hand,
+    problem::Problem,
+    shares::Share,
+};
 
 pub(crate) struct Conversation {
     pub(crate) session: Session,
@@ -105,24 +111,36 @@ pub(crate) fn busy(what: &str) -> Problem {
     Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
 }
 
-/// A place among a session's readers; given back when dropped.
-pub(crate) struct Seat(Arc<Conversation>);
+/// A place among a session's readers and its tenant's; given back when dropped.
+pub(crate) struct Seat {
+    conversation: Arc<Conversation>,
+    _share: Share,
+}
 
 impl Seat {
-    pub(crate) fn take(conversation: &Arc<Conversation>, most: usize) -> Result<Self, Problem> {
+    pub(crate) fn take(
+        app: &App,
+        caller: &Caller,
+        conversation: &Arc<Conversation>,
+    ) -> Result<Self, Problem> {
+        let refused = |detail: String| {
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
+        };
+        let most = app.reader_shares.most();
+        let full =
+            || refused(format!("your share of the {most} readers that this server has at once is in use"));
+        let share = app.reader_shares.take(&caller.tenant).ok_or_else(full)?;
+        let most = app.limits.readers_per_session;
         if conversation.readers.fetch_add(1, Ordering::AcqRel) >= most {
             conversation.readers.fetch_sub(1, Ordering::AcqRel);
-            let detail = format!("{most} readers follow this session, which is the limit");
-            return Err(
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
-            );
+            return Err(refused(format!("{most} readers follow this session, which is the limit")));
         }
-        Ok(Self(conversation.clone()))
+        Ok(Self { conversation: conversation.clone(), _share: share })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.readers.fetch_sub(1, Ordering::AcqRel);
+        self.conversation.readers.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     caller::Caller,
     conversation::{Conversation, Seat},
     feed::{Form, Look, Until, Wish, answer, at_hand, form, look},
+    prefix::Prefix,
     problem::Problem,
     runs::Found,
     tasks,
@@ -63,7 +64,7 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    fn filter(&self) -> EventFilter {
+    fn filter(&self) -> Result<EventFilter, Problem> {
         let mut filter = EventFilter::new();
         if let Some(agent) = &self.agent {
             filter = filter.agent(agent);
@@ -84,10 +85,21 @@ impl Params {
             filter = filter.task(task);
         }
         if let Some(kinds) = &self.kind {
-            filter = filter.kinds(kinds.split(',').map(|kind| kind.trim().to_ascii_uppercase()));
+            let kinds: Vec<_> = kinds.split(',').map(|kind| kind.trim().to_ascii_uppercase()).collect();
+            kinds.iter().try_for_each(|kind| check_kind(kind))?;
+            filter = filter.kinds(kinds);
         }
-        filter
+        Ok(filter)
     }
+}
+
+/// A kind that does not exist would never come.
+fn check_kind(kind: &str) -> Result<(), Problem> {
+    if EventKind::NAMES.contains(&kind) {
+        return Ok(());
+    }
+    let detail = format!("there is no kind {kind:?}; there are {}", EventKind::NAMES.join(", "));
+    Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", detail))
 }
 
 pub(crate) async fn get(
@@ -95,6 +107,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
     Query(params): Query<Params>,
+    prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let conversation = app.session(&caller, &id).await?;
@@ -106,7 +119,7 @@ pub(crate) async fn get(
         Some(run) => Scope { first: run.first, is_over: run.is_over(), until: run.until() },
         None => Scope { first: 1, is_over: false, until: Until::Never },
     };
-    serve(&app, &conversation, &params, &headers, scope).await
+    serve(&app, &caller, &conversation, Asked { params, prefix, headers }, scope).await
 }
 
 /// `GET /tasks/{id}/events`: what a background task does, to its end.
@@ -115,12 +128,13 @@ pub(crate) async fn of_task(
     caller: Caller,
     Path(id): Path<String>,
     Query(params): Query<Params>,
+    prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let task = tasks::find(&caller, &id).await?;
     let conversation = app.session(&caller, task.root_session_id.as_str()).await?;
     let scope = Scope { first: 1, is_over: task.is_over(), until: Until::TaskIsOver(task.id) };
-    serve(&app, &conversation, &params, &headers, scope).await
+    serve(&app, &caller, &conversation, Asked { params, prefix, headers }, scope).await
 }
 
 /// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
@@ -147,22 +161,30 @@ struct Scope {
     until: Until,
 }
 
+/// What a request says.
+struct Asked {
+    params: Params,
+    prefix: Prefix,
+    headers: HeaderMap,
+}
+
 async fn serve(
     app: &Arc<App>,
+    caller: &Caller,
     conversation: &Arc<Conversation>,
-    params: &Params,
-    headers: &HeaderMap,
+    Asked { params, prefix, headers }: Asked,
     scope: Scope,
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let wish = Wish {
         form: form(accept).unwrap_or(Form::Sse),
-        filter: params.filter(),
+        filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
         follow: params.follow.unwrap_or(true),
+        prefix,
     };
-    let after = match last_event_id(headers)? {
+    let after = match last_event_id(&headers)? {
         Some(last) => last,
         None => params.after.unwrap_or(0),
     };
@@ -178,7 +200,7 @@ async fn serve(
         Look::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
         Look::Something => {}
     }
-    let seat = Seat::take(conversation, app.limits.readers_per_session)?;
+    let seat = Seat::take(app, caller, conversation)?;
     Ok(answer(app, log.committed_from(from), wish, seat, None))
 }
 
@@ -200,6 +222,6 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     let wrong =
-        || Problem::new(StatusCode::BAD_REQUEST, "bad_cursor", "Last-Event-ID is no number of an event");
+        || Problem::new(StatusCode::BAD_REQUEST, "bad_cursor", "Last-Event-ID is not the number of an event");
     number.map(Some).ok_or_else(wrong)
 }

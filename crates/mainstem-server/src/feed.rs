@@ -22,6 +22,7 @@ use crate::{
     conversation::Seat,
     large,
     live::Live,
+    prefix::Prefix,
 };
 
 /// How often a reader that hears nothing is told that the connection is alive.
@@ -47,6 +48,8 @@ pub(crate) struct Wish {
     pub(crate) until: Until,
     /// Whether to wait for what comes.
     pub(crate) follow: bool,
+    /// Before links.
+    pub(crate) prefix: Prefix,
 }
 
 /// Whose events a reader wants, and when it has enough.
@@ -101,7 +104,7 @@ impl Wish {
     }
 
     fn encode(&self, event: &AgentEvent) -> Bytes {
-        let json = large::json(event);
+        let json = large::json(event, &self.prefix.0);
         match self.form {
             Form::Sse => json_frame(event, &json),
             Form::Ndjson => (json + "\n").into(),

@@ -32,6 +32,10 @@ impl Hosts {
 
     /// Whether a request may be answered. [`Host`](header::HOST) must be known, and [`Origin`](header::ORIGIN), if there is one.
     pub(crate) fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            let detail = "the request has more than one Host header";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "two_hosts", detail));
+        }
         if self.all {
             return Ok(());
         }
@@ -93,6 +97,10 @@ mod tests {
 
     #[test]
     fn only_known_names_are_answered() {
+        let mut twice = HeaderMap::new();
+        twice.append(header::HOST, HeaderValue::from_static("localhost"));
+        twice.append(header::HOST, HeaderValue::from_static("localhost"));
+        assert!(Hosts::new().check(None, &twice).is_err() && Hosts::all().check(None, &twice).is_err());
         check("localhost:7878", None, true);
         check("127.0.0.1", None, true);
         check("[::1]:7878", None, true);

@@ -13,13 +13,13 @@ const LEAST: usize = 64;
 const CUT: &str = "…";
 
 /// An event as JSON. The texts of a large one are cut; `truncated` says how large it is, and where it is whole.
-pub(crate) fn json(event: &AgentEvent) -> String {
+pub(crate) fn json(event: &AgentEvent, prefix: &str) -> String {
     let whole = event.to_json();
     if whole.len() <= MOST {
         return whole;
     }
     let Ok(mut value) = serde_json::from_str::<Value>(&whole) else { return whole };
-    let href = format!("/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
+    let href = format!("{prefix}/v1/sessions/{}/events/{}", event.origin.session_id, event.seq);
     value["truncated"] = json!({ "bytes": whole.len(), "href": href });
     let mut longest = MOST / 2;
     loop {
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn a_large_event_says_where_it_is_whole() {
         let small = event("é");
-        assert_eq!(json(&small), small.to_json());
+        assert_eq!(json(&small, ""), small.to_json());
         let large = event(&"é".repeat(100_000));
-        let text = json(&large);
+        let text = json(&large, "/agents");
         assert!(text.len() <= MOST && text.len() > MOST / 8, "{}", text.len());
         let short: Value = serde_json::from_str(&text).unwrap();
-        let truncated = json!({ "bytes": large.to_json().len(), "href": "/v1/sessions/s/events/7" });
+        let truncated = json!({ "bytes": large.to_json().len(), "href": "/agents/v1/sessions/s/events/7" });
         assert_eq!((&short["truncated"], &short["value"]["short"]), (&truncated, &json!("stays")));
         assert!(short["value"]["long"].as_str().unwrap().ends_with("é…"));
         // One of many short texts fits as well, and says whose it is.
@@ -79,7 +79,7 @@ mod tests {
         let agent = format!("agent:kid:{}", "k".repeat(80));
         let listed = json!({ "type": "CUSTOM", "seq": 7, "sessionId": "s", "createdAt": "2026-11-22T10:00:00Z",
             "name": "n", "value": many, "replyId": agent });
-        let text = json(&serde_json::from_value(listed).unwrap());
+        let text = json(&serde_json::from_value(listed).unwrap(), "");
         assert!(text.len() <= MOST && text.contains(&agent), "{}", text.len());
         // It is an event still.
         assert_eq!(serde_json::from_value::<AgentEvent>(short).unwrap().seq, 7);

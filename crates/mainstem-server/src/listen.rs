@@ -1,20 +1,22 @@
 //! Connections: taken, served, and ended without losing an answer.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
+    server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::connection::Guests;
 
 /// How long a client may take to say what it wants; whoever is slower is cut off.
 const HEADERS: Duration = Duration::from_secs(10);
@@ -22,36 +24,29 @@ const HEADERS: Duration = Duration::from_secs(10);
 /// How many bytes its headers may have.
 const HEADER_BYTES: usize = 64 << 10;
 
-/// How many connections there can be at once; further ones wait to be taken.
-const CONNECTIONS: usize = 1024;
+/// How long a client may take to read what it is sent; a slower one is cut off.
+pub(crate) const WRITES: Duration = Duration::from_secs(30);
 
 /// How long to wait when the system has no more room for connections.
 const FULL: Duration = Duration::from_millis(100);
 
 /// Serves until the token is cancelled and every request that was taken is answered.
 pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let guests = Arc::new(Guests::default());
     let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
     // What else a client may speak would have to be found out first, and for that it could take its time.
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
-    loop {
-        let (stream, place) = tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            taken = take(&listener, &places) => taken,
-        };
-        let service = TowerToHyperService::new(router.clone());
+    while let Some((stream, address)) = stop.run_until_cancelled(take(&listener)).await {
+        let connection = guests.enter(address.ip());
+        let router = router.clone().layer(Extension(connection.clone()));
         let (builder, watcher) = (builder.clone(), graceful.watcher());
         connections.spawn(async move {
-            // The time for headers runs from their first byte on.
-            let says_something = timeout(HEADERS, stream.readable()).await.is_ok();
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            // A client that left, or spoke no HTTP, is its own affair.
-            if says_something && let Err(error) = watcher.watch(connection).await {
-                tracing::debug!(%error, "a connection has failed");
+            tokio::select! {
+                biased;
+                () = connection.closed() => {}
+                () = talk(stream, &builder, router, watcher) => {}
             }
-            drop(place);
         });
     }
     drop(listener);
@@ -60,15 +55,30 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     connections.wait().await;
 }
 
-/// The next connection, once there is room for it.
-async fn take(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-    let place = places.clone().acquire_owned().await.ok();
+/// Serves one connection to its end.
+async fn talk(stream: TcpStream, builder: &http1::Builder, router: Router, watcher: Watcher) {
+    // The time for headers runs from their first byte on.
+    if timeout(HEADERS, stream.readable()).await.is_err() {
+        return;
+    }
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITES));
+    let connection =
+        builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
+    // A client that left, or spoke no HTTP, is its own affair.
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection has failed");
+    }
+}
+
+/// The next connection.
+async fn take(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
                 // Events are small, and late if they wait for more.
                 let _ = stream.set_nodelay(true);
-                return (stream, place);
+                return (stream, address);
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection can't be taken");

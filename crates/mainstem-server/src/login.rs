@@ -16,7 +16,7 @@ pub(crate) async fn login(
     Body(login, _): Body<Login>,
 ) -> Result<Response, Problem> {
     if app.tokens.tenant_of(&login.token).is_none() {
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "bad_token", "the token is nobody's").challenge());
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, "bad_token", "invalid token").challenge());
     }
     Ok(set(&format!("{COOKIE}={}; HttpOnly; SameSite=Strict; Path=/", login.token)))
 }

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use axum::{
     Router,
+    extract::{DefaultBodyLimit, Request},
     handler::Handler,
+    http::StatusCode,
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
     routing::{self, MethodRouter},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::app::App;
+use crate::{app::App, body::MAX_UNKNOWN, problem::Problem};
 
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -130,9 +134,10 @@ impl Operation {
         self
     }
 
-    /// Nobody needs a token for it.
+    /// No token is needed for it, so its body is small.
     pub(crate) fn open(mut self) -> Self {
         self.is_open = true;
+        self.handler = self.handler.layer(DefaultBodyLimit::max(MAX_UNKNOWN));
         self
     }
 
@@ -209,13 +214,23 @@ fn in_query(schema: &Schema) -> Vec<Value> {
 
 /// The routes of a table.
 pub(crate) fn routes(operations: Vec<Operation>) -> Router<Arc<App>> {
-    operations
-        .into_iter()
-        .fold(Router::new(), |router, Operation { path, handler, .. }| router.route(path, handler))
+    operations.into_iter().fold(Router::new(), |router, Operation { path, handler, query, .. }| {
+        let handler = if query.is_none() { handler.layer(from_fn(without_query)) } else { handler };
+        router.route(path, handler)
+    })
+}
+
+/// What is not read is refused, so that nobody believes it had an effect.
+async fn without_query(request: Request, next: Next) -> Response {
+    if request.uri().query().is_some_and(|query| !query.is_empty()) {
+        let detail = "this path takes no parameters after the `?`";
+        return Problem::new(StatusCode::BAD_REQUEST, "bad_query", detail).into_response();
+    }
+    next.run(request).await
 }
 
 /// The table as an [OpenAPI 3.1](https://spec.openapis.org/oas/v3.1.0) document.
-pub(crate) fn document(operations: &[Operation]) -> Value {
+pub(crate) fn document(operations: &[Operation], prefix: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -235,6 +250,7 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
             "description": "An agent and its subagents over HTTP: runs, and what all of them do in one ordered stream.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
+        "servers": [{ "url": if prefix.is_empty() { "/" } else { prefix } }],
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),

@@ -28,6 +28,7 @@ use crate::{
     feed::{Form, Tied, Until, Wish, answer, form},
     live::Live,
     once::{self, Asked},
+    prefix::Prefix,
     problem::Problem,
     wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
@@ -172,6 +173,7 @@ pub(crate) async fn post(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    prefix: Prefix,
     headers: HeaderMap,
     Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
@@ -192,7 +194,7 @@ pub(crate) async fn post(
     };
     let form = headers.get(header::ACCEPT).and_then(|value| form(value.to_str().ok()?));
     let seat = match form {
-        Some(_) => Some(Seat::take(&conversation, app.limits.readers_per_session)?),
+        Some(_) => Some(Seat::take(&app, &caller, &conversation)?),
         None => None,
     };
     let (found, is_new) = match key {
@@ -203,10 +205,13 @@ pub(crate) async fn post(
         }
     };
     let mut response = match (form, seat) {
-        (Some(form), Some(seat)) => follow(&app, &found, form, seat, is_tied && is_new),
+        (Some(form), Some(seat)) => {
+            let reader = Reader { form, seat, prefix: prefix.clone() };
+            follow(&app, &found, reader, is_tied && is_new)
+        }
         _ => describe(&found, &headers).await,
     };
-    if let Ok(place) = HeaderValue::from_str(&format!("/v1/runs/{}", found.id)) {
+    if let Ok(place) = HeaderValue::from_str(&format!("{}/v1/runs/{}", prefix.0, found.id)) {
         response.headers_mut().insert(header::LOCATION, place);
     }
     if !is_new {
@@ -238,7 +243,7 @@ fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
     if wanted.input.is_some() != wanted.resume {
         return Ok(());
     }
-    let detail = "either an input is wanted, or `resume: true`";
+    let detail = "either an `input` or `resume: true` is required";
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
         .with("errors", json!([{ "pointer": "/input", "detail": detail }])))
 }
@@ -316,14 +321,22 @@ fn nothing_to_resume(why: NothingToResume) -> Problem {
     Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
 }
 
+/// Who reads a run that it has begun.
+struct Reader {
+    form: Form,
+    seat: Seat,
+    prefix: Prefix,
+}
+
 /// Its events, to its end.
-fn follow(app: &Arc<App>, found: &Found, form: Form, seat: Seat, is_tied: bool) -> Response {
+fn follow(app: &Arc<App>, found: &Found, reader: Reader, is_tied: bool) -> Response {
+    let Reader { form, seat, prefix } = reader;
     let tied = match &found.is {
         Is::Live(run) if is_tied => Some(Tied(run.handle.clone())),
         _ => None,
     };
     let until = found.until();
-    let wish = Wish { form, filter: EventFilter::new(), lifecycle: false, until, follow: true };
+    let wish = Wish { form, filter: EventFilter::new(), lifecycle: false, until, follow: true, prefix };
     let cursor = found.conversation.session.log().committed_from(found.first);
     answer(app, cursor, wish, seat, tied)
 }

@@ -161,7 +161,7 @@ impl Server {
 
 /// What can be asked of a server, as an [OpenAPI 3.1](https://spec.openapis.org/oas/v3.1.0) document; a server has it at `/openapi.json`.
 pub fn openapi() -> serde_json::Value {
-    document(&operations())
+    document(&operations(), "")
 }
 
 impl std::fmt::Debug for Server {

@@ -1,0 +1,22 @@
+//! Where the routes are nested, so that links lead back to them.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    extract::{FromRequestParts, OriginalUri},
+    http::request::Parts,
+};
+
+/// What stands before `/v1` in the path by which the client came; empty if the routes are not nested.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefix(pub(crate) Arc<str>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Prefix {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let whole = parts.extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri.path());
+        let prefix = whole.and_then(|whole| whole.strip_suffix(parts.uri.path()));
+        Ok(Self(prefix.unwrap_or_default().into()))
+    }
+}

@@ -1,0 +1,164 @@
+//! Clients that are slow, greedy or many, and what is left for the others; paths under a prefix.
+
+use std::time::Instant;
+
+use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
+use mainstem_server::Server;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::rig::{Rig, TOKEN, fleet, ms};
+
+fn says() -> ScriptedModel {
+    ScriptedModel::new().agent("main", [Turn::new().text("Hi."), Turn::new().text("Ho.")])
+}
+
+async fn connect(rig: &Rig) -> TcpStream {
+    TcpStream::connect(rig.url.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// A request that begins, with more to come.
+fn request(rig: &Rig, line: &str, more: &str) -> String {
+    format!("{line} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", rig.url.strip_prefix("http://").unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_never_read_or_say_nothing_leave_room_for_others() {
+    let rig = Rig::of(says()).await;
+    let ask = request(&rig, "GET /openapi.json", "").repeat(60);
+    let mut held = Vec::new();
+    for number in 0..1_100 {
+        let mut stream = connect(&rig).await;
+        if number % 2 == 0 {
+            // May be cut off already.
+            let _ = stream.write_all(ask.as_bytes()).await;
+        }
+        held.push(stream);
+    }
+    for _ in 0..5 {
+        let begun = Instant::now();
+        assert_eq!(rig.stranger(Method::GET, "/healthz").send().await.unwrap().status(), 200);
+        assert!(begun.elapsed() < ms(2_000), "{:?}", begun.elapsed());
+    }
+    assert_eq!(rig.run("s", "go").await["status"], "success");
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_without_a_token_is_small() {
+    let rig = Rig::of(says()).await;
+    let half =
+        request(&rig, "POST /v1/login", "Content-Type: application/json\r\nContent-Length: 1000000\r\n");
+    let mut stream = connect(&rig).await;
+    stream.write_all(half.as_bytes()).await.unwrap();
+    stream.write_all(b"{\"token\": \"").await.unwrap();
+    let mut answer = vec![0; 4096];
+    let count = stream.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    // Those who have one are told before they have sent it.
+    let half = request(
+        &rig,
+        "POST /v1/sessions/s/runs",
+        "Content-Type: application/json\r\nContent-Length: 1000000\r\n",
+    );
+    let mut stream = connect(&rig).await;
+    stream.write_all(half.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let count = stream.read(&mut answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&answer[..count]).starts_with("HTTP/1.1 401"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_tenant_cannot_take_the_bodies_and_connections_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = mainstem_server::Tokens::new();
+    let tokens =
+        tokens.with(TOKEN, Some("acme")).unwrap().with("the-token-of-globex", Some("globex")).unwrap();
+    let harness = fleet(says()).workspace(dir.path()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.tokens(tokens)).await;
+    let more = format!(
+        "Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
+    );
+    let half = request(&rig, "POST /v1/sessions/s/runs", &more);
+    let mut held = Vec::new();
+    for _ in 0..80 {
+        let mut stream = connect(&rig).await;
+        stream.write_all(half.as_bytes()).await.unwrap();
+        stream.write_all(b"{").await.unwrap();
+        held.push(stream);
+    }
+    let run = json!({ "input": "go" });
+    let own = async |token: &str| {
+        let request = rig.stranger(Method::POST, "/v1/sessions/s/runs").bearer_auth(token);
+        request.json(&run).send().await.unwrap().status().as_u16()
+    };
+    // The server takes the requests up one by one.
+    let mut status = 0;
+    for _ in 0..100 {
+        status = own(TOKEN).await;
+        if status == 429 {
+            break;
+        }
+        tokio::time::sleep(ms(20)).await;
+    }
+    assert_eq!(status, 429, "its own share of bodies is in use");
+    assert_eq!(own("the-token-of-globex").await, 202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_read_is_refused() {
+    let rig = Rig::of(says()).await;
+    rig.run("s", "go").await;
+    let check = async |request: reqwest::RequestBuilder, status: u16, code: &str| {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status, "{code}");
+        let problem: Value = response.json().await.unwrap();
+        assert_eq!(problem["code"], code, "{problem}");
+    };
+    let get = |path: &str| rig.ask(Method::GET, path);
+    check(get("/v1/sessions/s/events?kind=AGENT_STRAT"), 400, "bad_query").await;
+    check(get("/v1/sessions/s/events?kinds=AGENT_START"), 400, "bad_query").await;
+    check(get("/v1/sessions?limit=3"), 400, "bad_query").await;
+    check(get("/v1/sessions/s/fleet?depth=1"), 400, "bad_query").await;
+    let run = rig.ask(Method::POST, "/v1/sessions/s/runs").json(&json!({ "input": "go" }));
+    check(run.header("content-encoding", "gzip"), 415, "encoded_body").await;
+    let twice = request(&rig, "GET /healthz", "Host: localhost\r\n");
+    let mut stream = connect(&rig).await;
+    stream.write_all(twice.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let count = stream.read(&mut answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&answer[..count]).starts_with("HTTP/1.1 400"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_carry_the_prefix_that_the_routes_are_nested_under() {
+    let harness = fleet(ScriptedModel::new().agent("main", [Turn::new().text(&"x".repeat(300 << 10))]))
+        .build()
+        .unwrap();
+    let server = Server::new(harness).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let app = axum::Router::new().nest("/agents", server.router());
+    #[expect(clippy::disallowed_methods, reason = "ended with the test")]
+    let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let client = reqwest::Client::new();
+    let begun = client.post(format!("{url}/agents/v1/sessions/s/runs")).header("prefer", "wait=10");
+    let begun = begun.json(&json!({ "input": "go" })).send().await.unwrap();
+    let location = begun.headers()["location"].to_str().unwrap().to_owned();
+    assert!(location.starts_with("/agents/v1/runs/run-"), "{location}");
+    assert_eq!(client.get(format!("{url}{location}")).send().await.unwrap().status(), 200);
+    let events = client.get(format!("{url}/agents/v1/sessions/s/events?follow=false")).send().await.unwrap();
+    let text = events.text().await.unwrap();
+    let href = text.split("\"href\":\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(href.starts_with("/agents/v1/sessions/s/events/"), "{href}");
+    assert_eq!(client.get(format!("{url}{href}")).send().await.unwrap().status(), 200);
+    let document: Value =
+        client.get(format!("{url}/agents/openapi.json")).send().await.unwrap().json().await.unwrap();
+    assert_eq!(document["servers"][0]["url"], "/agents");
+    serving.abort();
+}
