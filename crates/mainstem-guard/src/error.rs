@@ -7,7 +7,9 @@ use std::io;
 #[non_exhaustive]
 pub enum GuardError {
     /// No program guards.
-    #[error("no program guards commands: call `mainstem_guard::init()` first in `main`, or name a `Program`")]
+    #[error(
+        "no program guards commands: call `mainstem::guard::init()` first in `main`, or name one by `ShellOptions::with_guard`"
+    )]
     NoProgram,
     /// The system refuses something.
     #[error(transparent)]
@@ -17,7 +19,7 @@ pub enum GuardError {
     Failed(String),
     /// The guard ended without a word.
     #[error(
-        "the guard of the command ended too early; is its program one that calls `mainstem_guard::init()`?"
+        "the guard of the command ended too early; is its program one that calls `mainstem::guard::init()`?"
     )]
     Silent,
 }
