@@ -63,7 +63,7 @@ fn guard() -> io::Result<()> {
     }
     let mut job: Job = serde_json::from_str(&line)?;
     adopt_orphans()?;
-    job.is_namespaced = make_namespaces(&job);
+    job.is_namespaced = job.is_namespaced && make_namespaces(&job);
     let inner = start_inner(&job)?;
     let end = until_end(inner, &job.limits);
     end_all(inner)?;

@@ -7,14 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 
 /// A command, and what holds it. It runs in the guard's working directory and environment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     pub(crate) command: Vec<String>,
     pub(crate) rules: Rules,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
-    /// Whether the guard has made namespaces, which the inner process then completes.
+    /// Whether the guard makes namespaces, if the system lets it; then, whether it has, and the inner process completes them.
     pub(crate) is_namespaced: bool,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        let (command, rules) = (Vec::new(), Rules::default());
+        Self { command, rules, network: Network::default(), limits: Limits::default(), is_namespaced: true }
+    }
 }
 
 impl Job {
@@ -33,6 +40,12 @@ impl Job {
     #[must_use]
     pub fn with_network(self, network: Network) -> Self {
         Self { network, ..self }
+    }
+
+    /// Sets whether it gets namespaces of its own, where the system has them; it does by default.
+    #[must_use]
+    pub fn with_namespaces(self, wanted: bool) -> Self {
+        Self { is_namespaced: wanted, ..self }
     }
 
     /// Sets what it may use up.

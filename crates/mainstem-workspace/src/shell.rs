@@ -49,6 +49,7 @@ pub struct ShellOptions {
     variables: Vec<OsString>,
     network: Network,
     limits: Limits,
+    has_namespaces: bool,
     guard: Option<Program>,
 }
 
@@ -64,6 +65,7 @@ impl Default for ShellOptions {
             variables: Vec::new(),
             network: Network::default(),
             limits: Limits::default(),
+            has_namespaces: true,
             guard: None,
         }
     }
@@ -112,6 +114,14 @@ impl ShellOptions {
         self
     }
 
+    /// Sets whether commands get namespaces of their own, where the system has them; they do by default. Without them a command sees the
+    /// processes outside, and nothing of the workspace is protected.
+    #[must_use]
+    pub fn with_namespaces(mut self, wanted: bool) -> Self {
+        self.has_namespaces = wanted;
+        self
+    }
+
     /// Sets the program that guards commands, instead of this one.
     #[must_use]
     pub fn with_guard(mut self, program: Program) -> Self {
@@ -138,7 +148,8 @@ impl ShellOptions {
     fn job(&self, command: &str) -> Job {
         let (rules, network, limits) = (self.rules.clone(), self.network, self.limits);
         let command = ["/bin/sh", "-c", command].map(str::to_owned).into();
-        Job::new(command).with_rules(rules).with_network(network).with_limits(limits)
+        let job = Job::new(command).with_rules(rules).with_network(network).with_limits(limits);
+        job.with_namespaces(self.has_namespaces)
     }
 
     pub(crate) fn network(&self) -> Network {

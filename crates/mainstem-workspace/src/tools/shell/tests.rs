@@ -204,20 +204,29 @@ fn what_is_left_in_the_background_ends_with_the_command() {
     ] {
         let mark = mark();
         let left = left.replace("MARK", &mark).replace("REDIRECT", redirect);
-        let text = rig.ok("shell", json!({ "command": format!("{left}\nsleep 0.3") }));
-        assert_eq!(asleep(&mark), 0, "{left}");
-        assert_eq!(text.replace("[not confined by the kernel]\n", ""), "[exit status 0]", "{left}");
+        for has_namespaces in [true, false] {
+            let tool = shell(&rig.workspace, shell_options().with_namespaces(has_namespaces));
+            let command = json!({ "command": format!("{left}\nsleep 0.3") });
+            let (_, text) = block_on(call(&tool, &rig.cx, command));
+            assert_eq!(asleep(&mark), 0, "{left}");
+            assert_eq!(text.replace("[not confined by the kernel]\n", ""), "[exit status 0]", "{left}");
+        }
     }
 }
 
 #[test]
 fn the_kernel_holds_a_command_in_its_workspace() {
+    [true, false].into_iter().for_each(holds);
+}
+
+fn holds(has_namespaces: bool) {
     let rig = Rig::new();
+    let options = || shell_options().with_namespaces(has_namespaces);
     let home = tempfile::TempDir::with_prefix_in("mainstem-ws-", "/var/tmp").unwrap();
     std::fs::write(home.path().join("secret.txt"), SECRET).unwrap();
     let workspace = crate::Workspace::create(home.path().join("ws")).unwrap();
     let at = home.path().display().to_string();
-    let tool = shell(&workspace, shell_options());
+    let tool = shell(&workspace, options());
     let run = |command: String| block_on(call(&tool, &rig.cx, json!({ "command": command }))).1;
     if run("true".to_owned()).contains("not confined") {
         eprintln!("not applicable: this kernel has no Landlock");
@@ -252,7 +261,7 @@ fn the_kernel_holds_a_command_in_its_workspace() {
     let all = "ls /usr > /dev/null && echo x > f && mkdir d && mv f d/g && cat d/g && rm -r d && t=$(mktemp) && echo y > $t && cat $t && rm $t";
     let all = run(all.to_owned());
     assert_eq!(all, "x\ny\n[exit status 0]", "the work itself is free");
-    let options = shell_options().with_readable(home.path()).with_writable(home.path().join("more"));
+    let options = options().with_readable(home.path()).with_writable(home.path().join("more"));
     std::fs::create_dir(home.path().join("more")).unwrap();
     let tool = shell(&workspace, options);
     let text = block_on(call(

@@ -13,13 +13,20 @@ use serde_json::json;
 
 use crate::rig::{Rig, block_on, call, shell, shell_options};
 
-/// What the tool answers with these limits.
+/// What the tool answers with these limits, the same with namespaces and without.
 #[track_caller]
 fn with(limits: &[(&str, &str)], command: &str) -> (ToolState, String) {
+    let [with, without] = [true, false].map(|has_namespaces| once(has_namespaces, limits, command));
+    assert_eq!(with, without);
+    with
+}
+
+#[track_caller]
+fn once(has_namespaces: bool, limits: &[(&str, &str)], command: &str) -> (ToolState, String) {
     let rig = Rig::new();
     let mut all = Limits::default();
     limits.iter().for_each(|(name, value)| all.set(name, value).unwrap());
-    let tool = shell(&rig.workspace, shell_options().with_limits(all));
+    let tool = shell(&rig.workspace, shell_options().with_namespaces(has_namespaces).with_limits(all));
     let started = Instant::now();
     let answer = block_on(call(&tool, &rig.cx, json!({ "command": command })));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
@@ -99,14 +106,22 @@ fn without_a_network_nothing_is_reached() {
         return;
     }
     let run = |network, code: &str| {
-        let tool = shell(&rig.workspace, shell_options().with_network(network));
         let code = code.replace("PORT", &port.to_string());
-        block_on(call(&tool, &rig.cx, json!({ "command": format!("python3 -c '{code}'") })))
+        let command = json!({ "command": format!("python3 -c '{code}'") });
+        let [with, without] = [true, false].map(|has_namespaces| {
+            let options = shell_options().with_namespaces(has_namespaces).with_network(network);
+            block_on(call(&shell(&rig.workspace, options), &rig.cx, command.clone()))
+        });
+        assert_eq!(with, without);
+        with
     };
     let connect = "import socket; socket.create_connection((\"127.0.0.1\", PORT), 5); print(\"connected\")";
     let (state, text) = run(Network::On, connect);
     assert_eq!(state, ToolState::Success, "{text}");
-    assert!(listener.accept().is_ok() && text.starts_with("connected\n"), "{text}");
+    assert!(
+        listener.accept().is_ok() && listener.accept().is_ok() && text.starts_with("connected\n"),
+        "{text}"
+    );
     let (state, text) = run(Network::Off, connect);
     assert_eq!(state, ToolState::Error);
     assert!(text.contains("Network is unreachable"), "{text}");
