@@ -86,7 +86,7 @@ impl Program {
 
     fn as_role(&self, role: &str) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(&self.args).env_clear().env(ROLE, role);
+        command.arg0("mainstem-guard").args(&self.args).env_clear().env(ROLE, role);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if role == GUARD {
             // A Ctrl-C is for the program to pass on.

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// A command that runs. Dropped, it is killed with all its processes.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    guard: Child,
+    pub(crate) guard: Child,
     /// Held open: the guard ends everything when it is closed.
     control: Option<ChildStdin>,
     reports: Lines<BufReader<ChildStdout>>,

@@ -144,6 +144,21 @@ fn a_drop_kills_all_processes() {
 }
 
 #[test]
+fn a_killed_guard_takes_its_namespace_with_it_and_is_not_called_an_end() {
+    let (rig, mark) = (Rig::new(), mark());
+    block_on(async {
+        let (mut guarded, _pipe) = start(&three(&mark), &rig.workspace, &shell_options()).await.unwrap();
+        all_asleep(&rig, &mark).await;
+        guarded.guard.start_kill().unwrap();
+        let failure = guarded.wait().await.unwrap().failure.unwrap();
+        assert!(failure.starts_with("the guard of the command ended early (signal: 9"), "{failure}");
+        if guarded.confinement.has_own_processes {
+            until(|| asleep(&mark) == 0).await;
+        }
+    });
+}
+
+#[test]
 fn a_cancel_kills_all_processes_and_keeps_the_output() {
     let (rig, mark) = (Rig::new(), mark());
     block_on(async {
