@@ -80,7 +80,7 @@ fn guard() -> io::Result<()> {
 
 /// From here on, a process whose parent ends becomes a child of this one, however often it has forked.
 #[cfg(target_os = "linux")]
-fn adopt_orphans() -> io::Result<()> {
+pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
@@ -151,7 +151,7 @@ fn exit_of(_: Pid) -> Option<std::os::fd::OwnedFd> {
 }
 
 /// Takes in the children that have ended: whether others are left, and how the inner process ended, if it did.
-fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
+pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
     let mut end = None;
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -165,7 +165,7 @@ fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
 }
 
 /// Kills until no child is left. Whatever a killed process has started becomes a child, so that nothing is left then.
-fn end_all(inner: Pid) -> io::Result<()> {
+pub(crate) fn end_all(inner: Pid) -> io::Result<()> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
         for group in tree::groups(inner) {

@@ -10,6 +10,7 @@
 //! | [`Program`] | the program that guards, and how it is started |
 //! | [`Job`] | what a guard runs: a command, its [`Rules`], its [`Network`], its [`Limits`] |
 //! | [`Report`] | what a guard reports: its [`Confinement`], an exit, a [`Limit`] that was reached |
+//! | `Keeper` | on Linux, the like for a program that is spoken to through its streams, such as an MCP server |
 //! | [`probe`] | the [`Confinement`] that this machine gives |
 //!
 //! ```
@@ -39,6 +40,8 @@ mod guard;
 #[cfg(unix)]
 mod inner;
 mod job;
+#[cfg(target_os = "linux")]
+mod keep;
 mod limits;
 #[cfg(target_os = "linux")]
 mod namespace;
@@ -51,6 +54,8 @@ mod size;
 #[cfg(unix)]
 mod tree;
 
+#[cfg(target_os = "linux")]
+pub use self::keep::Keeper;
 #[cfg(unix)]
 pub use self::program::{Program, init, probe, take_role};
 pub use self::{

@@ -16,6 +16,8 @@ use crate::{Confinement, GuardError, Job, Report, guard, inner};
 pub(crate) const ROLE: &str = "MAINSTEM_GUARD";
 pub(crate) const GUARD: &str = "guard";
 pub(crate) const INNER: &str = "inner";
+#[cfg(target_os = "linux")]
+pub(crate) const KEEPER: &str = "keeper";
 
 /// Whether this program can be its own guard.
 static ITSELF: OnceLock<Program> = OnceLock::new();
@@ -34,6 +36,8 @@ pub fn take_role() {
     match env::var_os(ROLE).as_deref().and_then(|role| role.to_str()) {
         Some(GUARD) => process::exit(guard::run()),
         Some(INNER) => process::exit(inner::run()),
+        #[cfg(target_os = "linux")]
+        Some(KEEPER) => process::exit(crate::keep::run()),
         _ => {}
     }
 }
@@ -84,7 +88,7 @@ impl Program {
         command
     }
 
-    fn as_role(&self, role: &str) -> Command {
+    pub(crate) fn as_role(&self, role: &str) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0("mainstem-guard").args(&self.args).env_clear().env(ROLE, role);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

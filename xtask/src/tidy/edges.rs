@@ -25,7 +25,7 @@ const ALLOWED: [(&str, &str); 28] = [
     ("react", "message event model tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool guard"),
-    ("mcp", "message tool http"),
+    ("mcp", "message tool http guard"),
     ("remote", "message event sse task tool subagent"),
     ("session", "message event model policy spec task tool journal react subagent"),
     (

@@ -60,6 +60,37 @@ fn nothing_is_left_of_a_command_when_its_terminal_is_closed() {
     assert_eq!(marked(&mark), 0, "they end before the harness does");
 }
 
+/// A server that ignores the end of its stdin, and leaves something in a session of its own.
+const STUBBORN: &str = r#"
+trap '' TERM HUP
+setsid sleep MARK &
+read -r line; id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+sleep MARK
+"#;
+
+#[test]
+fn nothing_is_left_of_an_mcp_server_when_the_harness_is_killed() {
+    let mark = mark(3);
+    let server = calls(vec![shell("true")]);
+    let config = "[mcp.stubborn]\ncommand = 'sh'\nargs = ['server.sh']\n";
+    let with_server = || {
+        let cli = cli(&server, "")
+            .file("mainstem.toml", config)
+            .file("server.sh", &STUBBORN.replace("MARK", &mark));
+        cli.arg("Hi").streams(Stdio::null(), Stdio::null()).spawn()
+    };
+    let running = with_server();
+    until(|| marked(&mark) == 2);
+    running.signal("KILL");
+    until(|| marked(&mark) == 0);
+    // Nor when it ends by itself.
+    let mut running = with_server();
+    until(|| marked(&mark) == 2);
+    running.signal("TERM");
+    running.wait();
+    until(|| marked(&mark) == 0);
+}
+
 #[test]
 fn what_was_started_to_survive_its_terminal_does() {
     let server = calls(vec![shell("sleep 1; echo survived")]);
