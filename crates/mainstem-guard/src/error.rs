@@ -17,9 +17,9 @@ pub enum GuardError {
     /// The guard gives a reason.
     #[error("{0}")]
     Failed(String),
-    /// The guard ended without a word.
+    /// The guard ended without a report.
     #[error(
-        "the guard of the command ended too early; is its program one that calls `mainstem::guard::init()`?"
+        "the guard of the command ended too early; its program has to call `mainstem::guard::init()` first in `main`"
     )]
     Silent,
 }

@@ -84,7 +84,7 @@ impl Keeper {
 /// Keeps one command; returns the exit code.
 pub(crate) fn run() -> i32 {
     keep().unwrap_or_else(|error| {
-        // Without a reader there is nobody to tell.
+        // A stderr that is closed is ignored.
         let _ = writeln!(stderr(), "it can't be started: {error}");
         127
     })

@@ -1,4 +1,4 @@
-//! Processes that end with whoever started them, confined and within limits.
+//! Processes that end with the process that started them, confined and within limits.
 //!
 //! A command is not started by the program itself but by a *guard*: the same program, run once more. The guard holds a pipe to the
 //! program. When the pipe closes, because the program asks for the end or because it was killed, the guard kills every process that

@@ -62,7 +62,8 @@ pub(crate) fn furnish(protected: &[PathBuf]) -> bool {
     let _ = mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None);
     let mut pinned = BTreeSet::new();
     let paths = protected.iter().flat_map(|pattern| expand(pattern)).take(MOST);
-    paths.fold(true, |all, path| protect(&path, &mut pinned).is_ok() && all)
+    // One that can't be protected leaves the others as they are.
+    paths.filter(|path| protect(path, &mut pinned).is_err()).count() == 0
 }
 
 /// The existing paths of a pattern, in which `*` stands for any one component.
