@@ -299,7 +299,7 @@ async fn an_allowlist_makes_an_agent_read_only() {
     fs::write(ws.path().join("plan.md"), "one").unwrap();
     let harness = harness(model).workspace(ws.path());
     #[cfg(unix)]
-    let harness = harness.with_shell();
+    let harness = harness.shell(guarded());
     let harness = harness.build().unwrap();
     assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
     let answers = answers(harness.stream_events("go")).await;
@@ -354,8 +354,13 @@ fn who_has_which_tools() {
 #[test]
 fn a_shell_is_for_those_who_ask_for_it() {
     let ws = dir();
-    assert_eq!(tools(bare().workspace(ws.path()).with_shell().file_tools(false)), "shell\nshell\n");
-    let error = bare().with_shell().build().unwrap_err();
+    assert_eq!(tools(bare().workspace(ws.path()).shell(guarded()).file_tools(false)), "shell\nshell\n");
+    let error = bare().workspace(ws.path()).with_shell().build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the shell can't be used: no program guards commands: call `mainstem::guard::init()` first in `main`, or name one by `ShellOptions::with_guard`"
+    );
+    let error = bare().shell(guarded()).build().unwrap_err();
     assert_eq!(
         error.to_string(),
         "the shell needs a workspace to run in; name one with `workspace(directory)`"
@@ -370,9 +375,24 @@ async fn a_command_runs_where_its_agent_works() {
         .agent("main", [command("echo root > a"), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [command("ls; echo kid > a"), Turn::new().text("ok")]);
     let ws = dir();
-    let harness = harness(model).workspace(ws.path()).with_shell().subagent(spec("kid"));
+    let harness = harness(model).workspace(ws.path()).shell(guarded()).subagent(spec("kid"));
     answers(harness.build().unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
+}
+
+/// A shell whose commands this test binary guards, by the test below.
+#[cfg(unix)]
+fn guarded() -> ShellOptions {
+    let itself = mainstem::guard::Program::new(std::env::current_exe().unwrap());
+    let itself = itself.with_arg("--exact").with_arg("workspace::guards").with_arg("--nocapture");
+    ShellOptions::default().with_guard(itself.with_arg("--test-threads=1"))
+}
+
+/// In a process that was started as a guard, this is where it works.
+#[cfg(unix)]
+#[test]
+fn guards() {
+    mainstem::guard::take_role();
 }
 
 /// A file that takes a minute to read: all but its beginning is a hole.

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod sandbox;
 mod sessions;
 mod talk;
 
@@ -11,6 +12,7 @@ use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
 pub(crate) use self::{
+    sandbox::Sandbox,
     sessions::{Replay, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, Tasks, TasksCommand},
 };
@@ -92,9 +94,12 @@ pub(crate) struct Run {
     pub(crate) no_files: bool,
     /// Let agents run commands, in the directory where each of them works.
     ///
-    /// On Linux with Landlock a command writes only there and in /tmp; elsewhere nothing holds it. The network is open.
+    /// On Linux with Landlock a command writes only there and in /tmp; `mainstem doctor` shows what holds on this machine. All that a
+    /// command starts ends with it.
     #[arg(long)]
     pub(crate) shell: bool,
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
 
     /// Go on with this session, or begin it: what is said in it is kept, and known in the next run of it.
     ///
@@ -108,7 +113,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "max_turns", "diagnostics"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "diagnostics"])]
     pub(crate) server: Option<String>,
 
     /// What stdout gets.
@@ -364,6 +369,8 @@ Files:
   tools: list says what it can do, such as read_file alone. In ./mainstem.toml:
     files = false
     shell = true                # as --shell does
+    shell_network = \"off\"       # as --shell-network does
+    shell_limits = { memory = \"2GiB\", cpu = \"10m\", file_size = \"1GiB\", processes = 64 }
     agent_generate = true       # the agent can draft others, as files of subagents/
 
 Tools of MCP servers, which are started when an agent that has them first works:

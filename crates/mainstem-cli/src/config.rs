@@ -1,6 +1,7 @@
 //! What is configured: flag before environment, before `./mainstem.toml`, before the user's `mainstem/config.toml`.
 
 mod file;
+mod sandbox;
 
 use std::{
     collections::BTreeMap,
@@ -12,11 +13,13 @@ use std::{
 use anyhow::{Context, bail};
 use etcetera::BaseStrategy;
 use mainstem::{
+    guard::Network,
     mcp::Server,
     policy::{Cost, Limits, Prices, Rules},
     vendor::VENDORS,
 };
 
+pub(crate) use self::sandbox::ShellLimits;
 use crate::args;
 
 /// The file of the directory where the command runs, which somebody else may have written.
@@ -41,6 +44,10 @@ pub(crate) struct Settings {
     pub(crate) files: Option<Setting<bool>>,
     /// Whether they get a shell.
     pub(crate) shell: Option<Setting<bool>>,
+    /// Whether commands have a network.
+    pub(crate) shell_network: Option<Setting<Network>>,
+    /// What each command may use up.
+    pub(crate) shell_limits: ShellLimits,
     /// Whether the agent that runs can write new ones.
     pub(crate) agent_generate: Option<Setting<bool>>,
     /// What the run may spend.
@@ -112,15 +119,19 @@ impl Settings {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
-            permissions: Rules::new(),
             files: run.no_files.then(|| Setting::new(false, "--no-files")),
             shell: run.shell.then(|| Setting::new(true, "--shell")),
-            agent_generate: None,
             budget: budget(run.budget_tokens, run.budget_cost),
-            prices: None,
-            mcp: BTreeMap::new(),
-            agent_servers: None,
-            providers: BTreeMap::new(),
+            ..Self::of_sandbox(&run.sandbox)
+        }
+    }
+
+    /// What flags say about commands.
+    pub(crate) fn of_sandbox(said: &args::Sandbox) -> Self {
+        Self {
+            shell_network: said.shell_network.map(|switch| Setting::new(switch.into(), "--shell-network")),
+            shell_limits: said.shell_limit.iter().cloned().collect(),
+            ..Self::default()
         }
     }
 
@@ -153,6 +164,8 @@ impl Settings {
             permissions: others.permissions.narrowed_by(&self.permissions),
             files: self.files.or(others.files),
             shell: self.shell.or(others.shell),
+            shell_network: self.shell_network.or(others.shell_network),
+            shell_limits: self.shell_limits.or(others.shell_limits),
             agent_generate: self.agent_generate.or(others.agent_generate),
             budget: first(self.budget, others.budget),
             prices: self.prices.or(others.prices),

@@ -4,6 +4,8 @@ mod online;
 
 use std::{fmt::Write as _, path::Path};
 
+#[cfg(unix)]
+use mainstem::guard::{Files, Network};
 use mainstem::{
     mcp::{Client, Server},
     spec::{Sources, SpecError},
@@ -19,7 +21,7 @@ use crate::{
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    model, sanitize,
+    harness, model, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
 };
@@ -71,6 +73,7 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
             findings.push(Finding::well("configuration: read"));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
+            findings.extend(shell(&settings));
             findings.extend(servers(args, &settings, &runtime, &mut stop));
             findings.extend(model(args, &settings, &runtime, &mut stop, &mut exit));
         }
@@ -114,6 +117,30 @@ fn workspace(settings: &Settings) -> Finding {
             Finding::wrong(format!("{text}, {}", counted(errors, "error")), "see `mainstem agents validate`")
         }
     }
+}
+
+/// What holds commands on this machine, by running an empty one; or what keeps them from running.
+#[cfg(unix)]
+fn shell(settings: &Settings) -> Option<Finding> {
+    let options = harness::shell_options(settings);
+    let network = settings.shell_network.as_ref().is_some_and(|said| said.value == Network::Off);
+    let network = if network { "off" } else { "on" };
+    Some(match options.probe() {
+        Ok(held) => {
+            let text =
+                format!("shell: {held}, network {network}; limits: {}", settings.shell_limits.limits());
+            if held.files == Files::Confined { Finding::well(text) } else { Finding::absent(text) }
+        }
+        Err(error) if settings.shell.as_ref().is_some_and(|said| said.value) => {
+            Finding::wrong(format!("shell: {error}"), "set `shell = false`, or change what it says")
+        }
+        Err(error) => Finding::absent(format!("shell: {error}")),
+    })
+}
+
+#[cfg(not(unix))]
+fn shell(_: &Settings) -> Option<Finding> {
+    None
 }
 
 /// A signal that ends the asking, and what was started for it.

@@ -19,13 +19,14 @@ pub(crate) enum Exit {
     Limit = 5,
     ChildFailed = 6,
     Timeout = 124,
+    HungUp = 129,
     Interrupted = 130,
     ClosedPipe = 141,
     Terminated = 143,
 }
 
 /// What each code says to a person.
-const TABLE: [(Exit, &str); 11] = [
+const TABLE: [(Exit, &str); 12] = [
     (Exit::Reply, "there is a reply"),
     (Exit::Failed, "the run failed"),
     (Exit::Usage, "the command line is wrong"),
@@ -34,6 +35,7 @@ const TABLE: [(Exit, &str); 11] = [
     (Exit::Limit, "a limit was reached: of turns, or a budget"),
     (Exit::ChildFailed, "there is a reply, but a child failed (--strict-children)"),
     (Exit::Timeout, "--timeout ran out"),
+    (Exit::HungUp, "cancelled by SIGHUP: the terminal was closed"),
     (Exit::Interrupted, "cancelled by Ctrl-C"),
     (Exit::ClosedPipe, "nobody reads the output any more, as with `| head`"),
     (Exit::Terminated, "cancelled by SIGTERM"),

@@ -114,18 +114,26 @@ pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::R
         .agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
     let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
     match &settings.shell {
-        Some(said) if said.value => with_shell(harness).context(said.origin.clone()),
+        Some(said) if said.value => with_shell(harness, settings).context(said.origin.clone()),
         _ => Ok(harness),
     }
 }
 
 #[cfg(unix)]
-fn with_shell(harness: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
-    Ok(harness.with_shell())
+fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
+    Ok(harness.shell(shell_options(settings)))
+}
+
+/// How commands are held.
+#[cfg(unix)]
+pub(crate) fn shell_options(settings: &Settings) -> mainstem::workspace::ShellOptions {
+    let network = settings.shell_network.as_ref().map(|said| said.value).unwrap_or_default();
+    let limits = settings.shell_limits.limits();
+    mainstem::workspace::ShellOptions::default().with_network(network).with_limits(limits)
 }
 
 #[cfg(not(unix))]
-fn with_shell(_: HarnessBuilder) -> anyhow::Result<HarnessBuilder> {
+fn with_shell(_: HarnessBuilder, _: &Settings) -> anyhow::Result<HarnessBuilder> {
     bail!("there is no shell on this system")
 }
 

@@ -47,6 +47,9 @@ use self::{
 };
 
 fn main() -> ExitCode {
+    // Commands of agents run under this program, started once more.
+    #[cfg(unix)]
+    mainstem::guard::init();
     let cli = Cli::parse();
     let terminal = Terminal::detect(cli.color, config::var);
     let exit = match &cli.command {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM, on a thread of their own: the first is told, the second ends the process, whatever the rest of it is at.
+//! Ctrl-C, SIGTERM and SIGHUP, on a thread of their own: the first is told, the second ends the process, whatever the rest of it is at.
 
 use std::{future::pending, io, process, thread};
 
@@ -15,6 +15,8 @@ pub(crate) enum Signal {
     Interrupt,
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
     Terminate,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
+    Hangup,
 }
 
 impl Signal {
@@ -22,6 +24,7 @@ impl Signal {
         match self {
             Self::Interrupt => Exit::Interrupted,
             Self::Terminate => Exit::Terminated,
+            Self::Hangup => Exit::HungUp,
         }
     }
 }
@@ -74,21 +77,42 @@ impl First {
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    /// None under `nohup`, which is to say that this signal ends nothing.
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hangup = (!ignores_hangups()).then(|| signal(SignalKind::hangup())).transpose()?;
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup })
     }
 
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
+            () = Self::received(self.hangup.as_mut()) => Signal::Hangup,
         }
     }
+
+    async fn received(signal: Option<&mut tokio::signal::unix::Signal>) {
+        match signal {
+            Some(signal) => drop(signal.recv().await),
+            None => pending().await,
+        }
+    }
+}
+
+/// Whether this process was started so that the end of its terminal is nothing to it. Only Linux shows that.
+#[cfg(unix)]
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is that of signal 1.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 #[cfg(not(unix))]

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     convert::Infallible,
+    ffi::OsString,
     future::pending,
     io,
     path::Path,
@@ -53,13 +54,23 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How much of what a server wrote to stderr is said in messages, in bytes.
 const TAIL: usize = 1 << 10;
 
-/// A process that runs. Dropped, it is killed with all processes of its group.
+/// A process that runs. Dropped, it is killed with all processes of its group; under a keeper, with all that it has started.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Until the group was killed; its number may belong to somebody else then.
+    /// Until it was killed; its number may be another's then.
     #[cfg(unix)]
-    group: Option<Pid>,
+    hold: Option<Hold>,
+}
+
+/// What ends a server with what it has started.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    Group(Pid),
+    /// The child is a keeper, which is the server's parent.
+    #[cfg(target_os = "linux")]
+    Keeper(mainstem_guard::Keeper),
 }
 
 /// The two ends that a server is spoken to through.
@@ -73,8 +84,9 @@ pub(crate) fn start(
     dir: Option<&Path>,
 ) -> io::Result<(Process, Pipes, Stderr)> {
     let passed = PASSED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
-    let mut command = Command::new(program);
-    command.args(args).env_clear().envs(passed).envs(env).kill_on_drop(true);
+    let own_path = env.get("PATH").map(OsString::from);
+    let (mut command, is_kept) = command(program, args, dir, own_path)?;
+    command.envs(passed).envs(env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = dir {
         command.current_dir(dir);
@@ -86,18 +98,60 @@ pub(crate) fn start(
     let lost = || io::Error::other("a pipe is missing");
     let pipes = (child.stdout.take().ok_or_else(lost)?, child.stdin.take().ok_or_else(lost)?);
     let stderr = Stderr { pipe: child.stderr.take(), ..Stderr::default() };
-    Ok((Process::new(child), pipes, stderr))
+    Ok((Process::new(child, is_kept), pipes, stderr))
+}
+
+/// The program, under a keeper if this one can be one.
+#[cfg(target_os = "linux")]
+fn command(
+    program: &str,
+    args: &[String],
+    dir: Option<&Path>,
+    path: Option<OsString>,
+) -> io::Result<(Command, bool)> {
+    let Some(itself) = mainstem_guard::Program::itself() else { return Ok((plain(program, args), false)) };
+    ensure_runs(program, dir, path)?;
+    Ok((itself.keeper(program, args)?.into(), true))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn command(
+    program: &str,
+    args: &[String],
+    _: Option<&Path>,
+    _: Option<OsString>,
+) -> io::Result<(Command, bool)> {
+    Ok((plain(program, args), false))
+}
+
+fn plain(program: &str, args: &[String]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).env_clear().kill_on_drop(true);
+    command
+}
+
+/// Fails as a start of the program would: under a keeper, that fails later and elsewhere.
+#[cfg(target_os = "linux")]
+fn ensure_runs(program: &str, dir: Option<&Path>, path: Option<OsString>) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    if program.contains('/') {
+        return Ok(access(dir.unwrap_or_else(|| Path::new("")).join(program), Access::EXEC_OK)?);
+    }
+    let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut files = std::env::split_paths(&path).map(|dir| dir.join(program));
+    let is_there = files.any(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok());
+    if is_there { Ok(()) } else { Err(rustix::io::Errno::NOENT.into()) }
 }
 
 impl Process {
     #[cfg(unix)]
-    fn new(child: Child) -> Self {
-        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Self { child, group }
+    fn new(child: Child, is_kept: bool) -> Self {
+        let hold = child.id().and_then(|id| Hold::new(id, is_kept));
+        Self { child, hold }
     }
 
     #[cfg(not(unix))]
-    fn new(child: Child) -> Self {
+    fn new(child: Child, _: bool) -> Self {
         Self { child }
     }
 
@@ -123,26 +177,54 @@ impl Process {
 
     #[cfg(unix)]
     fn terminate(&self) {
-        if let Some(group) = self.group {
-            // It fails where nobody is left.
-            let _ = kill_process_group(group, Signal::TERM);
-        }
+        self.hold.into_iter().for_each(Hold::terminate);
     }
 
     #[cfg(not(unix))]
     fn terminate(&self) {}
 
-    /// Ends every process of the group, at once. One that made itself a group of its own is not reached.
+    /// Ends it with all that it has started, at once. Without a keeper, one that made itself a group of its own is not reached.
     #[cfg(unix)]
     fn kill(&mut self) {
-        if let Some(group) = self.group.take() {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.hold.take().into_iter().for_each(Hold::kill);
     }
 
     #[cfg(not(unix))]
     fn kill(&mut self) {
         let _ = self.child.start_kill();
+    }
+}
+
+#[cfg(unix)]
+impl Hold {
+    #[cfg(target_os = "linux")]
+    fn new(id: u32, is_kept: bool) -> Option<Self> {
+        if is_kept {
+            return mainstem_guard::Keeper::new(id).map(Self::Keeper);
+        }
+        Pid::from_raw(id.cast_signed()).map(Self::Group)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new(id: u32, _: bool) -> Option<Self> {
+        Pid::from_raw(id.cast_signed()).map(Self::Group)
+    }
+
+    fn terminate(self) {
+        match self {
+            // It fails if all of them have ended.
+            Self::Group(group) => drop(kill_process_group(group, Signal::TERM)),
+            #[cfg(target_os = "linux")]
+            Self::Keeper(keeper) => keeper.terminate(),
+        }
+    }
+
+    fn kill(self) {
+        match self {
+            Self::Group(group) => drop(kill_process_group(group, Signal::KILL)),
+            #[cfg(target_os = "linux")]
+            Self::Keeper(keeper) => keeper.kill(),
+        }
     }
 }
 

@@ -41,6 +41,6 @@ mod workspaces;
 pub use error::{WorkspaceError, Written};
 pub use layout::Layout;
 #[cfg(unix)]
-pub use shell::ShellOptions;
+pub use shell::{PROTECTED, ShellOptions};
 pub use workspace::Workspace;
 pub use workspaces::Workspaces;

@@ -77,7 +77,7 @@ impl Rig {
 
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
         if name == "shell" {
-            return self.workspace.shell();
+            return shell(&self.workspace, shell_options());
         }
         self.workspace.tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
     }
@@ -97,6 +97,27 @@ pub(crate) async fn call(tool: &Arc<dyn Tool>, cx: &RunContext, arguments: Value
 fn parts(output: ToolOutput) -> (ToolState, String) {
     let (content, state) = output.into_parts();
     (state, content.iter().map(|block| block.as_text().unwrap()).collect())
+}
+
+/// The tool over a workspace.
+#[cfg(unix)]
+pub(crate) fn shell(workspace: &Workspace, options: crate::ShellOptions) -> Arc<dyn Tool> {
+    crate::Workspaces::from(workspace.clone()).shell_with(options)
+}
+
+/// With this test binary as the guard, by the test below.
+#[cfg(unix)]
+pub(crate) fn shell_options() -> crate::ShellOptions {
+    let itself = mainstem_guard::Program::new(std::env::current_exe().unwrap());
+    let itself = itself.with_arg("--exact").with_arg("rig::guards").with_arg("--nocapture");
+    crate::ShellOptions::default().with_guard(itself.with_arg("--test-threads=1"))
+}
+
+/// In a process that was started as a guard, this is where it works.
+#[cfg(unix)]
+#[test]
+fn guards() {
+    mainstem_guard::take_role();
 }
 
 /// What was streamed after an event.

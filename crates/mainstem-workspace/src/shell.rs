@@ -1,7 +1,6 @@
 //! Running a command in a workspace, as far from everything else as the system allows.
 
-mod confine;
-mod group;
+mod guarded;
 mod output;
 
 use std::{
@@ -9,48 +8,88 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use mainstem_guard::{Confinement, GuardError, Job, Limits, Network, Program, Rules};
+
 pub(crate) use self::{
-    confine::Confinement,
-    group::{Group, start},
+    guarded::{Ending, Guarded, Status, start},
     output::Output,
 };
 
-/// What a command may know of this process's environment.
+/// The parts of this process's environment that a command knows.
 const PASSED: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
-/// Where programs are, if nobody says.
+/// Where programs are, unless the environment says so.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The paths of a workspace that are read-only for commands by default, as far as they exist and the system can protect them: what starts
+/// programs or declares agents, and the records of tasks. `*` stands for any one component.
+///
+/// The rest of `.git` is writable, so that `git commit` works.
+pub const PROTECTED: [&str; 6] =
+    ["mainstem.toml", "subagents", "skills", ".git/hooks", ".git/config", "agents/*/tasks"];
 
 /// What the tool `shell` gives to commands, beyond the workspace.
 ///
-/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace and `/tmp`, and knows
-/// `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets in the file system (that of
-/// Docker, say); `/tmp` is everybody's. Outside Linux, and on kernels without Landlock, nothing holds a command, and its answer says so. A toolchain that is elsewhere needs more:
+/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace, except in [`PROTECTED`]
+/// paths, and in `/tmp`, and knows `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets
+/// in the file system (that of Docker, say); `/tmp` is shared by all commands. A toolchain that is elsewhere needs more:
 ///
 /// ```
 /// # use mainstem_workspace::ShellOptions;
 /// let options = ShellOptions::default().with_readable("/home/me/.cargo").with_variable("CARGO_HOME");
 /// # let _ = options;
 /// ```
-#[derive(Clone, Debug, Default)]
+///
+/// A command runs under a guard, which is this program run once more: `main` begins with [`mainstem_guard::init`], or
+/// [`with_guard`](Self::with_guard) names another program. All processes of a command end with its call, and with this process. The crate
+/// `mainstem-guard` has a table of what holds on which system; where something does not hold, the tool's answer says so.
+#[derive(Clone, Debug)]
 pub struct ShellOptions {
-    readable: Vec<PathBuf>,
-    writable: Vec<PathBuf>,
+    rules: Rules,
     variables: Vec<OsString>,
+    network: Network,
+    limits: Limits,
+    has_namespaces: bool,
+    guard: Option<Program>,
+}
+
+impl Default for ShellOptions {
+    fn default() -> Self {
+        let rules = Rules {
+            readable: Vec::new(),
+            writable: vec!["/tmp".into()],
+            protected: PROTECTED.map(PathBuf::from).into(),
+        };
+        Self {
+            rules,
+            variables: Vec::new(),
+            network: Network::default(),
+            limits: Limits::default(),
+            has_namespaces: true,
+            guard: None,
+        }
+    }
 }
 
 impl ShellOptions {
     /// Lets commands read and run what is below this path.
     #[must_use]
     pub fn with_readable(mut self, path: impl Into<PathBuf>) -> Self {
-        self.readable.push(path.into());
+        self.rules.readable.push(path.into());
         self
     }
 
     /// Lets commands change what is below this path.
     #[must_use]
     pub fn with_writable(mut self, path: impl Into<PathBuf>) -> Self {
-        self.writable.push(path.into());
+        self.rules.writable.push(path.into());
+        self
+    }
+
+    /// Sets the paths of the workspace that are read-only for commands, instead of [`PROTECTED`].
+    #[must_use]
+    pub fn with_protected(mut self, paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        self.rules.protected = paths.into_iter().map(Into::into).collect();
         self
     }
 
@@ -59,6 +98,66 @@ impl ShellOptions {
     pub fn with_variable(mut self, name: impl Into<OsString>) -> Self {
         self.variables.push(name.into());
         self
+    }
+
+    /// Sets whether commands have a network; they have by default.
+    #[must_use]
+    pub fn with_network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Sets what each command may use up, with all its processes.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets whether commands get namespaces of their own, where the system has them; they do by default. Without them a command sees the
+    /// processes outside, and nothing of the workspace is protected.
+    #[must_use]
+    pub fn with_namespaces(mut self, wanted: bool) -> Self {
+        self.has_namespaces = wanted;
+        self
+    }
+
+    /// Sets the program that guards commands, instead of this one.
+    #[must_use]
+    pub fn with_guard(mut self, program: Program) -> Self {
+        self.guard = Some(program);
+        self
+    }
+
+    /// The program that guards commands.
+    ///
+    /// # Errors
+    /// None is named, and this one has not called [`mainstem_guard::init`].
+    pub fn guard(&self) -> Result<Program, GuardError> {
+        self.guard.clone().or_else(Program::itself).ok_or(GuardError::NoProgram)
+    }
+
+    /// What holds commands on this machine, by running an empty one in the current directory. Blocks for some milliseconds.
+    ///
+    /// # Errors
+    /// Commands can't be run here, or not without a network if they are to have none.
+    pub fn probe(&self) -> Result<Confinement, GuardError> {
+        mainstem_guard::probe(&self.guard()?, &self.job(""))
+    }
+
+    fn job(&self, command: &str) -> Job {
+        let (rules, network, limits) = (self.rules.clone(), self.network, self.limits);
+        let command = ["/bin/sh", "-c", command].map(str::to_owned).into();
+        let job = Job::new(command).with_rules(rules).with_network(network).with_limits(limits);
+        job.with_namespaces(self.has_namespaces)
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        self.network
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// All that a command knows: a list of what is passed, never of what is not, so that no secret is forgotten.

@@ -99,6 +99,18 @@ impl Workspace {
         &self.0.dir
     }
 
+    /// A path by which a process that this one starts enters the directory: through the handle, so that it is this directory whatever its
+    /// name leads to by now. Elsewhere than on Linux it is the name.
+    #[cfg(unix)]
+    pub(crate) fn handle_path(&self) -> PathBuf {
+        use std::os::fd::AsRawFd;
+        if cfg!(target_os = "linux") {
+            format!("/proc/self/fd/{}", self.0.dir.as_raw_fd()).into()
+        } else {
+            self.0.root.clone()
+        }
+    }
+
     /// What a model wrote, as a path in here.
     pub(crate) fn path(&self, path: &str) -> Result<Inside, WorkspaceError> {
         Inside::new(path, &[&self.0.root, &self.0.alias])

@@ -58,8 +58,8 @@ impl Workspaces {
 
     /// The tool `shell`, which runs a command in the agent's workspace, with what [`ShellOptions`](crate::ShellOptions) has by default.
     ///
-    /// All processes of a command are killed when it ends, after its timeout, and when the run is cancelled or the call dropped; only one
-    /// that leaves the process group (`setsid`) is not reached. Needs a runtime with I/O and time.
+    /// All processes of a command are killed when it ends, after its timeout, and when the run is cancelled or the call dropped. Needs a
+    /// runtime with I/O and time, and a guard: see [`ShellOptions`](crate::ShellOptions).
     #[cfg(unix)]
     pub fn shell(&self) -> Arc<dyn Tool> {
         self.shell_with(crate::ShellOptions::default())

@@ -94,6 +94,10 @@ pub enum BuildError {
     #[cfg(feature = "files")]
     #[error("the shell needs a workspace to run in; name one with `workspace(directory)`")]
     ShellNowhere,
+    /// No program guards the shell's commands.
+    #[cfg(feature = "files")]
+    #[error("the shell can't be used: {0}")]
+    Unguarded(#[source] mainstem_guard::GuardError),
     /// The agent to run is not declared.
     #[error("unknown agent {id:?}; known: {}", known.join(", "))]
     UnknownAgent {

@@ -47,6 +47,8 @@ pub use mainstem_anthropic as anthropic;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;
+#[cfg(feature = "files")]
+pub use mainstem_guard as guard;
 pub use mainstem_journal as journal;
 #[cfg(feature = "mcp")]
 pub use mainstem_mcp as mcp;

@@ -6,10 +6,11 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 27] = [
+const ALLOWED: [(&str, &str); 28] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
+    ("guard", ""),
     ("policy", "message"),
     ("event", "message"),
     ("model", "message"),
@@ -23,13 +24,13 @@ const ALLOWED: [(&str, &str); 27] = [
     ("ollama", "message model http"),
     ("react", "message event model tool"),
     ("subagent", "message event model policy spec task tool react"),
-    ("workspace", "message tool"),
-    ("mcp", "message tool http"),
+    ("workspace", "message tool guard"),
+    ("mcp", "message tool http guard"),
     ("remote", "message event sse task tool subagent"),
     ("session", "message event model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event sse model policy spec task tool journal react subagent workspace mcp \
+        "message event sse model policy spec task tool journal react subagent guard workspace mcp \
          openai anthropic gemini ollama remote session",
     ),
     ("server", "mainstem"),

@@ -52,7 +52,7 @@ impl Partner {
             workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             files: args.no_files.then(|| Setting::new(false, "--no-files")),
             shell: args.shell.then(|| Setting::new(true, "--shell")),
-            ..Settings::default()
+            ..Settings::of_sandbox(&args.sandbox)
         };
         let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
         let model = model::choose(&settings, var)

@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use mainstem::{
+    guard::Network,
     mcp::Server,
     policy::{Limits, Prices, RuleSet},
     vendor::{VENDORS, vendor},
@@ -15,7 +16,7 @@ use mainstem::{
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
-use super::{Access, Setting, Settings};
+use super::{Access, Setting, Settings, ShellLimits};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +27,9 @@ struct File {
     permissions: Option<RuleSet>,
     files: Option<bool>,
     shell: Option<bool>,
+    shell_network: Option<Network>,
+    #[serde(default)]
+    shell_limits: ShellLimits,
     agent_generate: Option<bool>,
     #[serde(default)]
     budget: Limits,
@@ -103,6 +107,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
         files: file.files.map(switch),
         shell: file.shell.map(switch),
+        shell_network: file.shell_network.map(|network| Setting::new(network, &*origin)),
+        shell_limits: file.shell_limits,
         agent_generate: file.agent_generate.map(switch),
         budget: file.budget,
         prices: file.prices,

@@ -15,7 +15,7 @@ fn check(text: &str, expected: &str) {
 fn errors_name_the_place_and_no_secret() {
     check(
         "\nmodle = 'x'",
-        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did you mean `model`?",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did you mean `model`?",
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");

@@ -40,7 +40,10 @@ impl Stop {
         match self {
             Self::Signal(Signal::Interrupt) => format!("{agents} press Ctrl-C again to abort"),
             Self::Timeout => format!("{agents} the time is up"),
-            Self::Signal(Signal::Terminate) | Self::Stdout(_) | Self::Record(_) | Self::Lost(_) => agents,
+            Self::Signal(Signal::Terminate | Signal::Hangup)
+            | Self::Stdout(_)
+            | Self::Record(_)
+            | Self::Lost(_) => agents,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A model that makes these calls, a turn each, and ends.
-fn calls(calls: Vec<(&'static str, Value)>) -> Server {
+pub(crate) fn calls(calls: Vec<(&'static str, Value)>) -> Server {
     Server::start(move |request| {
         let messages = request["messages"].as_array().unwrap();
         let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
@@ -29,23 +29,23 @@ fn read(path: &str) -> (&'static str, Value) {
     ("read_file", json!({ "path": path }))
 }
 
-fn shell(command: &str) -> (&'static str, Value) {
+pub(crate) fn shell(command: &str) -> (&'static str, Value) {
     ("shell", json!({ "command": command }))
 }
 
-fn cli(server: &Server, arguments: &str) -> Cli {
+pub(crate) fn cli(server: &Server, arguments: &str) -> Cli {
     mainstem(&format!("run --progress quiet {arguments}")).env("OPENAI_BASE_URL", &server.url())
 }
 
 /// Runs it to its end, which is a good one.
-fn run(cli: Cli) -> Done {
+pub(crate) fn run(cli: Cli) -> Done {
     let done = cli.arg("Hi").run();
     assert_eq!((done.code, &*done.stdout), (Some(0), "Done.\n"), "{done:?}");
     done
 }
 
 /// What the model was told its calls came to.
-fn results(server: &Server) -> Vec<String> {
+pub(crate) fn results(server: &Server) -> Vec<String> {
     let requests = server.requests();
     let messages = requests.last().unwrap()["messages"].as_array().unwrap();
     let results = messages.iter().filter(|message| message["role"] == "tool");

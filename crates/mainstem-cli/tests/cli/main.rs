@@ -17,6 +17,8 @@ mod replay;
 mod serve;
 mod server;
 mod session;
+#[cfg(target_os = "linux")]
+mod shell;
 #[cfg(unix)]
 mod signals;
 mod support;

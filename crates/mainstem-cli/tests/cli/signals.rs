@@ -1,4 +1,4 @@
-//! Stopping: Ctrl-C once and twice, SIGTERM, a reader that is gone.
+//! Stopping: Ctrl-C once and twice, SIGTERM, SIGHUP, a reader that is gone.
 
 use std::{
     process::Stdio,
@@ -21,6 +21,7 @@ fn the_first_signal_cancels_every_agent() {
     for (signal, code, said) in [
         ("INT", 130, "cancelling 6 agents… press Ctrl-C again to abort\n"),
         ("TERM", 143, "cancelling 6 agents…\n"),
+        ("HUP", 129, "cancelling 6 agents…\n"),
     ] {
         let cli =
             mainstem("run -m demo --demo-pace 0.5 --output ndjson --progress quiet --record all.ndjson");

@@ -1,7 +1,8 @@
 //! `shell`: a command in the workspace.
 
-use std::{fmt, io, os::unix::process::ExitStatusExt, process::ExitStatus, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
+use mainstem_guard::{Limit, Limits, Network};
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, ToolState, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Workspaces,
-    shell::{self, Group, Output, ShellOptions},
+    shell::{self, Ending, Guarded, Output, ShellOptions, Status},
 };
 
 /// Seconds, unless the model says otherwise.
@@ -19,7 +20,7 @@ const TIMEOUT: u64 = 120;
 /// Most seconds.
 const LONGEST: u64 = 600;
 
-/// How long output is awaited when the command has ended but somebody keeps its pipe open.
+/// How long output is awaited when all processes have ended but another one holds the pipe, which one of them must have handed to it.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// How much is read at once.
@@ -40,8 +41,10 @@ pub(crate) fn tool(workspaces: &Workspaces, options: ShellOptions) -> Arc<dyn To
     let description = "Run a command with sh in the workspace's directory. It has no input. It can write in the workspace and in /tmp \
                        only. When it ends, the processes that it left in the background are ended too. Long output is shown with its \
                        beginning and its end; send it to a file to read all of it.";
+    let network = if options.network() == Network::Off { " It has no network." } else { "" };
+    let description = format!("{description}{network} Limits: {}.", options.limits());
     let (workspaces, options) = (workspaces.clone(), Arc::new(options));
-    Arc::new(tool_fn("shell", description, move |cx, shell: Shell| {
+    Arc::new(tool_fn("shell", &description, move |cx, shell: Shell| {
         let (workspaces, options) = (workspaces.clone(), options.clone());
         async move { shell.run(&cx, &workspaces, &options).await }
     }))
@@ -55,19 +58,24 @@ impl Shell {
         options: &ShellOptions,
     ) -> Result<ToolOutput, ToolError> {
         let workspace = workspaces.work(cx, |workspace, _| Ok(workspace.clone())).await?;
-        let (group, pipe, confinement) = shell::start(&self.command, workspace.root(), options)
-            .await
-            .map_err(|error| ToolError::new(format!("the command can't be started: {error}")))?;
-        let timeout = self.timeout_seconds.unwrap_or(TIMEOUT).clamp(1, LONGEST);
-        let mut running = Running { group, pipe, output: Output::default() };
-        let end = tokio::select! {
+        let started = shell::start(&self.command, &workspace, options);
+        let (guarded, pipe) = tokio::select! {
             biased;
-            () = cx.cancelled() => End::Cancelled,
-            () = sleep(Duration::from_secs(timeout)) => End::TimedOut(timeout),
-            end = running.follow(cx) => end?,
+            () = cx.cancelled() => return Err(ToolError::new("interrupted before the command was started")),
+            started = started => started.map_err(|error| ToolError::new(format!("the command can't be started: {error}")))?,
         };
-        let mut text = running.finish();
-        let notes = [confinement.note(), self.clamped()].into_iter().flatten().map(str::to_owned);
+        let timeout = self.timeout_seconds.unwrap_or(TIMEOUT).clamp(1, LONGEST);
+        let mut running = Running { guarded, pipe, output: Output::default() };
+        let cut = tokio::select! {
+            biased;
+            () = cx.cancelled() => Some(Cut::Cancelled),
+            () = sleep(Duration::from_secs(timeout)) => Some(Cut::TimedOut(timeout)),
+            ended = running.follow(cx) => ended.map(|()| None)?,
+        };
+        let confinement = running.guarded.confinement;
+        let (mut text, ending) = running.finish().await;
+        let end = End { cut, ending, limits: options.limits() };
+        let notes = [confinement.files.note(), self.clamped()].into_iter().flatten().map(str::to_owned);
         for note in notes.chain([end.to_string()]) {
             text.push_str(&format!("[{note}]\n"));
         }
@@ -82,62 +90,62 @@ impl Shell {
 
 /// A command and what it has printed.
 struct Running {
-    group: Group,
+    guarded: Guarded,
     pipe: Receiver,
     output: Output,
 }
 
 impl Running {
     /// Shows what comes until the command has ended.
-    async fn follow(&mut self, cx: &RunContext) -> io::Result<End> {
-        let exited = CancellationToken::new();
-        let Self { group, pipe, output } = self;
+    async fn follow(&mut self, cx: &RunContext) -> io::Result<()> {
+        let ended = CancellationToken::new();
+        let Self { guarded, pipe, output } = self;
         let wait = async {
-            let status = group.wait().await;
-            exited.cancel();
-            status
+            let ending = guarded.wait().await;
+            ended.cancel();
+            ending
         };
-        let (status, is_closed) = tokio::join!(wait, pump(cx, pipe, output, &exited));
-        Ok(End::Exited { status: status?, is_closed: is_closed? })
+        let (ending, shown) = tokio::join!(wait, pump(cx, pipe, output, &ended));
+        ending.and(shown)
     }
 
-    /// Ends it, and gives what was not shown yet.
-    fn finish(mut self) -> String {
-        self.group.kill();
+    /// Ends it, and gives what was not shown yet, and how it ended.
+    async fn finish(mut self) -> (String, Ending) {
+        let ending = self.guarded.end().await;
         let mut text = String::new();
         let mut block = [0; BLOCK];
-        // What was printed before the end is still in the pipe; more than a pipe holds is not read, for somebody may go on writing. The
-        // pipe itself is asked, which never waits: tokio only knows what was there when it looked last.
+        // What was printed before the end is still in the pipe, which is asked itself and never waits: tokio only knows what was there when
+        // it looked last. More than a pipe holds is not read.
         for _ in 0..(1 << 20) / BLOCK {
             match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),
                 _ => break,
             }
         }
-        text + &self.output.finish()
+        (text + &self.output.finish(), ending)
     }
 }
 
-/// Reads until the pipe is closed, or the command has ended and nothing more comes: then `false`.
+/// Reads until the pipe is closed, or all processes have ended and no more comes.
 async fn pump(
     cx: &RunContext,
     pipe: &mut Receiver,
     output: &mut Output,
-    exited: &CancellationToken,
-) -> io::Result<bool> {
+    ended: &CancellationToken,
+) -> io::Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
         let lingered = async {
-            exited.cancelled().await;
+            ended.cancelled().await;
             sleep(LINGER).await;
         };
         let length = tokio::select! {
             biased;
             length = pipe.read(&mut block) => length?,
-            () = lingered => return Ok(false),
+            () = lingered => return Ok(()),
         };
         if length == 0 {
-            return Ok(true);
+            return Ok(());
         }
         if let Some(text) = output.push(&block[..length]) {
             cx.progress(text).await;
@@ -145,44 +153,62 @@ async fn pump(
     }
 }
 
-/// How it ended.
-#[derive(Debug)]
-enum End {
-    Exited {
-        status: ExitStatus,
-        /// Whether nobody can write to its output any more.
-        is_closed: bool,
-    },
+/// Why a command was not waited for.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
     TimedOut(u64),
     Cancelled,
 }
 
-impl End {
+/// How it ended.
+#[derive(Debug)]
+struct End<'a> {
+    cut: Option<Cut>,
+    ending: Ending,
+    limits: &'a Limits,
+}
+
+impl End<'_> {
     fn state(&self) -> ToolState {
-        match self {
-            Self::Exited { status, .. } if status.success() => ToolState::Success,
-            Self::Exited { .. } | Self::TimedOut(_) => ToolState::Error,
-            Self::Cancelled => ToolState::Interrupted,
+        match (self.cut, &self.ending) {
+            (Some(Cut::Cancelled), _) => ToolState::Interrupted,
+            (None, Ending { status: Some(Status::Exited(0)), limit: None, failure: None }) => {
+                ToolState::Success
+            }
+            _ => ToolState::Error,
         }
+    }
+
+    /// The limit for which the guard or the kernel has ended it.
+    fn limit(&self) -> Option<Limit> {
+        let of_status = || match self.ending.status? {
+            Status::Killed(signal) => Limit::of_signal(signal),
+            // As a shell tells of a signal that has ended its last command.
+            Status::Exited(code) => Limit::of_signal(code - 128),
+        };
+        self.ending.limit.or_else(of_status)
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for End<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (status, is_closed) = match self {
-            Self::TimedOut(seconds) => {
-                return write!(f, "timed out after {seconds} s; all its processes were ended");
-            }
-            Self::Cancelled => return f.write_str("interrupted; all its processes were ended"),
-            Self::Exited { status, is_closed } => (status, is_closed),
-        };
-        if !is_closed {
-            f.write_str("a process that left the command's group may still run; ")?;
+        match (self.cut, self.ending.limit, self.ending.status) {
+            (Some(Cut::TimedOut(seconds)), ..) => write!(f, "timed out after {seconds} s")?,
+            (Some(Cut::Cancelled), ..) => f.write_str("interrupted")?,
+            (None, Some(limit), _) => f.write_str(&self.limits.message(limit))?,
+            (None, None, Some(Status::Exited(code))) => write!(f, "exit status {code}")?,
+            (None, None, Some(Status::Killed(signal))) => write!(f, "killed by signal {signal}")?,
+            (None, None, None) => f.write_str("ended without a status")?,
         }
-        match (status.code(), status.signal()) {
-            (Some(code), _) => write!(f, "exit status {code}"),
-            (None, Some(signal)) => write!(f, "killed by signal {signal}"),
-            (None, None) => f.write_str("ended without a status"),
+        if let (None, None, Some(limit)) = (self.cut, self.ending.limit, self.limit()) {
+            write!(f, ": {}", self.limits.message(limit))?;
+        }
+        match &self.ending.failure {
+            Some(why) => write!(f, "; {why}"),
+            None if self.cut.is_some() || self.ending.limit.is_some() => {
+                f.write_str("; all its processes were ended")
+            }
+            None => Ok(()),
         }
     }
 }

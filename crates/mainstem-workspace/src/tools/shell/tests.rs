@@ -1,16 +1,22 @@
 //! Commands: how they end, what they may do, and that nothing they start outlives them.
 
-use std::time::Duration;
+use std::{
+    fs::DirEntry,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use mainstem_testing::context;
 use mainstem_tool::ToolState;
 use serde_json::json;
 
-use super::Running;
+mod limits;
+mod race;
+
+use super::{Ending, Running};
 use crate::{
-    Workspaces,
-    rig::{Rig, SECRET, block_on, call, progress, runtime},
-    shell::{Confinement, Output, ShellOptions, start},
+    rig::{Rig, SECRET, block_on, call, progress, runtime, shell, shell_options},
+    shell::{Output, start},
 };
 
 #[test]
@@ -82,25 +88,39 @@ fn what_was_printed_before_the_end_is_told() {
     let rig = Rig::new();
     block_on(async {
         let command = "echo begun; touch printed; sleep 1000";
-        let (group, pipe, _) = start(command, rig.workspace.root(), &ShellOptions::default()).await.unwrap();
+        let (guarded, pipe) = start(command, &rig.workspace, &shell_options()).await.unwrap();
         until(|| rig.at("printed").exists()).await;
-        assert_eq!(Running { group, pipe, output: Output::default() }.finish(), "begun\n");
+        let (text, ending) = Running { guarded, pipe, output: Output::default() }.finish().await;
+        assert_eq!((&*text, ending), ("begun\n", Ending::default()));
     });
 }
 
-/// Two processes, one of which ignores what it can, and their numbers in `pids`.
-const TWO: &str = "trap '' TERM INT HUP; sleep 1000 & echo $$ $! > pids.new; mv pids.new pids; sleep 1000";
-
-async fn pids(rig: &Rig) -> Vec<String> {
-    until(|| rig.at("pids").exists()).await;
-    let pids = String::from_utf8(rig.read("pids")).unwrap();
-    pids.split_whitespace().map(str::to_owned).collect()
+/// Two processes that ignore what they can, and a third in a session of its own, all with the mark in their arguments.
+fn three(mark: &str) -> String {
+    format!(
+        "trap '' TERM INT HUP; sleep {mark} & setsid sh -c 'setsid sleep {mark} & wait' & touch ready; sleep {mark}"
+    )
 }
 
-/// Whether a process is there and no zombie.
-fn lives(pid: &String) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    status.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+/// A number of seconds that no other test sleeps.
+fn mark() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("1000.{}{:03}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// How many processes sleep so long. By their arguments, for a command may know its processes by other numbers.
+fn asleep(mark: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let sleeps = |process: &DirEntry| {
+        let line = std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        line.starts_with("sleep\0") && line.contains(mark)
+    };
+    processes.filter(sleeps).count()
+}
+
+/// Waits until the command of [`three`] runs.
+async fn all_asleep(rig: &Rig, mark: &str) {
+    until(|| rig.at("ready").exists() && asleep(mark) == 3).await;
 }
 
 async fn until(is_so: impl Fn() -> bool) {
@@ -110,106 +130,118 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_drop_kills_the_group() {
-    let rig = Rig::new();
+fn a_drop_kills_all_processes() {
+    let (rig, mark) = (Rig::new(), mark());
     block_on(async {
-        let mut running = Box::pin(rig.call("shell", json!({ "command": TWO })));
-        let pids = tokio::select! {
+        let mut running = Box::pin(rig.call("shell", json!({ "command": three(&mark) })));
+        tokio::select! {
             (_, text) = &mut running => panic!("it ended: {text}"),
-            pids = pids(&rig) => pids,
-        };
-        assert!(pids.len() == 2 && pids.iter().all(lives), "{pids:?}");
+            () = all_asleep(&rig, &mark) => {}
+        }
         drop(running);
-        until(|| !pids.iter().any(lives)).await;
+        until(|| asleep(&mark) == 0).await;
     });
 }
 
 #[test]
-fn a_cancel_kills_the_group_and_keeps_the_output() {
-    let rig = Rig::new();
+fn a_killed_guard_takes_its_namespace_with_it_and_is_not_called_an_end() {
+    let (rig, mark) = (Rig::new(), mark());
     block_on(async {
-        let command = format!("echo begun; {TWO}");
+        let (mut guarded, _pipe) = start(&three(&mark), &rig.workspace, &shell_options()).await.unwrap();
+        all_asleep(&rig, &mark).await;
+        guarded.guard.start_kill().unwrap();
+        let failure = guarded.wait().await.unwrap().failure.unwrap();
+        assert!(failure.starts_with("the guard of the command ended early (signal: 9"), "{failure}");
+        if guarded.confinement.has_own_processes {
+            until(|| asleep(&mark) == 0).await;
+        }
+    });
+}
+
+#[test]
+fn a_cancel_kills_all_processes_and_keeps_the_output() {
+    let (rig, mark) = (Rig::new(), mark());
+    block_on(async {
+        let command = format!("echo begun; {}", three(&mark));
         let running = rig.call("shell", json!({ "command": command }));
         let cancel = async {
-            let pids = pids(&rig).await;
+            all_asleep(&rig, &mark).await;
             rig.cx.cancellation().cancel();
-            pids
         };
-        let ((state, text), pids) = tokio::join!(running, cancel);
+        let ((state, text), ()) = tokio::join!(running, cancel);
+        assert_eq!(asleep(&mark), 0, "the answer comes after the end");
         assert_eq!(state, ToolState::Interrupted);
         assert!(
             text.starts_with("begun\n") && text.ends_with("[interrupted; all its processes were ended]"),
             "{text}"
         );
-        until(|| !pids.iter().any(lives)).await;
     });
 }
 
 #[test]
-fn a_timeout_kills_the_group_and_keeps_the_output() {
-    let rig = Rig::new();
+fn a_timeout_kills_all_processes_and_keeps_the_output() {
+    let (rig, mark) = (Rig::new(), mark());
     runtime().block_on(async {
-        let command = format!("echo begun; {TWO}");
+        let command = format!("echo begun; {}", three(&mark));
         let running = rig.call("shell", json!({ "command": command, "timeout_seconds": 500 }));
         let wait = async {
-            let pids = pids(&rig).await;
+            all_asleep(&rig, &mark).await;
             // It is not only there, but waited for.
             until(|| progress(&rig.cx, 0).contains("begun")).await;
             tokio::time::pause();
             tokio::time::advance(Duration::from_secs(499)).await;
-            assert!(pids.iter().all(lives), "not yet");
+            assert_eq!(asleep(&mark), 3, "not yet");
             tokio::time::advance(Duration::from_secs(2)).await;
             tokio::time::resume();
-            pids
         };
-        let ((state, text), pids) = tokio::join!(running, wait);
+        let ((state, text), ()) = tokio::join!(running, wait);
+        assert_eq!(asleep(&mark), 0, "the answer comes after the end");
         assert_eq!(state, ToolState::Error);
         assert!(
             text.starts_with("begun\n")
                 && text.ends_with("[timed out after 500 s; all its processes were ended]"),
             "{text}"
         );
-        until(|| !pids.iter().any(lives)).await;
     });
 }
 
 #[test]
 fn what_is_left_in_the_background_ends_with_the_command() {
     let rig = Rig::new();
-    for redirect in ["", "> /dev/null 2>&1"] {
-        let command = format!("sleep 1000 {redirect} & echo $!");
-        let text = rig.ok("shell", json!({ "command": command }));
-        let (pid, end) = text.split_once('\n').unwrap();
-        assert_eq!(
-            end.replace("[not confined by the kernel]\n", ""),
-            "[exit status 0]",
-            "its output is not awaited"
-        );
-        let pid = pid.to_owned();
-        block_on(until(|| !lives(&pid)));
+    // Each waits until it is asleep, so that it is not ended before it began.
+    for (left, redirect) in [
+        ("sleep MARK REDIRECT &", ""),
+        ("sleep MARK REDIRECT &", "> /dev/null 2>&1"),
+        ("setsid sleep MARK REDIRECT &", ""),
+        ("setsid sleep MARK REDIRECT &", "> /dev/null 2>&1"),
+        ("(setsid sh -c '(sleep MARK REDIRECT &) &' &)", ""),
+        ("(setsid sh -c 'cd /; (nohup sleep MARK REDIRECT &) &' &)", "> /dev/null 2>&1"),
+    ] {
+        let mark = mark();
+        let left = left.replace("MARK", &mark).replace("REDIRECT", redirect);
+        for has_namespaces in [true, false] {
+            let tool = shell(&rig.workspace, shell_options().with_namespaces(has_namespaces));
+            let command = json!({ "command": format!("{left}\nsleep 0.3") });
+            let (_, text) = block_on(call(&tool, &rig.cx, command));
+            assert_eq!(asleep(&mark), 0, "{left}");
+            assert_eq!(text.replace("[not confined by the kernel]\n", ""), "[exit status 0]", "{left}");
+        }
     }
 }
 
 #[test]
-fn a_process_that_leaves_the_group_does_not_hold_the_answer() {
-    let rig = Rig::new();
-    let text = rig.ok("shell", json!({ "command": "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.05" }));
-    let pid = text.lines().next().unwrap().to_owned();
-    let _ = std::process::Command::new("kill").args(["-9", &pid]).status();
-    assert!(
-        text.ends_with("[a process that left the command's group may still run; exit status 0]"),
-        "{text}"
-    );
+fn the_kernel_holds_a_command_in_its_workspace() {
+    [true, false].into_iter().for_each(holds);
 }
 
-#[test]
-fn the_kernel_holds_a_command_in_its_workspace() {
+fn holds(has_namespaces: bool) {
     let rig = Rig::new();
+    let options = || shell_options().with_namespaces(has_namespaces);
     let home = tempfile::TempDir::with_prefix_in("mainstem-ws-", "/var/tmp").unwrap();
     std::fs::write(home.path().join("secret.txt"), SECRET).unwrap();
     let workspace = crate::Workspace::create(home.path().join("ws")).unwrap();
     let at = home.path().display().to_string();
-    let tool = workspace.shell();
+    let tool = shell(&workspace, options());
     let run = |command: String| block_on(call(&tool, &rig.cx, json!({ "command": command }))).1;
     if run("true".to_owned()).contains("not confined") {
         eprintln!("not applicable: this kernel has no Landlock");
@@ -229,17 +261,24 @@ fn the_kernel_holds_a_command_in_its_workspace() {
     refused(&run("ln -s ../secret.txt link && cat link".to_owned()));
     refused(&run("echo x > /etc/mainstem-test".to_owned()));
     refused(&run("mkdir /usr/mainstem-test".to_owned()));
-    refused(&run("cat /proc/$PPID/environ".to_owned()));
-    let signal = run("kill -0 $PPID".to_owned()).to_lowercase();
-    assert!(signal.contains("not permitted"), "{signal}");
+    refused(&run("cat /proc/$PPID/environ; ls /proc/$PPID/fd".to_owned()));
+    // Of a process outside, it depends on the machine whether it is there at all.
+    let this = std::process::id();
+    let environment = run(format!("cat /proc/{this}/environ"));
+    assert!(
+        environment.contains("No such file") || environment.contains("ermission denied"),
+        "{environment}"
+    );
+    let signal = run(format!("kill -0 {this}")).to_lowercase();
+    assert!(signal.contains("no such process") || signal.contains("not permitted"), "{signal}");
     assert_eq!(std::fs::read_to_string(home.path().join("secret.txt")).unwrap(), SECRET);
     assert!(!home.path().join("new.txt").exists());
     let all = "ls /usr > /dev/null && echo x > f && mkdir d && mv f d/g && cat d/g && rm -r d && t=$(mktemp) && echo y > $t && cat $t && rm $t";
     let all = run(all.to_owned());
     assert_eq!(all, "x\ny\n[exit status 0]", "the work itself is free");
-    let options = ShellOptions::default().with_readable(home.path()).with_writable(home.path().join("more"));
+    let options = options().with_readable(home.path()).with_writable(home.path().join("more"));
     std::fs::create_dir(home.path().join("more")).unwrap();
-    let tool = Workspaces::from(workspace).shell_with(options);
+    let tool = shell(&workspace, options);
     let text = block_on(call(
         &tool,
         &rig.cx,
@@ -247,20 +286,6 @@ fn the_kernel_holds_a_command_in_its_workspace() {
     ))
     .1;
     assert!(text.starts_with(&format!("{SECRET}x\n")) && text.contains("ermission denied"), "{text}");
-}
-
-#[test]
-fn this_process_stays_free() {
-    let rig = Rig::new();
-    let confinement = block_on(async {
-        let (mut group, _pipe, confinement) =
-            start("true", rig.workspace.root(), &ShellOptions::default()).await.unwrap();
-        group.wait().await.unwrap();
-        confinement
-    });
-    assert!([Confinement::Full, Confinement::Partial, Confinement::None].contains(&confinement));
-    assert_eq!(std::fs::read_to_string(rig.outside().join("secret.txt")).unwrap(), SECRET);
-    std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
 }
 
 #[test]

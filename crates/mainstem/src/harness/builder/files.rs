@@ -39,8 +39,8 @@ impl HarnessBuilder {
     /// Gives agents the tool `shell`, which runs commands in the directory where the agent works, with more than the default to read,
     /// write or know.
     ///
-    /// What may be reached from there is said at [`ShellOptions`]: the network is open, and only Linux with Landlock holds a command
-    /// back from other files.
+    /// What may be reached from there is said at [`ShellOptions`]. Commands run under a guard, which is this program run once more: its
+    /// `main` begins with [`mainstem_guard::init`], or [`ShellOptions::with_guard`] names another program.
     #[cfg(unix)]
     pub fn shell(mut self, options: ShellOptions) -> Self {
         self.files.shell = Some(options);
@@ -66,6 +66,8 @@ impl Files {
         let Some(path) = workspace else {
             return if self.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Default::default()) };
         };
+        #[cfg(unix)]
+        self.shell.as_ref().map(ShellOptions::guard).transpose().map_err(BuildError::Unguarded)?;
         let (mut added, mut taken) = (Vec::new(), Vec::new());
         if !self.tools && !self.has_shell() {
             return Ok((added, taken));

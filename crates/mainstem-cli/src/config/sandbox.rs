@@ -1,0 +1,55 @@
+//! Limits of commands, as files and flags write them.
+
+use std::collections::BTreeMap;
+
+use mainstem::guard::Limits;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// Limits by name, each with a value that was checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ShellLimits(BTreeMap<String, String>);
+
+impl ShellLimits {
+    /// These; and where they say nothing, the others.
+    pub(super) fn or(self, others: Self) -> Self {
+        others.0.into_iter().chain(self.0).collect()
+    }
+
+    /// The defaults with these.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        for (name, value) in &self.0 {
+            // They were checked when they were read.
+            let _ = limits.set(name, value);
+        }
+        limits
+    }
+}
+
+impl FromIterator<(String, String)> for ShellLimits {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(limits: I) -> Self {
+        Self(limits.into_iter().collect())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Number(u64),
+    Text(String),
+}
+
+impl<'de> Deserialize<'de> for ShellLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut limits = BTreeMap::new();
+        for (name, value) in BTreeMap::<String, Value>::deserialize(deserializer)? {
+            let value = match value {
+                Value::Number(number) => number.to_string(),
+                Value::Text(text) => text,
+            };
+            Limits::default().set(&name, &value).map_err(D::Error::custom)?;
+            limits.insert(name, value);
+        }
+        Ok(Self(limits))
+    }
+}

@@ -1,0 +1,85 @@
+//! What the kernel keeps a command from.
+
+use std::io;
+
+use landlock::{
+    ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    Scope, path_beneath_rules,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
+};
+
+use crate::{Files, Rules};
+
+/// Where programs, libraries and what they read are.
+const READABLE: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/proc",
+    "/sys",
+    "/run/systemd/resolve",
+];
+
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Puts the calling thread, and whatever it starts, under the rules. There is no way back.
+///
+/// The working directory is writable. It is opened by `.`, from the handle that this process was started with: whatever its path leads to
+/// by now, the rule is about this directory. Signals to processes outside are held back, and so is what `/proc` tells of them: their
+/// environment holds secrets.
+pub(crate) fn restrict(rules: &Rules) -> io::Result<Files> {
+    drop_capabilities()?;
+    match landlock(rules).map_err(io::Error::other)? {
+        RulesetStatus::FullyEnforced => Ok(Files::Confined),
+        RulesetStatus::PartiallyEnforced => Ok(Files::Partly),
+        RulesetStatus::NotEnforced => Ok(Files::Free),
+    }
+}
+
+fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + Send + Sync>> {
+    let abi = ABI::V6;
+    let (read, all) = (AccessFs::from_read(abi), AccessFs::from_all(abi));
+    let no_devices = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let status = Ruleset::default()
+        .handle_access(all)?
+        .scope(Scope::from_all(abi))?
+        .create()?
+        .add_rule(PathBeneath::new(PathFd::new(".")?, no_devices))?
+        .add_rules(path_beneath_rules(READABLE, read))?
+        .add_rules(path_beneath_rules(&rules.readable, read))?
+        .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules(&rules.writable, no_devices))?
+        .restrict_self()?;
+    Ok(status.ruleset)
+}
+
+/// Takes most of root's power from what the calling thread starts, if it has any; files of other users can still be worked on.
+///
+/// Without this, root's processes may look into all others (`CAP_PERFMON`, `CAP_SYS_PTRACE`), whatever Landlock says.
+fn drop_capabilities() -> io::Result<()> {
+    let kept = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID
+        | CapabilitySet::KILL
+        | CapabilitySet::NET_BIND_SERVICE;
+    for dropped in CapabilitySet::all().difference(kept).iter() {
+        // It fails without the right to do so, which goes with having none, and for those that the kernel does not know.
+        let _ = remove_capability_from_bounding_set(dropped);
+    }
+    let has = capabilities(None)?;
+    let left = CapabilitySets {
+        effective: has.effective & kept,
+        permitted: has.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, left)?)
+}

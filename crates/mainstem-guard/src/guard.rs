@@ -1,0 +1,182 @@
+//! The guard: outside of what holds the command, it waits for the end, measures, and ends everything.
+
+use std::{
+    io::{self, Write, stderr, stdin, stdout},
+    os::fd::AsFd,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait},
+};
+
+use crate::{
+    Job, Limit, Report,
+    limits::Limits,
+    program::{INNER, Program},
+    tree,
+};
+
+/// How often the processes are measured.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// How long killed processes may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why a command's time is over.
+enum End {
+    /// The program closed its end of the pipe, or was killed.
+    Hangup,
+    /// The inner process has ended.
+    Inner(WaitStatus),
+    Reached(Limit),
+}
+
+/// Guards one command; returns the exit code.
+pub(crate) fn run() -> i32 {
+    match guard() {
+        Ok(()) => 0,
+        Err(error) => {
+            report(&Report::Failed(error.to_string()));
+            1
+        }
+    }
+}
+
+/// Tells the program. One that does not listen has hung up, which is noticed elsewhere.
+pub(crate) fn report(report: &Report) {
+    if let Ok(line) = serde_json::to_string(report) {
+        let mut stdout = stdout().lock();
+        // On a line of its own, whatever the program may have written before.
+        let _ = writeln!(stdout, "\n{line}").and_then(|()| stdout.flush());
+    }
+}
+
+fn guard() -> io::Result<()> {
+    let mut line = String::new();
+    if stdin().read_line(&mut line)? == 0 {
+        return Ok(());
+    }
+    let mut job: Job = serde_json::from_str(&line)?;
+    adopt_orphans()?;
+    job.is_namespaced = job.is_namespaced && make_namespaces(&job);
+    let inner = start_inner(&job)?;
+    let end = until_end(inner, &job.limits);
+    end_all(inner)?;
+    match end? {
+        End::Hangup => {}
+        // The inner process reports an exit of the command itself; this counts if it could not.
+        End::Inner(status) => {
+            status.terminating_signal().into_iter().for_each(|signal| report(&Report::Killed(signal)))
+        }
+        End::Reached(limit) => report(&Report::Reached(limit)),
+    }
+    Ok(())
+}
+
+/// From here on, a process whose parent ends becomes a child of this one, however often it has forked.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn make_namespaces(job: &Job) -> bool {
+    crate::namespace::unshare(job.network)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make_namespaces(_: &Job) -> bool {
+    false
+}
+
+fn start_inner(job: &Job) -> io::Result<Pid> {
+    let mut command = Program::again(INNER);
+    command.stdout(stdout().as_fd().try_clone_to_owned()?);
+    command.stderr(stderr().as_fd().try_clone_to_owned()?);
+    let mut inner = command.spawn()?;
+    let mut pipe = inner.stdin.take().ok_or_else(|| io::Error::other("a pipe is missing"))?;
+    // If it is gone already, its end says more.
+    let _ = pipe.write_all(&serde_json::to_vec(job)?);
+    close_stderr()?;
+    Pid::from_raw(inner.id().cast_signed()).ok_or_else(|| io::Error::other("a process has no number"))
+}
+
+/// The command's output ends with the command: this process must not hold it open.
+pub(crate) fn close_stderr() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(rustix::stdio::dup2_stderr(null)?)
+}
+
+fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
+    let (stdin, exit) = (stdin(), exit_of(inner));
+    loop {
+        let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
+        fds.extend(exit.as_ref().map(|exit| PollFd::new(exit, PollFlags::IN)));
+        match poll(&mut fds, Some(&TICK)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Nothing is written after the job, so this is the end of the pipe.
+        if !fds[0].revents().is_empty() {
+            return Ok(End::Hangup);
+        }
+        if let Some(status) = reap(inner)?.1 {
+            return Ok(End::Inner(status));
+        }
+        if let Some(limit) = limits.reached(&tree::usage(inner)) {
+            return Ok(End::Reached(limit));
+        }
+    }
+}
+
+/// What is readable when a process has ended; without it, the next tick shows it.
+#[cfg(target_os = "linux")]
+fn exit_of(process: Pid) -> Option<std::os::fd::OwnedFd> {
+    rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exit_of(_: Pid) -> Option<std::os::fd::OwnedFd> {
+    None
+}
+
+/// Takes in the children that have ended: whether others are left, and how the inner process ended, if it did.
+pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
+    let mut end = None;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == inner => end = Some(status),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return Ok((true, end)),
+            Err(Errno::CHILD) => return Ok((false, end)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Kills until no child is left. Whatever a killed process has started becomes a child, so that nothing is left then.
+pub(crate) fn end_all(inner: Pid) -> io::Result<()> {
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        for group in tree::groups(inner) {
+            // It fails if the group has ended meanwhile.
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        let _ = kill_process(inner, Signal::KILL);
+        if !reap(inner)?.0 {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Err(io::Error::other("some processes of the command do not end, although they were killed"))
+}

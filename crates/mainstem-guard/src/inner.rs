@@ -1,0 +1,125 @@
+//! The inner process, between the guard and the command: it confines itself, starts the command, and waits for its end.
+//!
+//! In a process namespace it is the first process. When that ends, the kernel kills all others of the namespace; and it ends with the
+//! guard.
+
+use std::{
+    env,
+    io::{self, Read, stderr, stdin},
+    os::{fd::AsFd, unix::process::CommandExt},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::{
+    io::Errno,
+    process::{Resource, Rlimit, WaitOptions, setrlimit, setsid, wait},
+};
+
+use crate::{
+    Confinement, Job, Report,
+    guard::{close_stderr, report},
+    limits::Limits,
+    program::ROLE,
+};
+
+/// Runs one command; returns the exit code.
+pub(crate) fn run() -> i32 {
+    match work() {
+        Ok(()) => 0,
+        Err(error) => {
+            report(&Report::Failed(error.to_string()));
+            1
+        }
+    }
+}
+
+fn work() -> io::Result<()> {
+    let mut json = Vec::new();
+    stdin().read_to_end(&mut json)?;
+    let job: Job = serde_json::from_slice(&json)?;
+    end_with_parent()?;
+    setsid()?;
+    limit(&job.limits)?;
+    let confinement = confine(&job)?;
+    let command = start(&job)?;
+    report(&Report::Started(confinement));
+    close_stderr()?;
+    wait_for(&command)
+}
+
+#[cfg(target_os = "linux")]
+fn end_with_parent() -> io::Result<()> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    // If memory is short, this goes before what started it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent() -> io::Result<()> {
+    Ok(())
+}
+
+/// What the kernel limits for each process. The guard ends all of them a little earlier, and names the limit.
+fn limit(limits: &Limits) -> io::Result<()> {
+    let lower = |resource, most: u64| {
+        let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+    };
+    lower(Resource::Fsize, limits.file_size)?;
+    lower(Resource::Cpu, limits.cpu.as_secs() + 1)?;
+    lower(Resource::Core, 0)?;
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn confine(job: &Job) -> io::Result<Confinement> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    let is_protecting = job.is_namespaced && crate::namespace::furnish(&job.rules.protected);
+    let files = crate::confine::restrict(&job.rules)?;
+    if job.network == crate::Network::Off {
+        crate::network::switch_off()?;
+    }
+    // The command must not reach this process's pipes through `/proc`.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(Confinement { files, has_own_processes: job.is_namespaced, is_protecting })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(job: &Job) -> io::Result<Confinement> {
+    if job.network == crate::Network::Off {
+        return Err(io::Error::other("the network can't be switched off on this system"));
+    }
+    Ok(Confinement::default())
+}
+
+fn start(job: &Job) -> io::Result<Child> {
+    let (program, args) =
+        job.command.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(env::vars_os().filter(|(name, _)| name != ROLE));
+    command.stdin(Stdio::null());
+    command.stdout(stderr().as_fd().try_clone_to_owned()?).stderr(stderr().as_fd().try_clone_to_owned()?);
+    if cfg!(target_os = "linux") {
+        // A signal of the command to its group does not reach this process. Elsewhere the group is all that the guard can end.
+        command.process_group(0);
+    }
+    command.spawn()
+}
+
+/// Waits for the command, and takes in the orphans of a namespace meanwhile.
+fn wait_for(command: &Child) -> io::Result<()> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_pid() == command.id().cast_signed() => {
+                let signal = status.terminating_signal().map(Report::Killed);
+                let end = signal.or_else(|| status.exit_status().map(Report::Exited));
+                return end
+                    .map(|end| report(&end))
+                    .ok_or_else(|| io::Error::other("the command has no status"));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

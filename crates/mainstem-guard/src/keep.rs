@@ -1,0 +1,182 @@
+//! A keeper: the parent of a program that this process speaks to through its streams, such as an MCP server. It does not confine and does
+//! not measure; it ends the program, with all that it has started, when this process has ended.
+
+use std::{
+    env,
+    ffi::OsStr,
+    io::{self, Read, Write, stderr},
+    os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, WaitStatus, getppid, kill_process, kill_process_group, pidfd_open},
+};
+use serde::{Deserialize, Serialize};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    low_level::pipe,
+};
+
+use crate::{
+    guard::{adopt_orphans, end_all, reap},
+    program::{KEEPER, Program, ROLE},
+};
+
+/// The variable with the order.
+const ORDER: &str = "MAINSTEM_GUARD_ORDER";
+
+/// How long a program may take to end by itself when this process has ended; its stdin is closed then.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What to start, and for whom.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    parent: i32,
+    command: Vec<String>,
+}
+
+impl Program {
+    /// A command that runs under a keeper: when this process ends, also if it is killed, the command ends with all that it has started, after
+    /// 2 s to end by itself.
+    ///
+    /// The environment is what is set on the result; its streams are those of the command. [`terminate`](Keeper::terminate) and
+    /// [`kill`](Keeper::kill) are for the process that is started, which must not be killed itself. A command that can't be started ends
+    /// with status 127.
+    ///
+    /// # Errors
+    /// The command can't be written as JSON.
+    pub fn keeper(&self, program: &str, args: &[String]) -> io::Result<Command> {
+        let command = [program].into_iter().map(str::to_owned).chain(args.iter().cloned()).collect();
+        let order = Order { parent: rustix::process::getpid().as_raw_pid(), command };
+        let mut keeper = self.as_role(KEEPER);
+        keeper.env(ORDER, serde_json::to_string(&order)?).process_group(0);
+        Ok(keeper)
+    }
+}
+
+/// A keeper that was started, by the number of its process.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeper(Pid);
+
+impl Keeper {
+    /// The keeper with this number, which must not have been waited for.
+    pub fn new(process: u32) -> Option<Self> {
+        Pid::from_raw(process.cast_signed()).map(Self)
+    }
+
+    /// Asks the command to end.
+    pub fn terminate(self) {
+        // It fails if it has ended.
+        let _ = kill_process(self.0, Signal::TERM);
+    }
+
+    /// Ends the command with all that it has started.
+    pub fn kill(self) {
+        let _ = kill_process(self.0, Signal::INT);
+    }
+}
+
+/// Keeps one command; returns the exit code.
+pub(crate) fn run() -> i32 {
+    keep().unwrap_or_else(|error| {
+        // A stderr that is closed is ignored.
+        let _ = writeln!(stderr(), "it can't be started: {error}");
+        127
+    })
+}
+
+fn keep() -> io::Result<i32> {
+    let order: Order = serde_json::from_str(&env::var(ORDER).unwrap_or_default())?;
+    adopt_orphans()?;
+    let Some(parent) = Pid::from_raw(order.parent) else { return Ok(1) };
+    let ended = pidfd_open(parent, PidfdFlags::empty())?;
+    // If it had ended before, the number may be another's by now.
+    if getppid() != Some(parent) {
+        return Ok(1);
+    }
+    let (terminate, kill) = (signal(SIGTERM)?, signal(SIGINT)?);
+    let child = start(&order.command)?;
+    let status = attend(child, &ended, terminate, &kill)?;
+    end_all(child)?;
+    Ok(status.map_or(128 + Signal::KILL.as_raw(), code))
+}
+
+fn signal(number: i32) -> io::Result<UnixStream> {
+    let (reader, writer) = UnixStream::pair()?;
+    reader.set_nonblocking(true)?;
+    pipe::register(number, writer)?;
+    Ok(reader)
+}
+
+fn start(command: &[String]) -> io::Result<Pid> {
+    let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let is_ours = |name: &OsStr| name == ROLE || name == ORDER;
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(env::vars_os().filter(|(name, _)| !is_ours(name)));
+    command.stdin(Stdio::inherit()).process_group(0);
+    let child = command.spawn()?;
+    // The streams are the command's alone.
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::Error::other("a process has no number"))
+}
+
+/// Waits for the end of the command, of the parent, or for the signal to end it all.
+fn attend(
+    child: Pid,
+    parent: &OwnedFd,
+    mut terminate: UnixStream,
+    kill: &UnixStream,
+) -> io::Result<Option<WaitStatus>> {
+    let exit = pidfd_open(child, PidfdFlags::empty())?;
+    loop {
+        let mut fds = [
+            PollFd::new(&exit, PollFlags::IN),
+            PollFd::new(parent, PollFlags::IN),
+            PollFd::new(kill, PollFlags::IN),
+            PollFd::new(&terminate, PollFlags::IN),
+        ];
+        wait_for(&mut fds, None)?;
+        let is_ready: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if is_ready[0] {
+            return Ok(reap(child)?.1);
+        }
+        if is_ready[1] {
+            wait_for(&mut [PollFd::new(&exit, PollFlags::IN)], Some(GRACE))?;
+            return Ok(None);
+        }
+        if is_ready[2] {
+            return Ok(None);
+        }
+        if is_ready[3] {
+            // What was written is of no interest, only that it does not stay.
+            let _ = terminate.read(&mut [0; 64]);
+            let _ = kill_process_group(child, Signal::TERM);
+        }
+        // An orphan that has ended.
+        if let Some(status) = reap(child)?.1 {
+            return Ok(Some(status));
+        }
+    }
+}
+
+fn wait_for(fds: &mut [PollFd<'_>], time: Option<Duration>) -> io::Result<()> {
+    let time = time.and_then(|time| Timespec::try_from(time).ok());
+    match poll(fds, time.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// As a shell tells it.
+fn code(status: WaitStatus) -> i32 {
+    let signal = status.terminating_signal().map(|signal| 128 + signal);
+    signal.or_else(|| status.exit_status()).unwrap_or(1)
+}

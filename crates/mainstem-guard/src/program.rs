@@ -1,0 +1,137 @@
+//! The program that guards: usually the one that runs, once more.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{self, Command, Stdio},
+    sync::OnceLock,
+};
+
+use crate::{Confinement, GuardError, Job, Report, guard, inner};
+
+/// The variable that tells a process of which role it is.
+pub(crate) const ROLE: &str = "MAINSTEM_GUARD";
+pub(crate) const GUARD: &str = "guard";
+pub(crate) const INNER: &str = "inner";
+#[cfg(target_os = "linux")]
+pub(crate) const KEEPER: &str = "keeper";
+
+/// Whether this program can be its own guard.
+static ITSELF: OnceLock<Program> = OnceLock::new();
+
+/// Makes this program its own guard: call it first in `main`, before arguments are read and before a thread is started.
+///
+/// It returns, except in a process that was started as a guard: that one does its work here and exits.
+pub fn init() {
+    take_role();
+    let _ = ITSELF.set(Program::new(itself()));
+}
+
+/// Does the work of a guard and exits, in a process that was started as one; returns in any other. For programs that [`Program::new`] names
+/// and that are not their own guards.
+pub fn take_role() {
+    match env::var_os(ROLE).as_deref().and_then(|role| role.to_str()) {
+        Some(GUARD) => process::exit(guard::run()),
+        Some(INNER) => process::exit(inner::run()),
+        #[cfg(target_os = "linux")]
+        Some(KEEPER) => process::exit(crate::keep::run()),
+        _ => {}
+    }
+}
+
+/// The running program, even if its file was replaced meanwhile.
+fn itself() -> PathBuf {
+    if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { env::current_exe().unwrap_or_default() }
+}
+
+/// A program that calls [`init`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    path: PathBuf,
+    args: Vec<OsString>,
+}
+
+impl Program {
+    /// The program in this file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), args: Vec::new() }
+    }
+
+    /// Adds an argument, for a program that reads some before it calls [`init`].
+    #[must_use]
+    pub fn with_arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// The running program, if it has called [`init`].
+    pub fn itself() -> Option<Self> {
+        ITSELF.get().cloned()
+    }
+
+    /// A guard to be started, in a process group of its own and with an empty environment.
+    ///
+    /// Its stdin takes [`Job::to_line`]; the guard ends everything when its stdin is closed. Its stdout has [`Report`]s, its stderr what
+    /// the command writes to its stdout and its stderr.
+    pub fn command(&self) -> Command {
+        self.as_role(GUARD)
+    }
+
+    /// This process's program and arguments, in another role.
+    pub(crate) fn again(role: &str) -> Command {
+        let mut command = Self { path: itself(), args: env::args_os().skip(1).collect() }.as_role(role);
+        // What the command is to know.
+        command.envs(env::vars_os().filter(|(name, _)| name != ROLE));
+        command
+    }
+
+    pub(crate) fn as_role(&self, role: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg0("mainstem-guard").args(&self.args).env_clear().env(ROLE, role);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if role == GUARD {
+            // A Ctrl-C is for the program to pass on.
+            command.process_group(0);
+        }
+        command
+    }
+}
+
+impl Job {
+    /// What a guard reads.
+    ///
+    /// # Errors
+    /// A path is not UTF-8.
+    pub fn to_line(&self) -> Result<String, GuardError> {
+        let json = serde_json::to_string(self).map_err(|error| GuardError::Failed(error.to_string()))?;
+        Ok(json + "\n")
+    }
+}
+
+/// Runs an empty command in the current directory, and returns what held it. Blocks for some milliseconds.
+///
+/// # Errors
+/// The guard, or the job's network, can't be had on this machine.
+pub fn probe(program: &Program, job: &Job) -> Result<Confinement, GuardError> {
+    let job = Job { command: vec!["/bin/sh".to_owned(), "-c".to_owned(), ":".to_owned()], ..job.clone() };
+    let mut guard = program.command().stderr(Stdio::null()).spawn()?;
+    let (stdin, stdout) = (guard.stdin.take(), guard.stdout.take());
+    if let Some(mut stdin) = stdin.as_ref() {
+        stdin.write_all(job.to_line()?.as_bytes())?;
+    }
+    let lines = stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
+    let reports: Vec<_> = lines.map_while(Result::ok).filter_map(|line| Report::parse(&line)).collect();
+    guard.wait()?;
+    let mut confinement = Err(GuardError::Silent);
+    for report in reports {
+        match report {
+            Report::Started(started) => confinement = Ok(started),
+            Report::Failed(why) => confinement = Err(GuardError::Failed(why)),
+            Report::Exited(_) | Report::Killed(_) | Report::Reached(_) => {}
+        }
+    }
+    confinement
+}

@@ -1,0 +1,128 @@
+//! The processes below this one: which there are, and what they use.
+
+use rustix::process::Pid;
+
+use crate::limits::Usage;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn groups(inner: Pid) -> Vec<Pid> {
+    vec![inner]
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn usage(_: Pid) -> Usage {
+    Usage::default()
+}
+
+/// The process groups of all processes below this one, except its own.
+#[cfg(target_os = "linux")]
+pub(crate) fn groups(_: Pid) -> Vec<Pid> {
+    let own = rustix::process::getpgrp();
+    let mut groups: Vec<_> = linux::descendants().into_iter().map(|process| process.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups.into_iter().filter_map(Pid::from_raw).filter(|group| *group != own).collect()
+}
+
+/// What all processes below this one use, those included that have ended.
+#[cfg(target_os = "linux")]
+pub(crate) fn usage(inner: Pid) -> Usage {
+    let ended = linux::Process::read("self").map(|own| own.cpu_of_children).unwrap_or_default();
+    let mut usage = Usage { cpu: ended, ..Usage::default() };
+    for process in linux::descendants() {
+        usage.cpu += process.cpu + process.cpu_of_children;
+        if process.is_running && process.pid != inner.as_raw_pid() {
+            usage.memory += linux::memory(process.pid);
+            usage.processes += 1;
+        }
+    }
+    usage
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::{fs, time::Duration};
+
+    /// A process, as `/proc` shows it.
+    #[derive(Debug, PartialEq)]
+    pub(super) struct Process {
+        pub(super) pid: i32,
+        parent: i32,
+        pub(super) group: i32,
+        /// Whether it has not ended.
+        pub(super) is_running: bool,
+        pub(super) cpu: Duration,
+        /// Of those that it has waited for.
+        pub(super) cpu_of_children: Duration,
+    }
+
+    impl Process {
+        pub(super) fn read(pid: &str) -> Option<Self> {
+            Self::parse(
+                &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
+                rustix::param::clock_ticks_per_second(),
+            )
+        }
+
+        /// The name, in parentheses, may have spaces and parentheses itself.
+        fn parse(stat: &str, ticks_per_second: u64) -> Option<Self> {
+            let (head, rest) = stat.rsplit_once(") ")?;
+            let pid = head.split(' ').next()?.parse().ok()?;
+            let fields: Vec<_> = rest.split(' ').collect();
+            let number = |field: usize| fields.get(field)?.parse::<i32>().ok();
+            let time = |field: usize| {
+                let ticks = fields.get(field)?.parse::<u64>().ok()?;
+                Some(Duration::from_millis(ticks.saturating_mul(1000) / ticks_per_second.max(1)))
+            };
+            Some(Self {
+                pid,
+                parent: number(1)?,
+                group: number(2)?,
+                is_running: !matches!(*fields.first()?, "Z" | "X"),
+                cpu: time(11)? + time(12)?,
+                cpu_of_children: time(13)? + time(14)?,
+            })
+        }
+    }
+
+    /// Bytes of memory that no file backs.
+    pub(super) fn memory(pid: i32) -> u64 {
+        let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        let mut pages = statm.split(' ').map(|pages| pages.parse().unwrap_or(0_u64));
+        let (resident, shared) = (pages.nth(1).unwrap_or(0), pages.next().unwrap_or(0));
+        resident.saturating_sub(shared).saturating_mul(rustix::param::page_size() as u64)
+    }
+
+    /// All processes below this one.
+    pub(super) fn descendants() -> Vec<Process> {
+        let mut waiting = children(rustix::process::getpid().as_raw_pid());
+        let mut found = Vec::new();
+        while let Some(process) = waiting.pop() {
+            waiting.extend(children(process.pid));
+            found.push(process);
+        }
+        found
+    }
+
+    /// The kernel lists the children of each thread; a kernel without these lists has all processes looked at.
+    fn children(parent: i32) -> Vec<Process> {
+        let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
+        let lists: Result<Vec<_>, _> =
+            threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children"))).collect();
+        match lists {
+            Ok(lists) => {
+                lists.iter().flat_map(|list| list.split_whitespace()).filter_map(Process::read).collect()
+            }
+            Err(_) if fs::exists("/proc/thread-self/children").unwrap_or(false) => Vec::new(),
+            Err(_) => all().filter(|process| process.parent == parent).collect(),
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Process> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| Process::read(entry.file_name().to_str()?))
+    }
+
+    #[cfg(test)]
+    mod tests;
+}

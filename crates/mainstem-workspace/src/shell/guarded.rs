@@ -1,0 +1,126 @@
+//! A command under its guard, as seen from this process.
+
+use std::{io, process::Stdio, time::Duration};
+
+use mainstem_guard::{Confinement, GuardError, Limit, Report};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    net::unix::pipe::Receiver,
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+use super::ShellOptions;
+use crate::Workspace;
+
+/// How long the end of all processes is waited for; a guard gives up earlier, and gives the reason.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A command that runs. Dropped, it is killed with all its processes.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    pub(crate) guard: Child,
+    /// Held open: the guard ends everything when it is closed.
+    control: Option<ChildStdin>,
+    reports: Lines<BufReader<ChildStdout>>,
+    /// What was reported up to now.
+    ending: Ending,
+    pub(crate) confinement: Confinement,
+}
+
+/// How a command ended, with all its processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// How the command itself ended, if it did before it was made to.
+    pub(crate) status: Option<Status>,
+    /// The limit for which it was ended.
+    pub(crate) limit: Option<Limit>,
+    /// Why not all of it is known to have ended.
+    pub(crate) failure: Option<String>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Exited(i32),
+    Killed(i32),
+}
+
+impl Ending {
+    fn push(&mut self, report: Report) {
+        match report {
+            // The first one is that of the command, a later one that of the process between.
+            Report::Exited(code) => _ = self.status.get_or_insert(Status::Exited(code)),
+            Report::Killed(signal) => _ = self.status.get_or_insert(Status::Killed(signal)),
+            Report::Reached(limit) => self.limit = Some(limit),
+            Report::Failed(why) => self.failure = Some(why),
+            _ => {}
+        }
+    }
+}
+
+impl Guarded {
+    /// Waits for the command itself, and for the end of whatever it left behind.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub(crate) async fn wait(&mut self) -> io::Result<Ending> {
+        while let Some(line) = self.reports.next_line().await? {
+            Report::parse(line.as_bytes()).into_iter().for_each(|report| self.ending.push(report));
+        }
+        let status = self.guard.wait().await?;
+        if self.ending == Ending::default() && !status.success() {
+            self.ending.failure = Some(format!("the guard of the command ended early ({status})"));
+        }
+        Ok(self.ending.clone())
+    }
+
+    /// Ends every process, and waits until that is done.
+    pub(crate) async fn end(&mut self) -> Ending {
+        self.control = None;
+        let ending =
+            timeout(PATIENCE, self.wait()).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        ending.unwrap_or_else(|error| Ending {
+            failure: Some(format!("the end of its processes is not known: {error}")),
+            ..self.ending.clone()
+        })
+    }
+
+    /// Waits until the command is confined, or is known not to start.
+    async fn started(&mut self) -> Result<Confinement, GuardError> {
+        while let Some(line) = self.reports.next_line().await? {
+            match Report::parse(line.as_bytes()) {
+                Some(Report::Started(confinement)) => return Ok(confinement),
+                Some(Report::Failed(why)) => return Err(GuardError::Failed(why)),
+                _ => {}
+            }
+        }
+        Err(GuardError::Silent)
+    }
+}
+
+/// Starts a command; its output and its errors come through one pipe, in the order they were written.
+///
+/// # Errors
+/// There is no guard, or it can't start the command.
+pub(crate) async fn start(
+    command: &str,
+    workspace: &Workspace,
+    options: &ShellOptions,
+) -> Result<(Guarded, Receiver), GuardError> {
+    let (reader, writer) = io::pipe()?;
+    let reader = Receiver::from_owned_fd(reader.into())?;
+    let mut guard = Command::from(options.guard()?.command());
+    guard.current_dir(workspace.handle_path()).envs(options.environment(workspace.root()));
+    guard.stderr(Stdio::from(writer));
+    let mut guard = guard.spawn()?;
+    let missing = || io::Error::other("a pipe is missing");
+    let mut control = guard.stdin.take().ok_or_else(missing)?;
+    let reports = BufReader::new(guard.stdout.take().ok_or_else(missing)?).lines();
+    // If the guard ended already, its reports, or their absence, say more.
+    let _ = control.write_all(options.job(command).to_line()?.as_bytes()).await;
+    let (ending, confinement) = (Ending::default(), Confinement::default());
+    let mut guarded = Guarded { guard, control: Some(control), reports, ending, confinement };
+    guarded.confinement = guarded.started().await?;
+    Ok((guarded, reader))
+}
