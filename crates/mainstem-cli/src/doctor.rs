@@ -2,7 +2,7 @@
 
 mod online;
 
-use std::{fmt::Write as _, path::Path};
+use std::fmt::Write as _;
 
 use mainstem::{
     mcp::{Client, Server},
@@ -15,13 +15,14 @@ use tokio::runtime::Runtime;
 
 use crate::{
     agents::{counted, print},
-    args::Doctor,
+    args::{Doctor, Source},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
     model, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
+    trust::{self, Reads, Wish},
 };
 
 /// What was looked at, and what is to be done about it.
@@ -53,7 +54,7 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
@@ -63,12 +64,13 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let signals = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
     let mut stop = Stop { signals, stopped: None };
-    match flags.and_beyond(config, var) {
+    match trust::look(flags, config, Reads::Agents) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
         }
-        Ok(settings) => {
+        Ok((settings, held)) => {
             findings.push(Finding::well("configuration: read"));
+            findings.extend(held.iter().map(untrusted));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
             findings.extend(servers(args, &settings, &runtime, &mut stop));
@@ -81,6 +83,11 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
     }
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     Ok(if is_wrong && exit == Exit::Reply { Exit::Config } else { exit })
+}
+
+fn untrusted(wish: &Wish) -> Finding {
+    let text = format!("not in effect, because it is not trusted: {}", wish.part);
+    Finding::wrong(text, format!("look at the file; then `{}`", wish.command()))
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {

@@ -84,13 +84,20 @@ impl Guard {
     /// What is protected by its place on this machine: what was added, and what links of the protected names lead to.
     fn listed(&self, inside: &Path, real: &Path) -> Option<Kept> {
         let real = names(real);
-        let holds = |path: &Path| path.canonicalize().is_ok_and(|path| real.starts_with(&names(&path)));
-        let linked = LINKED.iter().find(|name| holds(&self.root.join(name)));
+        let is_in = |path: &Path| real.starts_with(&names(&resolved(path)));
+        let linked = LINKED.iter().find(|name| is_in(&self.root.join(name)));
         let linked = linked.and_then(|name| kept(Path::new(name)));
-        linked.or_else(|| {
-            let is_added = |path: &PathBuf| real.starts_with(&names(path)) || holds(path);
-            self.protection.paths.iter().any(is_added).then(|| Kept::of_the_user(inside))
-        })
+        let is_added = || self.protection.paths.iter().any(|path| is_in(path));
+        linked.or_else(|| is_added().then(|| Kept::of_the_user(inside)))
+    }
+}
+
+/// A path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), ..) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_owned(),
     }
 }
 

@@ -25,4 +25,5 @@ mod talk;
 mod telemetry;
 #[cfg(unix)]
 mod terminal;
+mod trust;
 mod vendors;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    Workspace,
     rig::{Rig, block_on, call},
     workspace::Target,
 };
@@ -169,14 +170,15 @@ fn a_workspace_inside_is_protected_by_its_place() {
 
 #[test]
 fn what_a_program_protects_and_lifts() {
-    let rig = Rig::with(&[("private/key", "good"), ("own.toml", "good")]);
-    symlink("private", rig.at("way")).unwrap();
+    let rig = Rig::with(&[("private/key", "good"), ("own.toml", "good"), ("open/a.txt", "good")]);
+    symlink("open", rig.at("way")).unwrap();
     let protection = Protection::new()
         .with_path(rig.at("private"))
         .with_path(rig.at("own.toml"))
         .with_path("/nowhere/at/all")
+        .with_path(rig.at("way/not/yet"))
         .unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
-    let workspace = rig.workspace.clone().with_protection(protection);
+    let workspace = Workspace::open(rig.at(".")).unwrap().with_protection(protection);
     let check = |tool: &str, path: &str, expected: ToolState| {
         let arguments = match tool {
             "write_file" => write(path),
@@ -187,7 +189,8 @@ fn what_a_program_protects_and_lifts() {
         assert_eq!(state, expected, "{tool} {path}: {text}");
     };
     check("write_file", "private/key", ToolState::Error);
-    check("write_file", "way/new", ToolState::Error);
+    check("write_file", "open/not/yet/there", ToolState::Error);
+    check("write_file", "way/a.txt", ToolState::Success);
     check("write_file", "own.toml", ToolState::Error);
     check("write_file", "own.toml.md", ToolState::Success);
     check("write_file", "skills/pdf/SKILL.md", ToolState::Success);
