@@ -9,7 +9,7 @@ use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
     config::{Setting, Settings, var},
-    demo, model,
+    demo, model, store,
 };
 
 /// What a command says about the harness that it wants.
@@ -47,7 +47,7 @@ impl Wanted<'_> {
             harness = harness.prices(prices.clone());
         }
         if let Some(journal) = self.journal {
-            harness = harness.journal(journal);
+            harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
         }
         if let Some(most) = settings.max_turns {
             harness = harness.max_iterations(most.get());

@@ -231,6 +231,28 @@ fn each_kind_of_part_is_refused_until_trusted_and_again_when_it_alone_changes() 
 }
 
 #[test]
+fn the_workspace_that_a_file_names_has_parts_of_its_own() {
+    let server = model();
+    let folder = Folder::new(&[
+        ("mainstem.toml", "workspace = 'ws'\nagent_servers = true"),
+        ("ws/subagents/kid.md", AGENT),
+    ]);
+    let run = || folder.cli("run -m openai:m Hi").env("OPENAI_BASE_URL", &server.url()).run();
+    let name = folder.name();
+    let commands = format!("`mainstem trust add {name}` and `mainstem trust add {name}/ws`");
+    assert!(run().stderr.contains(&commands));
+    folder.run("trust add ws");
+    let refused = run();
+    assert!(
+        refused.stderr.contains("declare MCP servers") && !refused.stderr.contains("kid.md"),
+        "{refused:?}"
+    );
+    assert_eq!(folder.run("trust rm ws").code, Some(0));
+    folder.run("trust add");
+    assert_eq!(run().code, Some(0), "the folder and the workspace that it names");
+}
+
+#[test]
 fn a_folder_without_such_parts_just_works() {
     let server = model();
     let folder = Folder::new(&[
@@ -492,6 +514,11 @@ fn a_file_tool_writes_nothing_that_the_next_run_obeys() {
             told.contains("is the user's own") && !folder.home.path().join(path).exists(),
             "{path}: {told}"
         );
+    }
+    for path in ["j.db", "j.db-wal", "j.db.locks/1"] {
+        let (told, is_there) =
+            written(&Folder::new(&[]), "run -m openai:m --session s --journal j.db Hi", path);
+        assert!(!is_there && told.contains("is the user's own"), "{path}: {told}");
     }
     let folder = Folder::new(&[("own.toml", "max_turns = 5")]);
     let (told, is_there) = written(&folder, "run -m openai:m --config own.toml Hi", "own.toml");
