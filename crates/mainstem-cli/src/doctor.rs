@@ -22,7 +22,7 @@ use crate::{
     model, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
-    trust::{self, Reads, Wish},
+    trust::{self, FolderPart, Reads},
 };
 
 /// What was looked at, and what is to be done about it.
@@ -68,9 +68,9 @@ pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
         }
-        Ok((settings, held)) => {
+        Ok((settings, parts)) => {
             findings.push(Finding::well("configuration: read"));
-            findings.extend(held.iter().map(untrusted));
+            findings.extend(parts.iter().map(untrusted));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
             findings.extend(servers(args, &settings, &runtime, &mut stop));
@@ -85,9 +85,9 @@ pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<
     Ok(if is_wrong && exit == Exit::Reply { Exit::Config } else { exit })
 }
 
-fn untrusted(wish: &Wish) -> Finding {
-    let text = format!("not in effect, because it is not trusted: {}", wish.part);
-    Finding::wrong(text, format!("look at the file; then `{}`", wish.command()))
+fn untrusted(found: &FolderPart) -> Finding {
+    let text = format!("not in effect, because it is not trusted: {}", found.part);
+    Finding::wrong(text, format!("look at the file; then `{}`", found.command()))
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {

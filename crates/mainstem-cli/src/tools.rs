@@ -31,8 +31,8 @@ pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<E
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
         ..Settings::default()
     };
-    let (settings, held) = trust::look(flags, config, Reads::Agents).or_exit(Exit::Config)?;
-    trust::warn(&held, terminal);
+    let (settings, untrusted) = trust::look(flags, config, Reads::Agents).or_exit(Exit::Config)?;
+    trust::warn(&untrusted, terminal);
     let harness = harness(args, &settings).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<E
     })?;
     let warnings: Vec<_> = harness.warnings().collect();
     warnings.iter().for_each(|warning| progress::say(warning, terminal));
-    let is_incomplete = !held.is_empty() || warnings.iter().any(|warning| warning.starts_with("error: "));
+    let is_incomplete =
+        !untrusted.is_empty() || warnings.iter().any(|warning| warning.starts_with("error: "));
     let is_wrong = listed == Exit::Reply && is_incomplete;
     Ok(if is_wrong { Exit::Config } else { listed })
 }

@@ -1,8 +1,8 @@
 //! Whose files are trusted: what of a folder's files is in effect, and what is asked about the rest.
 
 mod command;
+mod folder_part;
 mod store;
-mod wish;
 
 use std::{
     collections::BTreeSet,
@@ -13,10 +13,10 @@ use std::{
 use anyhow::bail;
 use mainstem::policy::Part;
 
-pub(crate) use self::{command::run, wish::Wish};
+pub(crate) use self::{command::run, folder_part::FolderPart};
 use self::{
+    folder_part::{canonical, listed, of_agents, remedy},
     store::Store,
-    wish::{canonical, listed, of_agents, remedy},
 };
 use crate::{
     args::Source,
@@ -41,8 +41,8 @@ impl Trust {
         self.now.contains(&(folder.clone(), hash.clone())) || recorded()
     }
 
-    fn take(&mut self, wishes: &[Wish]) {
-        self.now.extend(wishes.iter().map(|wish| (wish.folder.clone(), wish.part.hash())));
+    fn take(&mut self, parts: &[FolderPart]) {
+        self.now.extend(parts.iter().map(|found| (found.folder.clone(), found.part.hash())));
     }
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn settle(
 ) -> anyhow::Result<Settings> {
     let mut look = Look::new(flags, source, reads)?;
     look.leave_out_what_the_demo_does_not_use();
-    if look.held.is_empty() {
+    if look.untrusted.is_empty() {
         return Ok(look.settings());
     }
-    let (list, remedy) = (listed(&look.held), remedy(&look.held));
+    let (list, remedy) = (listed(&look.untrusted), remedy(&look.untrusted));
     if !terminal.has_person() {
         bail!("not trusted:\n{list}look at these files; then {remedy}");
     }
@@ -92,9 +92,13 @@ pub(crate) fn settle(
 ///
 /// # Errors
 /// A file that can't be read.
-pub(crate) fn look(flags: Settings, source: &Source, reads: Reads) -> anyhow::Result<(Settings, Vec<Wish>)> {
+pub(crate) fn look(
+    flags: Settings,
+    source: &Source,
+    reads: Reads,
+) -> anyhow::Result<(Settings, Vec<FolderPart>)> {
     let look = Look::new(flags, source, reads)?;
-    Ok((look.settings(), look.held))
+    Ok((look.settings(), look.untrusted))
 }
 
 /// The same, with a warning.
@@ -107,15 +111,15 @@ pub(crate) fn look_and_warn(
     reads: Reads,
     terminal: Terminal,
 ) -> anyhow::Result<Settings> {
-    let (settings, held) = look(flags, source, reads)?;
-    warn(&held, terminal);
+    let (settings, untrusted) = look(flags, source, reads)?;
+    warn(&untrusted, terminal);
     Ok(settings)
 }
 
 /// Says what is not in effect.
-pub(crate) fn warn(held: &[Wish], terminal: Terminal) {
-    if !held.is_empty() {
-        let (list, remedy) = (listed(held), remedy(held));
+pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
+    if !untrusted.is_empty() {
+        let (list, remedy) = (listed(untrusted), remedy(untrusted));
         progress::say(
             &format!("warning: not in effect, because it is not trusted:\n{list}  {remedy}"),
             terminal,
@@ -128,7 +132,7 @@ struct Look {
     flags: Settings,
     files: Files,
     trust: Trust,
-    held: Vec<Wish>,
+    untrusted: Vec<FolderPart>,
 }
 
 impl Look {
@@ -136,18 +140,18 @@ impl Look {
         let files = Files::read(source.named.as_deref())?;
         let everything = files.beyond(flags.clone(), var, |_| true);
         let here = canonical(Path::new("."));
-        let of_files = files.parts().map(|part| Wish { folder: here.clone(), part: part.clone() });
-        let mut wishes: Vec<_> = of_files.chain(of_agents(&everything, reads)).collect();
+        let of_files = files.parts().map(|part| FolderPart { folder: here.clone(), part: part.clone() });
+        let mut parts: Vec<_> = of_files.chain(of_agents(&everything, reads)).collect();
         let store = Store::of_user();
-        if !wishes.is_empty() {
+        if !parts.is_empty() {
             store.as_ref().map(Store::check).transpose()?;
         }
         let mut trust = Trust { store, ..Trust::default() };
-        let said = Said::new(source.trust, var("MAINSTEM_TRUST"));
-        let (said, _): (Vec<_>, Vec<_>) = wishes.iter().cloned().partition(|wish| said.covers(&wish.folder));
-        trust.take(&said);
-        wishes.retain(|wish| !trust.has(&wish.folder, &wish.part));
-        Ok(Self { flags, files, trust, held: wishes })
+        let blanket = Blanket::new(source.trust, var("MAINSTEM_TRUST"));
+        let covered: Vec<_> = parts.iter().filter(|found| blanket.covers(&found.folder)).cloned().collect();
+        trust.take(&covered);
+        parts.retain(|found| !trust.has(&found.folder, &found.part));
+        Ok(Self { flags, files, trust, untrusted: parts })
     }
 
     fn settings(&self) -> Settings {
@@ -162,30 +166,30 @@ impl Look {
     /// The demo brings its own agents, tools and model.
     fn leave_out_what_the_demo_does_not_use(&mut self) {
         if self.settings().model.is_some_and(|said| said.value == demo::NAME) {
-            self.held.retain(|wish| wish.part.key() == "prices");
+            self.untrusted.retain(|found| found.part.key() == "prices");
         }
     }
 
-    /// Trusts what was held back, from now on.
+    /// Trusts the parts that were not trusted, from now on.
     fn record(&mut self, terminal: Terminal) {
         let recorded = match &self.trust.store {
-            Some(store) => store.add(&self.held),
+            Some(store) => store.add(&self.untrusted),
             None => Err(anyhow::anyhow!("there is no directory for the user's state")),
         };
         if let Err(error) = recorded {
             progress::say(&format!("warning: trusted for this command only: {error:#}"), terminal);
         }
-        self.trust.take(&self.held);
+        self.trust.take(&self.untrusted);
     }
 }
 
-/// What the flag and the variable say.
-struct Said {
+/// What `--trust` and `MAINSTEM_TRUST` trust.
+struct Blanket {
     everything: bool,
     folders: Vec<PathBuf>,
 }
 
-impl Said {
+impl Blanket {
     fn new(flag: bool, variable: Option<String>) -> Self {
         match variable.as_deref() {
             Some("1" | "true") => Self { everything: true, folders: Vec::new() },

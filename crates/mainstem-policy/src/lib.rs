@@ -74,4 +74,4 @@ pub use pattern::{Pattern, PatternError};
 pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};
 pub use price::{Cost, LongPrompt, Price, Prices};
 pub use rules::{Decision, Effect, Rule, RuleSet, Rules};
-pub use trust::{Part, variables};
+pub use trust::{Part, one_line, variables};

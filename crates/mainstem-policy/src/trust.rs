@@ -57,6 +57,12 @@ impl Part {
         &self.does
     }
 
+    /// The file and what the part does, each in a line of its own.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let file = one_line(&self.file);
+        self.does.iter().map(move |does| format!("{file}: {does}"))
+    }
+
     /// The SHA-256 of file, key and content, as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
         let mut content = self.content.clone();
@@ -72,8 +78,8 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces.map(|(name, _)| name.split_once(":-").map_or(name, |(name, _)| name))
 }
 
-/// The text in one line, so that none of it can pose as another line of a list.
-fn one_line(text: &str) -> String {
+/// The text in one line, with control characters escaped, so that none of it can pose as another line of a list.
+pub fn one_line(text: &str) -> String {
     let shown = |c: char| match c {
         c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => c.escape_default().to_string(),
         c => c.to_string(),

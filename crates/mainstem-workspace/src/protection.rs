@@ -8,8 +8,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use self::names::{Kept, kept};
 use self::names::{LINKED, names};
+pub(crate) use self::names::{Protected, protected};
 use crate::{WorkspaceError, error::Written};
 
 /// What agents may not write in their workspace, and the calls that may all the same.
@@ -71,7 +71,8 @@ impl Guard {
     /// Whether a tool may write a file; `real` is absolute and without links.
     pub(crate) fn check(&self, tool: &str, written: &Written, real: &Path) -> Result<(), WorkspaceError> {
         let inside = real.strip_prefix(&self.root).unwrap_or(real);
-        let Some(Kept { what, instead, glob }) = kept(inside).or_else(|| self.listed(inside, real)) else {
+        let Some(Protected { what, instead, glob }) = protected(inside).or_else(|| self.listed(inside, real))
+        else {
             return Ok(());
         };
         if self.protection.allowed.as_ref().is_some_and(|allowed| allowed(tool, inside)) {
@@ -82,13 +83,13 @@ impl Guard {
     }
 
     /// What is protected by its place on this machine: what was added, and what links of the protected names lead to.
-    fn listed(&self, inside: &Path, real: &Path) -> Option<Kept> {
+    fn listed(&self, inside: &Path, real: &Path) -> Option<Protected> {
         let real = names(real);
         let is_in = |path: &Path| real.starts_with(&names(&resolved(path)));
         let linked = LINKED.iter().find(|name| is_in(&self.root.join(name)));
-        let linked = linked.and_then(|name| kept(Path::new(name)));
+        let linked = linked.and_then(|name| protected(Path::new(name)));
         let is_added = || self.protection.paths.iter().any(|path| is_in(path));
-        linked.or_else(|| is_added().then(|| Kept::of_the_user(inside)))
+        linked.or_else(|| is_added().then(|| Protected::of_the_user(inside)))
     }
 }
 

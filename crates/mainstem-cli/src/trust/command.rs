@@ -1,14 +1,15 @@
 //! `mainstem trust`
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, anyhow, ensure};
+use mainstem::policy::one_line;
 use serde_json::json;
 
 use super::{
-    Wish,
+    FolderPart,
+    folder_part::{canonical, in_agents_of, listed},
     store::{Folders, Store},
-    wish::{canonical, in_agents_of, listed},
 };
 use crate::{
     agents::{json, print},
@@ -33,9 +34,10 @@ fn list(folders: &Folders, output: Form, terminal: Terminal) -> Result<Exit, Fau
     match output {
         Form::Json => json(&json!(folders), terminal)?,
         Form::Text => {
-            let folder = |(folder, parts): (&String, &std::collections::BTreeMap<String, String>)| {
-                let lines = parts.values().map(|what| format!("  {what}\n"));
-                format!("{folder}\n{}", lines.collect::<String>())
+            let folder = |(folder, parts): (&String, &BTreeMap<String, String>)| {
+                let mut lines: Vec<_> = parts.values().map(|what| format!("  {what}\n")).collect();
+                lines.sort();
+                format!("{}\n{}", one_line(folder), lines.concat())
             };
             print(&folders.iter().map(folder).collect::<String>(), terminal)?;
         }
@@ -44,18 +46,18 @@ fn list(folders: &Folders, output: Form, terminal: Terminal) -> Result<Exit, Fau
 }
 
 fn add(store: &Store, dir: &Path, foreign: bool, terminal: Terminal) -> Result<Exit, Fault> {
-    let wishes = wishes(dir, foreign).or_exit(Exit::Usage)?;
-    store.add(&wishes).or_exit(Exit::Failed)?;
-    let said = match wishes.is_empty() {
+    let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
+    store.add(&parts).or_exit(Exit::Failed)?;
+    let said = match parts.is_empty() {
         true => format!("nothing in {} needs trust\n", dir.display()),
-        false => format!("trusted:\n{}", listed(&wishes)),
+        false => format!("trusted:\n{}", listed(&parts)),
     };
     print(&said, terminal)?;
     Ok(Exit::Reply)
 }
 
 /// All in a folder that needs trust, and in the workspace that its configuration names.
-fn wishes(dir: &Path, foreign: bool) -> anyhow::Result<Vec<Wish>> {
+fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
     ensure!(dir.is_dir(), "{} is not a directory", dir.display());
     let files = Files::of_folder(dir)?;
     let mut workspaces = vec![dir.to_owned()];
@@ -65,7 +67,7 @@ fn wishes(dir: &Path, foreign: bool) -> anyhow::Result<Vec<Wish>> {
     }
     workspaces.dedup_by_key(|workspace| canonical(workspace));
     let folder = canonical(dir);
-    let of_file = files.parts().map(|part| Wish { folder: folder.clone(), part: part.clone() });
+    let of_file = files.parts().map(|part| FolderPart { folder: folder.clone(), part: part.clone() });
     Ok(of_file.chain(workspaces.iter().flat_map(|workspace| in_agents_of(workspace, foreign))).collect())
 }
 

@@ -12,7 +12,7 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use super::Wish;
+use super::FolderPart;
 use crate::config::read;
 
 /// The largest store in bytes.
@@ -65,9 +65,9 @@ impl Store {
     ///
     /// # Errors
     /// It can't be written, or the name of a folder is not text.
-    pub(super) fn add(&self, wishes: &[Wish]) -> anyhow::Result<()> {
+    pub(super) fn add(&self, parts: &[FolderPart]) -> anyhow::Result<()> {
         self.change(|folders| {
-            for Wish { folder, part } in wishes {
+            for FolderPart { folder, part } in parts {
                 let name = folder.to_str().context("the folder's name is not UTF-8")?;
                 folders.entry(name.to_owned()).or_default().insert(part.hash(), part.to_string());
             }

@@ -35,6 +35,7 @@ fn no_text_poses_as_another_line() {
     let shown = part.to_string();
     assert!(shown.chars().all(|c| !c.is_control() && c != '\u{2028}'), "{shown:?}");
     assert_eq!(shown, r"a\n  b.md: starts `x\r\n  mainstem.toml: nothing\u{1b}[2J\u{2028}`");
+    assert_eq!(part.lines().collect::<Vec<_>>(), [shown]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 /// Why a path is protected, and what to do instead.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct Protected {
     pub(crate) what: &'static str,
     pub(crate) instead: &'static str,
     /// What a rule would name to allow it.
@@ -24,7 +24,7 @@ pub(super) const LINKED: [&str; 7] = [
 
 const TELL: &str = "tell the user what to change";
 
-impl Kept {
+impl Protected {
     fn new(what: &'static str, instead: &'static str, glob: impl Into<String>) -> Option<Self> {
         Some(Self { what, instead, glob: glob.into() })
     }
@@ -32,22 +32,22 @@ impl Kept {
     /// A path that the program protects.
     pub(super) fn of_the_user(path: &Path) -> Self {
         let glob = path.display().to_string();
-        Self { what: "is the user's own and kept from agents", instead: TELL, glob }
+        Self { what: "is the user's own and closed to agents", instead: TELL, glob }
     }
 }
 
 /// Whether a path, relative to the workspace and without links, is protected.
 ///
 /// Case does not matter, nor do dots and blanks at the end of a name: where the file system ignores them, such a name leads to the same file.
-pub(crate) fn kept(path: &Path) -> Option<Kept> {
+pub(crate) fn protected(path: &Path) -> Option<Protected> {
     let names = names(path);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     if names.iter().any(|name| matches!(*name, ".git" | "git~1")) {
-        return Kept::new("belongs to git, which runs what is there", TELL, path.display().to_string());
+        return Protected::new("belongs to git, which runs what is there", TELL, path.display().to_string());
     }
     if names.contains(&"mainstem.toml") {
         let what = "configures runs, which only the user does";
-        return Kept::new(what, TELL, path.display().to_string());
+        return Protected::new(what, TELL, path.display().to_string());
     }
     let (tenant, names) = match &*names {
         ["tenants", tenant, rest @ ..] => (format!("tenants/{tenant}/"), rest),
@@ -55,7 +55,7 @@ pub(crate) fn kept(path: &Path) -> Option<Kept> {
     };
     let agents = |dir: &str| {
         let instead = "agent_generate, if you have it, drafts a new agent";
-        Kept::new("declares agents, which only the user changes", instead, format!("{tenant}{dir}/**"))
+        Protected::new("declares agents, which only the user changes", instead, format!("{tenant}{dir}/**"))
     };
     match names {
         ["subagents", ..] => agents("subagents"),
@@ -63,11 +63,11 @@ pub(crate) fn kept(path: &Path) -> Option<Kept> {
         | [product @ ".opencode", dir @ ("agent" | "agents"), ..]
         | [product @ ".github", dir @ "agents", ..] => agents(&format!("{product}/{dir}")),
         ["skills", ..] => {
-            Kept::new("instructs agents, which only the user does", TELL, format!("{tenant}skills/**"))
+            Protected::new("instructs agents, which only the user does", TELL, format!("{tenant}skills/**"))
         }
         ["agents", ".executors", ..] | ["agents", _, "tasks", ..] => {
             let instead = "task_list and task_cancel are for tasks";
-            Kept::new("is a record of background tasks", instead, format!("{tenant}agents/**"))
+            Protected::new("is a record of background tasks", instead, format!("{tenant}agents/**"))
         }
         _ => None,
     }

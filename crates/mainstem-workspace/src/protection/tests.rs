@@ -46,7 +46,7 @@ fn names_decide() {
         "agents/main/tasks/s.lock",
         "agents/.executors/e-1",
     ] {
-        assert!(kept(Path::new(path)).is_some(), "{path}");
+        assert!(protected(Path::new(path)).is_some(), "{path}");
     }
     for path in [
         "a.txt",
@@ -63,7 +63,7 @@ fn names_decide() {
         "artifacts/s/call.txt",
         "AGENTS.md",
     ] {
-        assert_eq!(kept(Path::new(path)), None, "{path}");
+        assert_eq!(protected(Path::new(path)), None, "{path}");
     }
 }
 

@@ -2,19 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use mainstem::{policy::Part, spec::Sources, subagent::trust::parts};
+use mainstem::{
+    policy::{Part, one_line},
+    spec::Sources,
+    subagent::trust::parts,
+};
 
 use super::Reads;
 use crate::{config::Settings, harness::workspace};
 
 /// A part, and the folder whose it is, without links.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct FolderPart {
     pub(crate) folder: PathBuf,
     pub(crate) part: Part,
 }
 
-impl Wish {
+impl FolderPart {
     /// What trusts all of its folder.
     pub(crate) fn command(&self) -> String {
         format!("mainstem trust add {}", as_argument(&self.folder))
@@ -27,51 +31,49 @@ pub(super) fn canonical(folder: &Path) -> PathBuf {
 }
 
 /// The parts of agents' files that a run with these settings would obey.
-pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<Wish> {
+pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
     if reads == Reads::NoAgents {
         return Vec::new();
     }
-    let mut wishes = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
+    let mut parts = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
     // What declares a server is an error of its agent where none may.
     let may_declare = settings.agent_servers.as_ref().is_some_and(|said| said.value);
-    wishes.retain(|wish| may_declare || !wish.part.key().starts_with("mcp_servers."));
-    wishes
+    parts.retain(|found| may_declare || !found.part.key().starts_with("mcp_servers."));
+    parts
 }
 
 /// The parts of agents' files in a workspace.
-pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<Wish> {
+pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<FolderPart> {
     let sources = Sources::of_workspace(workspace);
     let sources = if foreign { sources.with_other_products_of(workspace) } else { sources };
     let (specs, _) = sources.load();
     let folder = canonical(workspace);
-    let wish = |part| Wish { folder: folder.clone(), part };
-    specs.iter().flat_map(|spec| parts(spec, workspace)).map(wish).collect()
+    let of_folder = |part| FolderPart { folder: folder.clone(), part };
+    specs.iter().flat_map(|spec| parts(spec, workspace)).map(of_folder).collect()
 }
 
 /// The parts by folder, a line each.
-pub(super) fn listed(wishes: &[Wish]) -> String {
+pub(super) fn listed(parts: &[FolderPart]) -> String {
     let mut text = String::new();
-    for (index, wish) in wishes.iter().enumerate() {
-        if index == 0 || wishes[index - 1].folder != wish.folder {
-            text.push_str(&format!("  {}\n", wish.folder.display()));
+    for (index, found) in parts.iter().enumerate() {
+        if index == 0 || parts[index - 1].folder != found.folder {
+            text.push_str(&format!("  {}\n", one_line(&found.folder.display().to_string())));
         }
-        for does in wish.part.does() {
-            text.push_str(&format!("    {}: {does}\n", wish.part.file()));
-        }
+        found.part.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
     text
 }
 
 /// What a person can do about it.
-pub(super) fn remedy(wishes: &[Wish]) -> String {
-    let mut commands: Vec<_> = wishes.iter().map(|wish| format!("`{}`", wish.command())).collect();
+pub(super) fn remedy(parts: &[FolderPart]) -> String {
+    let mut commands: Vec<_> = parts.iter().map(|found| format!("`{}`", found.command())).collect();
     commands.dedup();
     format!("{} trusts it; --trust or MAINSTEM_TRUST=1 does for one command", commands.join(" and "))
 }
 
 /// A path as a shell takes it.
 fn as_argument(path: &Path) -> String {
-    let text = path.display().to_string();
+    let text = one_line(&path.display().to_string());
     let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
     if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
