@@ -342,6 +342,18 @@ fn the_store_is_the_users_alone_and_a_broken_one_trusts_nothing() {
 }
 
 #[test]
+fn commands_that_record_at_once_lose_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().to_str().unwrap();
+    let folders: Vec<_> = (0..8).map(|_| Folder::new(&[("mainstem.toml", MARKER)])).collect();
+    let added: Vec<_> =
+        folders.iter().map(|folder| folder.cli("trust add").env("HOME", home).start()).collect();
+    assert!(added.into_iter().all(|running| running.done().code == Some(0)));
+    let listed = mainstem("trust list").env("HOME", home).run().stdout;
+    assert!(folders.iter().all(|folder| listed.contains(&folder.name())), "{listed}");
+}
+
+#[test]
 fn the_flag_and_the_variable_trust_for_one_command() {
     let folder = Folder::new(&[("mainstem.toml", MARKER)]);
     let name = folder.name();
