@@ -126,6 +126,13 @@ async fn a_draft_that_is_none_goes_back_once() {
     let (errors, shown) = text.split_once("file:\n").unwrap();
     assert!(errors.contains("error: there is no tool \"fly\"; known: lookup, flaky, read_file,"), "{errors}");
     assert_eq!(shown.trim_end(), unknown);
+    // It would be left out until somebody trusts it.
+    let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";
+    let dir = tempfile::tempdir().unwrap();
+    let (_, state, text) =
+        run(harness(drafts(typos(), &[starts, starts])).workspace(dir.path()), RunOptions::new()).await;
+    assert_eq!((state, file(&dir)), (ToolState::Error, None));
+    assert!(text.contains("error: mcp_servers.x needs the user's trust: leave it out"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

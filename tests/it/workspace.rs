@@ -314,6 +314,38 @@ async fn an_allowlist_makes_an_agent_read_only() {
     assert_eq!(fs::read_to_string(ws.path().join("plan.md")).unwrap(), "one");
 }
 
+/// Which of these paths the root and a child whose directory code names write; the child's begin with `kid:`.
+async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder) -> Vec<String> {
+    let paths = ["mainstem.toml", "subagents/a.md", "tenants/acme/skills/a.md", "private/a.md", "notes.md"];
+    let write = |paths: &[&str]| paths.iter().fold(Turn::new(), |turn, path| turn.write(path, "x"));
+    let model = ScriptedModel::new()
+        .agent("main", [write(&paths), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+        .agent("kid", [write(&["b.md", "sub/c.md"]), Turn::new().text("ok")]);
+    let harness = harness(model).workspace(ws).subagent(spec("kid").with_workspace_path("subagents"));
+    let run = build(harness).build().unwrap().stream_events("go");
+    let answers = answers(run).await;
+    let written = answers.iter().filter_map(|answer| answer.split_once(" write_file: created "));
+    written.map(|(who, what)| format!("{who}: {}", what.split('"').nth(1).unwrap())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_next_run_obeys_is_written_only_where_the_harness_allows_it_by_name() {
+    let allow = |pattern: &str| RuleSet::default().with(Effect::Allow, pattern).unwrap();
+    let ws = dir();
+    let protect = |harness: HarnessBuilder| harness.protect(ws.path().join("private"));
+    assert_eq!(written(ws.path(), protect).await, ["main: notes.md"]);
+    assert_eq!(tree(ws.path()), "notes.md: x\n");
+    let everything = |harness: HarnessBuilder| {
+        harness.permissions(allow("*")).workspace_permissions(allow("write_file(subagents/**)"))
+    };
+    assert_eq!(written(dir().path(), everything).await, ["main: notes.md", "main: private/a.md"]);
+    let agents = |harness: HarnessBuilder| harness.permissions(allow("write_file(subagents/**)"));
+    assert_eq!(
+        written(dir().path(), agents).await,
+        ["kid: b.md", "kid: sub/c.md", "main: notes.md", "main: private/a.md", "main: subagents/a.md"]
+    );
+}
+
 /// The names of the tools that the root has without those for children, and of those that a child has.
 fn tools(harness: HarnessBuilder) -> String {
     let harness =

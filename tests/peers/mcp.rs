@@ -479,6 +479,51 @@ async fn an_agent_has_a_server_of_its_own_if_it_may() {
     assert_eq!(refused.warnings().collect::<Vec<_>>(), [why]);
 }
 
+/// An agent's file that declares a server with these arguments.
+fn declaring(rig: &Rig, more: &str, prompt: &str) -> String {
+    let (program, log) = (env!("CARGO_BIN_EXE_mcp_server"), rig.log_file());
+    let server = json!({"command": program, "args": [log, more]});
+    format!("---\ndescription: A kid\nmcp_servers: {{rig: {server}}}\n---\n{prompt}\n")
+}
+
+#[tokio::test]
+async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_changes() {
+    let (rig, ws) = (Rig::new(), TempDir::new().unwrap());
+    let file = ws.path().join("subagents/kid.md");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    let write = |more: &str, prompt: &str| fs::write(&file, declaring(&rig, more, prompt)).unwrap();
+    write("", "One.");
+    let model = ScriptedModel::new()
+        .agent("main", (0..9).flat_map(|_| [spawn(Turn::new(), "kid"), Turn::new().text("Done.")]))
+        .agent("kid", (0..9).map(|_| Turn::new().text("Hi.")));
+    let (seen, trusted): (Arc<Mutex<String>>, Arc<Mutex<String>>) = Default::default();
+    let (sees, trusts, home) = (seen.clone(), trusted.clone(), ws.path().to_owned());
+    let harness = Harness::builder("main", model)
+        .workspace(ws.path())
+        .agent_servers(true)
+        .trust(move |workspace, part| {
+            assert_eq!((workspace, part.file()), (&*home, "subagents/kid.md"));
+            *sees.lock().unwrap() = part.hash();
+            part.hash() == *trusts.lock().unwrap()
+        })
+        .build()
+        .unwrap();
+    let session = harness.session("s");
+    let run = async || {
+        let ended = events(session.run("go", RunOptions::new())).await;
+        assert!(ended.iter().filter(|event| !event.is_root()).count() > 0, "the kid works in any case");
+        let warned = harness.warnings().any(|warning| warning.contains("not in effect until it is trusted"));
+        (rig.count("start"), warned)
+    };
+    assert_eq!(run().await, (0, true), "nobody has trusted it");
+    trusted.lock().unwrap().clone_from(&seen.lock().unwrap());
+    write("", "Two, with a longer prompt.");
+    assert_eq!(run().await, (1, false), "it is trusted when it is read again");
+    write("--more", "Three, changed in the session.");
+    assert_eq!(run().await, (1, true), "what has changed is not trusted, and not started");
+    harness.shutdown(Duration::ZERO).await;
+}
+
 #[tokio::test]
 async fn plan_mode_believes_trusted_servers_only() {
     async fn check(trusted: bool, expected: ToolState) {

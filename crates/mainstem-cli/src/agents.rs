@@ -15,15 +15,16 @@ use anyhow::ensure;
 use mainstem::spec::{Sources, SpecError};
 
 use crate::{
-    args::{Agents, AgentsCommand, Listing},
-    config::{Setting, Settings, var},
+    args::{Agents, AgentsCommand, Listing, Source},
+    config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
     sanitize,
     terminal::Terminal,
+    trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Agents, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
-    let workspace = workspace(args, config).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let workspace = workspace(args, config, terminal).or_exit(Exit::Config)?;
     match &args.command {
         AgentsCommand::List(list) => list::list(list, &workspace, terminal),
         AgentsCommand::Show(show) => show::show(show, &workspace, terminal),
@@ -32,13 +33,22 @@ pub(crate) fn run(args: &Agents, config: Option<&Path>, terminal: Terminal) -> R
     }
 }
 
-fn workspace(args: &Agents, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn workspace(args: &Agents, config: &Source, terminal: Terminal) -> anyhow::Result<PathBuf> {
     let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let settings = Settings { workspace: flag, ..Settings::default() }.and_beyond(config, var)?;
+    let flags = Settings { workspace: flag, ..Settings::default() };
+    let settings = trust::look_and_warn(flags, config, reads(&args.command), terminal)?;
     let here = || Setting::new(PathBuf::from("."), "the current directory");
     let Setting { value, origin } = settings.workspace.unwrap_or_else(here);
     ensure!(value.is_dir(), "{origin}: workspace {value:?} is not a directory");
     Ok(value)
+}
+
+/// Which agents a command is about, as to what of their files is trusted.
+fn reads(command: &AgentsCommand) -> Reads {
+    match command {
+        AgentsCommand::Validate(args) if args.paths.is_empty() => Reads::agents(args.listing.foreign),
+        _ => Reads::NoAgents,
+    }
 }
 
 fn sources(workspace: &Path, listing: &Listing) -> Sources {

@@ -4,6 +4,7 @@ mod agents;
 mod sandbox;
 mod sessions;
 mod talk;
+mod trust;
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
@@ -15,6 +16,7 @@ pub(crate) use self::{
     sandbox::Sandbox,
     sessions::{Replay, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, Tasks, TasksCommand},
+    trust::{Source, Trust, TrustCommand},
 };
 use crate::exit;
 
@@ -22,9 +24,8 @@ use crate::exit;
 #[derive(Debug, Parser)]
 #[command(name = "mainstem", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Read this configuration instead of ./mainstem.toml and the user's.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: Source,
     /// Whether to use colours; NO_COLOR and CLICOLOR_FORCE are obeyed, too.
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: Color,
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Show what is recorded as if it happened now; replies go to stdout.
     Replay(Replay),
+    /// List, add and remove folders whose files you trust.
+    Trust(Trust),
     /// Write the completions of a shell to stdout.
     #[command(
         after_help = "For bash: mainstem completions bash > ~/.local/share/bash-completion/completions/mainstem"
@@ -381,6 +384,8 @@ Tools of MCP servers, which are started when an agent that has them first works:
     url = \"https://docs.example/mcp\"
     headers = { Authorization = \"Bearer ${DOCS_TOKEN}\" }
   `mainstem tools` lists them. An agent's file chooses with mcp_servers: [docs], or with tools:.
+  Such servers, a shell and other addresses of models count once you have trusted the folder: see
+  `mainstem trust --help`.
 
 Models:
   Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; OLLAMA_HOST for Ollama; OPENAI_BASE_URL

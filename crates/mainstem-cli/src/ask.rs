@@ -147,7 +147,7 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
 }
 
 /// Throws away what the terminal holds that nobody has read.
-fn forget_typed() {
+pub(crate) fn forget_typed() {
     #[cfg(unix)]
     {
         use rustix::termios::{QueueSelector, tcflush};

@@ -2,8 +2,6 @@
 
 mod partner;
 
-use std::path::Path;
-
 use anyhow::anyhow;
 use futures_util::StreamExt;
 use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
@@ -11,7 +9,7 @@ use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
 use self::partner::Partner;
 use crate::{
     agents::print,
-    args::{Chat, Format, Log},
+    args::{Chat, Format, Log, Source},
     ask::Questions,
     exit::{Exit, Fault, OrExit},
     progress,
@@ -24,7 +22,7 @@ use crate::{
 
 const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
 
-pub(crate) fn run(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {

@@ -1,26 +1,33 @@
 //! What is configured: flag before environment, before `./mainstem.toml`, before the user's `mainstem/config.toml`.
 
 mod file;
+mod parts;
+pub(crate) mod read;
 mod sandbox;
 
 use std::{
     collections::BTreeMap,
-    io::ErrorKind,
     num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use etcetera::BaseStrategy;
 use mainstem::{
     guard::Network,
     mcp::Server,
-    policy::{Cost, Limits, Prices, Rules},
+    policy::{Cost, Limits, Part, Prices, Rules},
     vendor::VENDORS,
 };
 
 pub(crate) use self::sandbox::ShellLimits;
-use crate::args;
+use crate::{args, trust::Trust};
+
+/// The name of a project's file.
+pub(crate) const NAME: &str = "mainstem.toml";
+
+/// The largest configuration file in bytes.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The file of the directory where the command runs, which somebody else may have written.
 pub(crate) const PROJECT: &str = "./mainstem.toml";
@@ -40,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Those of all files hold: none can allow what another refuses.
     pub(crate) permissions: Rules,
+    /// Those of the project's file, which can lift no protection.
+    pub(crate) project_permissions: Rules,
     /// Whether agents get tools for files.
     pub(crate) files: Option<Setting<bool>>,
     /// Whether they get a shell.
@@ -60,6 +69,10 @@ pub(crate) struct Settings {
     pub(crate) agent_servers: Option<Setting<bool>>,
     /// By vendor.
     pub(crate) providers: BTreeMap<&'static str, Access>,
+    /// Files of the user that agents don't write, wherever they are.
+    pub(crate) protected: Vec<PathBuf>,
+    /// What of agents' files is trusted.
+    pub(crate) trust: Trust,
 }
 
 /// How a vendor, or a server that speaks its language, is reached.
@@ -77,44 +90,79 @@ pub(crate) fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-impl Settings {
-    /// Everything that is said, in its order.
+/// The files of a configuration as they are read, before anything of them is in effect.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// That of the folder where the command runs.
+    project: Declared,
+    /// The user's, or the one that was named: all of it is trusted.
+    own: Settings,
+}
+
+/// What a file says: what works at once, and each part that needs trust, with what it sets.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    plain: Settings,
+    parts: Vec<(Part, Settings)>,
+}
+
+impl Files {
+    /// Reads the named file; or the project's and the user's, which need not exist.
     ///
     /// # Errors
     /// A file that can't be read or understood, with the place in it.
-    pub(crate) fn load(
-        run: &args::Run,
-        config: Option<&Path>,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> anyhow::Result<Self> {
-        Self::from_flags(run).and_beyond(config, var)
+    pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(path) = named {
+            let Some(said) = declared(path)? else { bail!("{}: there is no such file", path.display()) };
+            let mut own = said.all();
+            own.protected.push(path.to_owned());
+            return Ok(Self { own, ..Self::default() });
+        }
+        let user = etcetera::choose_base_strategy().ok();
+        let user = user.map(|dirs| dirs.config_dir().join("mainstem").join("config.toml"));
+        let user = user.map(|path| declared(&path)).transpose()?.flatten();
+        Ok(Self { own: user.map(Declared::all).unwrap_or_default(), ..Self::of_folder(Path::new("."))? })
     }
 
-    /// These, and for all else what the environment and the files say.
+    /// Reads the file of a folder, and no other.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
-    pub(crate) fn and_beyond(
-        self,
-        config: Option<&Path>,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> anyhow::Result<Self> {
-        let mut all = self.or(Self::from_env(var));
-        match config {
-            Some(path) => {
-                let Some(said) = read(path)? else { bail!("{}: there is no such file", path.display()) };
-                all = all.or(said);
-            }
-            None => {
-                for path in default_files() {
-                    all = all.or(read(&path)?.unwrap_or_default());
-                }
-            }
-        }
-        Ok(all)
+    /// As [`read`](Self::read).
+    pub(crate) fn of_folder(folder: &Path) -> anyhow::Result<Self> {
+        let path = if folder == Path::new(".") { PathBuf::from(PROJECT) } else { folder.join(NAME) };
+        Ok(Self { project: declared(&path)?.unwrap_or_default(), ..Self::default() })
     }
 
-    fn from_flags(run: &args::Run) -> Self {
+    /// The parts of the project's file that need trust.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.project.parts.iter().map(|(part, _)| part)
+    }
+
+    /// The flags; beyond them the environment, the trusted parts of the project's file, and the user's.
+    pub(crate) fn beyond(
+        &self,
+        flags: Settings,
+        var: impl Fn(&str) -> Option<String>,
+        is_trusted: impl Fn(&Part) -> bool,
+    ) -> Settings {
+        let project = self.project.trusted(is_trusted).narrowing(&self.own);
+        flags.or(Settings::from_env(var)).or(project).or(self.own.clone())
+    }
+}
+
+impl Declared {
+    fn trusted(&self, is_trusted: impl Fn(&Part) -> bool) -> Settings {
+        let trusted = self.parts.iter().filter(|(part, _)| is_trusted(part));
+        trusted.fold(self.plain.clone(), |all, (_, settings)| all.or(settings.clone()))
+    }
+
+    fn all(self) -> Settings {
+        self.trusted(|_| true)
+    }
+}
+
+impl Settings {
+    pub(crate) fn from_flags(run: &args::Run) -> Self {
         Self {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
@@ -162,6 +210,7 @@ impl Settings {
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
             permissions: others.permissions.narrowed_by(&self.permissions),
+            project_permissions: others.project_permissions.narrowed_by(&self.project_permissions),
             files: self.files.or(others.files),
             shell: self.shell.or(others.shell),
             shell_network: self.shell_network.or(others.shell_network),
@@ -172,6 +221,20 @@ impl Settings {
             mcp,
             agent_servers: self.agent_servers.or(others.agent_servers),
             providers,
+            protected: [self.protected, others.protected].concat(),
+            trust: self.trust,
+        }
+    }
+
+    /// The settings of a project's file: its limits don't go beyond the user's own, and it gives back nothing that the user takes away.
+    fn narrowing(self, own: &Self) -> Self {
+        Self {
+            max_turns: least(self.max_turns, own.max_turns),
+            files: own.files.clone().filter(|said| !said.value).or(self.files),
+            budget: lesser(self.budget, own.budget),
+            project_permissions: self.permissions,
+            permissions: Rules::new(),
+            ..self
         }
     }
 
@@ -214,19 +277,21 @@ fn first(one: Limits, other: Limits) -> Limits {
     limits
 }
 
-fn read(path: &Path) -> anyhow::Result<Option<Settings>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => file::parse(&text, path).map(Some),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| path.display().to_string()),
-    }
+/// Of each limit the lesser.
+fn lesser(one: Limits, other: Limits) -> Limits {
+    let mut limits = budget(least(one.tokens, other.tokens), least(one.cost, other.cost));
+    (limits.spawns, limits.time_seconds) =
+        (least(one.spawns, other.spawns), least(one.time_seconds, other.time_seconds));
+    limits
 }
 
-/// The project's file and the user's, which need not exist.
-fn default_files() -> impl Iterator<Item = PathBuf> {
-    let user = etcetera::choose_base_strategy().ok();
-    let user = user.map(|dirs| dirs.config_dir().join("mainstem").join("config.toml"));
-    [PathBuf::from(PROJECT)].into_iter().chain(user)
+/// The lesser of two limits.
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
+}
+
+fn declared(path: &Path) -> anyhow::Result<Option<Declared>> {
+    read::text(path, MAX_BYTES)?.map(|text| file::parse(&text, path)).transpose()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod online;
 
-use std::{fmt::Write as _, path::Path};
+use std::fmt::Write as _;
 
 #[cfg(unix)]
 use mainstem::guard::{Files, Network};
@@ -17,13 +17,14 @@ use tokio::runtime::Runtime;
 
 use crate::{
     agents::{counted, print},
-    args::Doctor,
+    args::{Doctor, Source},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness, model, sanitize,
     signals::{self, Signal},
     terminal::Terminal,
+    trust::{self, FolderPart, Reads},
 };
 
 /// What was looked at, and what is to be done about it.
@@ -55,7 +56,7 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
@@ -65,12 +66,13 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let signals = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
     let mut stop = Stop { signals, stopped: None };
-    match flags.and_beyond(config, var) {
+    match trust::look(flags, config, Reads::Agents) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
         }
-        Ok(settings) => {
+        Ok((settings, parts)) => {
             findings.push(Finding::well("configuration: read"));
+            findings.extend(parts.iter().map(untrusted));
             findings.extend(vendors(&settings));
             findings.push(workspace(&settings));
             findings.extend(shell(&settings));
@@ -84,6 +86,11 @@ pub(crate) fn run(args: &Doctor, config: Option<&Path>, terminal: Terminal) -> R
     }
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     Ok(if is_wrong && exit == Exit::Reply { Exit::Config } else { exit })
+}
+
+fn untrusted(found: &FolderPart) -> Finding {
+    let text = format!("not in effect, because it is not trusted: {}", found.part);
+    Finding::wrong(text, format!("look at the file; then `{}`", found.command()))
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {

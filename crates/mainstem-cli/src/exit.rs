@@ -30,7 +30,7 @@ const TABLE: [(Exit, &str); 12] = [
     (Exit::Reply, "there is a reply"),
     (Exit::Failed, "the run failed"),
     (Exit::Usage, "the command line is wrong"),
-    (Exit::Config, "no usable model or configuration"),
+    (Exit::Config, "no usable model or configuration, or files that are not trusted"),
     (Exit::Refused, "the provider refused, also after retries (key, quota, load)"),
     (Exit::Limit, "a limit was reached: of turns, or a budget"),
     (Exit::ChildFailed, "there is a reply, but a child failed (--strict-children)"),

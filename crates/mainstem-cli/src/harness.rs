@@ -8,8 +8,8 @@ use anyhow::{Context, anyhow};
 use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
-    config::{PROJECT, Setting, Settings, var},
-    demo, model,
+    config::{Setting, Settings, var},
+    demo, model, store,
 };
 
 /// What a command says about the harness that it wants.
@@ -33,7 +33,8 @@ impl Wanted<'_> {
         let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
             .registry(registry)
             .plan_tools(self.plan)
-            .permissions(settings.permissions.clone());
+            .permissions(settings.permissions.clone())
+            .workspace_permissions(settings.project_permissions.clone());
         let workspace = workspace(settings);
         harness = match &*model.value {
             demo::NAME => demo::furnish(harness, self.demo_pace),
@@ -46,7 +47,7 @@ impl Wanted<'_> {
             harness = harness.prices(prices.clone());
         }
         if let Some(journal) = self.journal {
-            harness = harness.journal(journal);
+            harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
         }
         if let Some(most) = settings.max_turns {
             harness = harness.max_iterations(most.get());
@@ -57,11 +58,7 @@ impl Wanted<'_> {
 
 /// What a person should know of these settings before something runs.
 pub(crate) fn notes(settings: &Settings, is_demo: bool) -> Vec<String> {
-    if is_demo {
-        return unused(settings).collect();
-    }
-    let shell = shell_of_the_project(settings).into_iter();
-    shell.chain(servers_of_the_project(settings)).chain(tools_of_the_project(settings)).collect()
+    if is_demo { unused(settings).collect() } else { Vec::new() }
 }
 
 /// What the demo has no use for.
@@ -71,29 +68,6 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     let servers = settings.mcp.values().next().map(|said| ("tools", &said.origin));
     let unused = workspace.into_iter().chain(shell).chain(servers);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
-}
-
-/// Who runs this command in a directory may not have written the file that lies there.
-fn shell_of_the_project(settings: &Settings) -> Option<String> {
-    settings.shell.as_ref().filter(|said| said.value && said.origin == PROJECT)?;
-    Some(format!("warning: agents can run commands, because {PROJECT} says so"))
-}
-
-/// Nor may they expect where the file sends their key.
-fn servers_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
-    let servers = settings.providers.values().filter_map(|access| access.base_url.as_ref());
-    servers.filter(|said| said.origin == PROJECT).map(|said| {
-        format!("warning: {PROJECT} sends prompts, and the key if there is one, to {}", said.value)
-    })
-}
-
-/// Nor what it starts.
-fn tools_of_the_project(settings: &Settings) -> impl Iterator<Item = String> {
-    let servers = settings.mcp.iter().filter(|(_, said)| said.origin == PROJECT);
-    servers.map(|(name, said)| {
-        let does = if said.value.command_line().is_some() { "starts" } else { "sends tool calls to" };
-        format!("warning: {PROJECT} {does} `{}`, for MCP server {name:?}", said.value)
-    })
 }
 
 /// Whether the agent exists and may run as the root.
@@ -112,6 +86,9 @@ pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::R
         .iter()
         .fold(harness, |harness, (name, said)| harness.mcp_server(name, said.value.clone()))
         .agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
+    let harness = settings.protected.iter().fold(harness, HarnessBuilder::protect);
+    let trust = settings.trust.clone();
+    let harness = harness.trust(move |folder, part| trust.has(folder, part));
     let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
     match &settings.shell {
         Some(said) if said.value => with_shell(harness, settings).context(said.origin.clone()),

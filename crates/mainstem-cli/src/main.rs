@@ -30,6 +30,7 @@ mod tasks;
 mod telemetry;
 mod terminal;
 mod tools;
+mod trust;
 mod turn;
 
 use std::{
@@ -53,17 +54,18 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let terminal = Terminal::detect(cli.color, config::var);
     let exit = match &cli.command {
-        Command::Run(args) => run::run(args, cli.config.as_deref(), terminal),
-        Command::Agents(args) => agents::run(args, cli.config.as_deref(), terminal),
-        Command::Doctor(args) => doctor::run(args, cli.config.as_deref(), terminal),
-        Command::Models(args) => models::run(args, cli.config.as_deref(), terminal),
-        Command::Tools(args) => tools::run(args, cli.config.as_deref(), terminal),
-        Command::Serve(args) => serve::run(args, cli.config.as_deref(), terminal),
+        Command::Run(args) => run::run(args, &cli.config, terminal),
+        Command::Agents(args) => agents::run(args, &cli.config, terminal),
+        Command::Doctor(args) => doctor::run(args, &cli.config, terminal),
+        Command::Models(args) => models::run(args, &cli.config, terminal),
+        Command::Tools(args) => tools::run(args, &cli.config, terminal),
+        Command::Serve(args) => serve::run(args, &cli.config, terminal),
         Command::Sessions(args) => sessions::run(args, terminal),
         Command::Replay(args) => replay::run(args, terminal),
-        Command::Chat(args) => chat::run(args, cli.config.as_deref(), terminal),
+        Command::Chat(args) => chat::run(args, &cli.config, terminal),
         Command::Attach(args) => attach::run(args, terminal),
-        Command::Tasks(args) => tasks::run(args, cli.config.as_deref(), terminal),
+        Command::Tasks(args) => tasks::run(args, &cli.config, terminal),
+        Command::Trust(args) => trust::run(args, terminal),
         Command::Completions { shell } => completions(*shell),
         Command::Version => version(),
     };

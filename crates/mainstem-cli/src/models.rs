@@ -1,23 +1,23 @@
 //! `mainstem models`: whose models can be asked.
 
-use std::path::Path;
-
 use mainstem::vendor::{VENDORS, Vendor};
 use serde_json::{Value, json};
 
 use crate::{
     agents::{json, print},
-    args::{Form, Models},
+    args::{Form, Models, Source},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
     model, table,
     terminal::Terminal,
+    trust::{self, Reads},
 };
 
 const HEADS: [&str; 4] = ["MODEL", "SET UP BY", "KEY", "SERVER"];
 
-pub(crate) fn run(args: &Models, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
-    let settings = Settings::default().and_beyond(config, var).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Models, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let settings =
+        trust::look_and_warn(Settings::default(), config, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
     match args.output {
         Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, &settings)).collect(), terminal)?,
         Form::Text => {

@@ -18,28 +18,31 @@ use self::{
     setup::Setup,
 };
 use crate::{
-    args::{self, Format, Log},
-    config::{Settings, var},
+    args::{self, Format, Log, Source},
+    config::Settings,
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
     progress,
     remote::Remote,
     signals, store, telemetry,
     terminal::Terminal,
+    trust::{self, Reads},
     turn::{Turn, new_session},
 };
 
 /// Runs what the command line says.
-pub(crate) fn run(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     match Remote::at(args.server.as_deref()).or_exit(Exit::Usage)? {
         Some(remote) => on_server(args, &remote, terminal),
         None => here(args, config, terminal),
     }
 }
 
-fn here(args: &args::Run, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+fn here(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
-    let settings = Settings::load(args, config, var).or_exit(Exit::Config)?;
+    let flags = Settings::from_flags(args);
+    let settings =
+        trust::settle(flags, config, Reads::agents(args.foreign), terminal).or_exit(Exit::Config)?;
     let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
     let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
     let warnings = Warnings::new(Some(harness.clone()), &notes);

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{self, Write},
-    path::Path,
     time::Duration,
 };
 
@@ -17,23 +16,24 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::Serve,
+    args::{Serve, Source},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
     model, progress, signals, store, telemetry,
     terminal::Terminal,
+    trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
         ..Settings::default()
     };
-    let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
+    let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;
     let (harness, model) = harness(args, &settings, terminal)?;
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;

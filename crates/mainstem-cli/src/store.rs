@@ -34,6 +34,15 @@ pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<SqliteJournal> {
     open().with_context(|| format!("the journal {}", path.display()))
 }
 
+/// The files of a journal: itself, what SQLite keeps beside it, and the locks of its sessions.
+pub(crate) fn files(journal: &Path) -> impl Iterator<Item = PathBuf> {
+    ["", "-wal", "-shm", "-journal", ".locks"].into_iter().map(|end| {
+        let mut name = journal.as_os_str().to_owned();
+        name.push(end);
+        std::path::absolute(&name).unwrap_or_else(|_| name.into())
+    })
+}
+
 /// Waits until everything that a harness has recorded is kept, and says so if it can't be.
 pub(crate) async fn close(harness: &Harness, terminal: Terminal) {
     if let Some(journal) = harness.journal()

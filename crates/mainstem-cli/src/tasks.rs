@@ -2,7 +2,6 @@
 
 use std::{
     io::Write as _,
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,14 +17,15 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::{json as print_json, print},
-    args::{Form, Tasks, TasksCommand},
-    config::{Setting, Settings, var},
+    args::{Form, Source, Tasks, TasksCommand},
+    config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     remote::{Remote, escape},
     store::{self, Pages},
     table,
     terminal::Terminal,
+    trust::{self, Reads},
 };
 
 const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
@@ -39,8 +39,8 @@ const AT_ONCE: u64 = 30;
 /// How long another process may take to hear that a task shall stop.
 const HEARD: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(args: &Tasks, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
-    let place = Place::of(args, config).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let place = Place::of(args, config, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
@@ -73,12 +73,13 @@ enum Place {
 }
 
 impl Place {
-    fn of(args: &Tasks, config: Option<&Path>) -> anyhow::Result<Self> {
+    fn of(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Self> {
         if let Some(remote) = Remote::of(&args.at)? {
             return Ok(Self::Server(remote));
         }
         let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-        let settings = Settings { workspace: flag, ..Settings::default() }.and_beyond(config, var)?;
+        let flags = Settings { workspace: flag, ..Settings::default() };
+        let settings = trust::look_and_warn(flags, config, Reads::NoAgents, terminal)?;
         let store = Arc::new(FileTaskStore::new(workspace(&settings).value));
         let executor = ExecutorId::new(RandomIds.next("executor-"));
         Ok(Self::Workspace(TaskSet::new(store, Arc::new(SystemClock), executor)))

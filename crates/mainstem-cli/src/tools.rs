@@ -1,6 +1,6 @@
 //! `mainstem tools`: what an agent can call.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use mainstem::{
@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::{json, print},
-    args::{Form, Tools},
+    args::{Form, Source, Tools},
     config::{Setting, Settings, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words, workspace},
     model, progress, signals, table,
     terminal::Terminal,
+    trust::{self, Reads},
 };
 
 const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
@@ -25,12 +26,13 @@ const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
 /// As much of a description as fits into a line.
 const WIDTH: usize = 72;
 
-pub(crate) fn run(args: &Tools, config: Option<&Path>, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let flags = Settings {
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
         ..Settings::default()
     };
-    let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
+    let (settings, untrusted) = trust::look(flags, config, Reads::Agents).or_exit(Exit::Config)?;
+    trust::warn(&untrusted, terminal);
     let harness = harness(args, &settings).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -46,7 +48,9 @@ pub(crate) fn run(args: &Tools, config: Option<&Path>, terminal: Terminal) -> Re
     })?;
     let warnings: Vec<_> = harness.warnings().collect();
     warnings.iter().for_each(|warning| progress::say(warning, terminal));
-    let is_wrong = listed == Exit::Reply && warnings.iter().any(|warning| warning.starts_with("error: "));
+    let is_incomplete =
+        !untrusted.is_empty() || warnings.iter().any(|warning| warning.starts_with("error: "));
+    let is_wrong = listed == Exit::Reply && is_incomplete;
     Ok(if is_wrong { Exit::Config } else { listed })
 }
 

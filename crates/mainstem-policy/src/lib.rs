@@ -7,6 +7,7 @@
 //! | [`PlanMode`] | what runs while nothing may change |
 //! | [`Ledger`] | whether a model call or a spawn still fits its budget, and every budget above |
 //! | [`Prices`], [`Cost`] | what a model call costs |
+//! | [`Part`] | what of a folder's files needs a person's trust, by a hash of just that |
 //!
 //! # Permissions
 //! ```
@@ -63,6 +64,7 @@ mod plan;
 mod price;
 mod rules;
 mod target;
+mod trust;
 mod url;
 
 pub use budget::{
@@ -72,3 +74,4 @@ pub use pattern::{Pattern, PatternError};
 pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};
 pub use price::{Cost, LongPrompt, Price, Prices};
 pub use rules::{Decision, Effect, Rule, RuleSet, Rules};
+pub use trust::{Part, one_line, variables};

@@ -99,6 +99,14 @@ impl Rules {
         self.layers.iter().any(|layer| layer.refuses_all_of(tool))
     }
 
+    /// Whether a rule allows this call [by name](Pattern::names), which lifts what is otherwise kept from agents. Another rule may still
+    /// refuse it.
+    #[must_use]
+    pub fn allow_by_name(&self, tool: &str, arguments: &Value) -> bool {
+        let rules = self.layers.iter().flat_map(|layer| layer.rules());
+        rules.filter(|rule| rule.effect == Effect::Allow).any(|rule| rule.pattern.names(tool, arguments))
+    }
+
     /// The sets, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &RuleSet> {
         self.layers.iter().map(|layer| &**layer)

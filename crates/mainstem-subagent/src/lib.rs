@@ -31,6 +31,7 @@ mod send;
 mod slots;
 mod spending;
 mod tools;
+pub mod trust;
 
 pub use agent_tool::{AgentTool, IntoTool};
 pub use catalog::{Catalog, CatalogEntry};

@@ -21,7 +21,7 @@ fn write_new(workspace: &Workspace, session: &str, call: &str, text: &str) -> Re
     loop {
         let path = Layout::new("").artifact(session, call, again).to_string_lossy().into_owned();
         let inside = workspace.path(&path)?;
-        let target = Target::claim(workspace, &inside)?;
+        let target = Target::claim("artifact", workspace, &inside)?;
         if target.is_new() {
             target.replace(text.as_bytes())?;
             return Ok(path);

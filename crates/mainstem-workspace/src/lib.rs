@@ -7,6 +7,7 @@
 //! | [`Workspace::shell`] | `shell`, for those who want it |
 //! | [`Workspaces`] | the same tools for many agents, each in a directory of its own; and a place for results that are too long |
 //! | [`Layout`] | where things are in a workspace |
+//! | [`Protection`] | what file tools do not write although it is in the workspace |
 //!
 //! ```
 //! use mainstem_workspace::Workspace;
@@ -27,6 +28,7 @@ mod edit;
 mod error;
 mod layout;
 mod path;
+mod protection;
 #[cfg(test)]
 mod rig;
 #[cfg(unix)]
@@ -40,6 +42,7 @@ mod workspaces;
 
 pub use error::{WorkspaceError, Written};
 pub use layout::Layout;
+pub use protection::Protection;
 #[cfg(unix)]
 pub use shell::{PROTECTED, ShellOptions};
 pub use workspace::Workspace;

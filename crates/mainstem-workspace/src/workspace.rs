@@ -15,7 +15,12 @@ use cap_std::{
 use mainstem_tool::Tool;
 
 pub(crate) use self::target::Target;
-use crate::{WorkspaceError, Workspaces, error::Written, path::Inside};
+use crate::{
+    WorkspaceError, Workspaces,
+    error::Written,
+    path::Inside,
+    protection::{Guard, Protection},
+};
 
 /// A directory that tools work in and can't leave. Cheap to clone.
 ///
@@ -26,7 +31,10 @@ use crate::{WorkspaceError, Workspaces, error::Written, path::Inside};
 /// A hard link to a file outside, and a file system mounted inside, belong to the workspace: whoever can make them can write there
 /// anyway.
 #[derive(Clone)]
-pub struct Workspace(Arc<Inner>);
+pub struct Workspace {
+    inner: Arc<Inner>,
+    guard: Arc<Guard>,
+}
 
 struct Inner {
     dir: Dir,
@@ -46,7 +54,8 @@ impl Workspace {
         let open = || {
             let root = path.canonicalize()?;
             let dir = Dir::open_ambient_dir(&root, ambient_authority())?;
-            Ok(Self(Arc::new(Inner { dir, root, alias: std::path::absolute(path)? })))
+            let (alias, guard) = (std::path::absolute(path)?, Arc::new(Guard::new(&root)));
+            Ok(Self { inner: Arc::new(Inner { dir, root, alias }), guard })
         };
         open().map_err(|source| WorkspaceError::Root { path: path.to_owned(), source })
     }
@@ -70,16 +79,38 @@ impl Workspace {
     pub fn create_inside(&self, path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let path = path.as_ref();
         let create = || {
-            self.0.dir.create_dir_all(path)?;
-            let root = self.0.root.join(self.0.dir.canonicalize(path)?);
-            Ok(Self(Arc::new(Inner { dir: self.0.dir.open_dir(path)?, alias: root.clone(), root })))
+            self.inner.dir.create_dir_all(path)?;
+            let root = self.inner.root.join(self.inner.dir.canonicalize(path)?);
+            let inner = Inner { dir: self.inner.dir.open_dir(path)?, alias: root.clone(), root };
+            Ok(Self { inner: Arc::new(inner), guard: self.guard.clone() })
         };
-        create().map_err(|source| WorkspaceError::Root { path: self.0.root.join(path), source })
+        create().map_err(|source| WorkspaceError::Root { path: self.inner.root.join(path), source })
+    }
+
+    /// The same workspace under this protection. Workspaces that are created inside it share it.
+    #[must_use]
+    pub fn with_protection(self, protection: Protection) -> Self {
+        let guard = Guard { root: self.guard.root.clone(), protection };
+        Self { guard: Arc::new(guard), ..self }
+    }
+
+    /// The same workspace, protected as another is: with the same paths if it is a directory of the other, else with its own.
+    #[must_use]
+    pub fn protected_as(self, other: &Self) -> Self {
+        if self.inner.root.starts_with(&other.guard.root) {
+            return Self { guard: other.guard.clone(), ..self };
+        }
+        self.with_protection(other.guard.protection.clone())
+    }
+
+    /// Whether a tool may write a file, by its path from here without links.
+    pub(crate) fn check_write(&self, tool: &str, path: &Inside, real: &Path) -> Result<(), WorkspaceError> {
+        self.guard.check(tool, &path.written, &self.inner.root.join(real))
     }
 
     /// The directory, absolute and without links.
     pub fn root(&self) -> &Path {
-        &self.0.root
+        &self.inner.root
     }
 
     /// The six file tools, all over this workspace: `read_file`, `list_files`, `glob_files` and `grep_files`, which change nothing,
@@ -96,7 +127,7 @@ impl Workspace {
     }
 
     pub(crate) fn dir(&self) -> &Dir {
-        &self.0.dir
+        &self.inner.dir
     }
 
     /// A path by which a process that this one starts enters the directory: through the handle, so that it is this directory whatever its
@@ -105,15 +136,15 @@ impl Workspace {
     pub(crate) fn handle_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
         if cfg!(target_os = "linux") {
-            format!("/proc/self/fd/{}", self.0.dir.as_raw_fd()).into()
+            format!("/proc/self/fd/{}", self.inner.dir.as_raw_fd()).into()
         } else {
-            self.0.root.clone()
+            self.inner.root.clone()
         }
     }
 
     /// What a model wrote, as a path in here.
     pub(crate) fn path(&self, path: &str) -> Result<Inside, WorkspaceError> {
-        Inside::new(path, &[&self.0.root, &self.0.alias])
+        Inside::new(path, &[&self.inner.root, &self.inner.alias])
     }
 
     /// A directory, by a path without links; none is the root.
@@ -121,10 +152,10 @@ impl Workspace {
         let Some(path) = path else { return Ok(Inside::root()) };
         let path = self.path(path)?;
         let explain = |error| explain(&path.written, error);
-        if !self.0.dir.metadata(&path.relative).map_err(explain)?.is_dir() {
+        if !self.inner.dir.metadata(&path.relative).map_err(explain)?.is_dir() {
             return Err(WorkspaceError::NotDirectory { path: path.written });
         }
-        let relative = self.0.dir.canonicalize(&path.relative).map_err(explain)?;
+        let relative = self.inner.dir.canonicalize(&path.relative).map_err(explain)?;
         Ok(Inside { relative, ..path })
     }
 
@@ -132,8 +163,8 @@ impl Workspace {
     pub(crate) fn open_file(&self, path: &Inside) -> Result<fs::File, WorkspaceError> {
         let explain = |error| explain(&path.written, error);
         // Opening a device can already do something, so its type is asked first; and again of what was opened, for it may have been swapped.
-        regular(path, self.0.dir.metadata(&path.relative).map_err(explain)?.file_type())?;
-        let file = self.0.dir.open_with(&path.relative, &read_only()).map_err(explain)?;
+        regular(path, self.inner.dir.metadata(&path.relative).map_err(explain)?.file_type())?;
+        let file = self.inner.dir.open_with(&path.relative, &read_only()).map_err(explain)?;
         regular(path, file.metadata().map_err(explain)?.file_type())?;
         Ok(file.into_std())
     }
@@ -197,7 +228,7 @@ pub(crate) fn explain(path: &Written, error: std::io::Error) -> WorkspaceError {
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Workspace").field(&self.0.root).finish()
+        f.debug_tuple("Workspace").field(&self.inner.root).finish()
     }
 }
 

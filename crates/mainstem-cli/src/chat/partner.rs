@@ -1,6 +1,6 @@
 //! With whom one talks: an agent of this process, or of a server.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use mainstem::{
@@ -10,7 +10,7 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::Chat,
+    args::{Chat, Source},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
@@ -19,6 +19,7 @@ use crate::{
     remote::{Remote, escape},
     store, table,
     terminal::Terminal,
+    trust::{self, Reads},
     turn::{Events, Turn, new_session},
 };
 
@@ -30,7 +31,7 @@ pub(super) enum Partner {
 }
 
 impl Partner {
-    pub(super) async fn open(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Self, Fault> {
+    pub(super) async fn open(args: &Chat, config: &Source, terminal: Terminal) -> Result<Self, Fault> {
         let session = args.session.clone().unwrap_or_else(new_session);
         match Remote::of(&args.at).or_exit(Exit::Usage)? {
             Some(remote) => {
@@ -41,12 +42,7 @@ impl Partner {
         }
     }
 
-    async fn here(
-        args: &Chat,
-        config: Option<&Path>,
-        session: &str,
-        terminal: Terminal,
-    ) -> Result<Self, Fault> {
+    async fn here(args: &Chat, config: &Source, session: &str, terminal: Terminal) -> Result<Self, Fault> {
         let flags = Settings {
             model: args.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
@@ -54,7 +50,7 @@ impl Partner {
             shell: args.shell.then(|| Setting::new(true, "--shell")),
             ..Settings::of_sandbox(&args.sandbox)
         };
-        let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;
+        let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;
         let model = model::choose(&settings, var)
             .filter(|model| model.value != demo::NAME)
             .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::HOW))

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use mainstem::{
     guard::Network,
     mcp::Server,
@@ -16,34 +16,34 @@ use mainstem::{
 use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
-use super::{Access, Setting, Settings, ShellLimits};
+use super::{Declared, ShellLimits, parts};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    model: Option<String>,
-    workspace: Option<PathBuf>,
-    max_turns: Option<NonZeroU32>,
-    permissions: Option<RuleSet>,
-    files: Option<bool>,
-    shell: Option<bool>,
-    shell_network: Option<Network>,
+pub(super) struct File {
+    pub(super) model: Option<String>,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) max_turns: Option<NonZeroU32>,
+    pub(super) permissions: Option<RuleSet>,
+    pub(super) files: Option<bool>,
+    pub(super) shell: Option<bool>,
+    pub(super) shell_network: Option<Network>,
     #[serde(default)]
-    shell_limits: ShellLimits,
-    agent_generate: Option<bool>,
+    pub(super) shell_limits: ShellLimits,
+    pub(super) agent_generate: Option<bool>,
     #[serde(default)]
-    budget: Limits,
-    prices: Option<Prices>,
+    pub(super) budget: Limits,
+    pub(super) prices: Option<Prices>,
     #[serde(default)]
-    mcp: BTreeMap<String, Spanned<Server>>,
-    agent_servers: Option<bool>,
+    pub(super) mcp: BTreeMap<String, Spanned<Server>>,
+    pub(super) agent_servers: Option<bool>,
     #[serde(default)]
-    providers: BTreeMap<Known, Provider>,
+    pub(super) providers: BTreeMap<Known, Provider>,
 }
 
 /// The name of a vendor of this build.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Known(&'static str);
+pub(super) struct Known(pub(super) &'static str);
 
 impl<'de> Deserialize<'de> for Known {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -57,25 +57,23 @@ impl<'de> Deserialize<'de> for Known {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Provider {
-    base_url: Option<String>,
-    api_key_env: Option<Variable>,
+pub(super) struct Provider {
+    pub(super) base_url: Option<String>,
+    pub(super) api_key_env: Option<Variable>,
     #[serde(default)]
-    headers: BTreeMap<String, Spanned<String>>,
+    pub(super) headers: BTreeMap<String, Spanned<String>>,
     /// Only there to be refused with the reason.
     #[serde(rename = "api_key")]
     _api_key: Option<Refused>,
 }
 
 /// What a file says. Errors name the place and never repeat the line, which may hold a secret.
-pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
+pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Declared> {
     let file: File = toml::from_str(text).map_err(|error| {
         let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
         anyhow!("{}:{place} {}", path.display(), meant(error.message()))
     })?;
     let origin = path.display().to_string();
-    let said = |value: String| Setting::new(value, &*origin);
-    let switch = |value: bool| Setting::new(value, &*origin);
     let headers = file.providers.values().flat_map(|provider| &provider.headers);
     for (name, value) in headers {
         if holds_key(name, value.get_ref()) {
@@ -93,41 +91,8 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
             );
         }
     }
-    let access = |provider: Provider| Access {
-        base_url: provider.base_url.map(said),
-        api_key_env: provider.api_key_env.map(|variable| said(variable.0)),
-        headers: provider.headers.into_iter().map(|(name, value)| (name, said(value.into_inner()))).collect(),
-    };
-    // A directory is meant as seen from the file, wherever the command runs.
-    let near = path.parent().unwrap_or_else(|| Path::new(""));
-    Ok(Settings {
-        model: file.model.map(said),
-        workspace: file.workspace.map(|workspace| Setting::new(near.join(workspace), &*origin)),
-        max_turns: file.max_turns,
-        permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
-        files: file.files.map(switch),
-        shell: file.shell.map(switch),
-        shell_network: file.shell_network.map(|network| Setting::new(network, &*origin)),
-        shell_limits: file.shell_limits,
-        agent_generate: file.agent_generate.map(switch),
-        budget: file.budget,
-        prices: file.prices,
-        mcp: file
-            .mcp
-            .into_iter()
-            .map(|(name, server)| (name, Setting::new(beside(server.into_inner(), near), &*origin)))
-            .collect(),
-        agent_servers: file.agent_servers.map(switch),
-        providers: file.providers.into_iter().map(|(vendor, said)| (vendor.0, access(said))).collect(),
-    })
-}
-
-/// A directory is meant as seen from the file.
-fn beside(mut server: Server, near: &Path) -> Server {
-    if let Some(dir) = server.dir_mut() {
-        *dir = near.join(&*dir);
-    }
-    server
+    let raw = toml::from_str(text).with_context(|| origin.clone())?;
+    Ok(parts::divide(file, &raw, path))
 }
 
 /// `line:column:` of an offset, both from 1, columns in characters.
@@ -159,7 +124,7 @@ fn holds_key(name: &str, value: &str) -> bool {
 }
 
 /// A key in the file.
-struct Refused;
+pub(super) struct Refused;
 
 impl<'de> Deserialize<'de> for Refused {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
@@ -171,7 +136,7 @@ impl<'de> Deserialize<'de> for Refused {
 }
 
 /// The name of an environment variable. What is none may be a key, and is not repeated.
-struct Variable(String);
+pub(super) struct Variable(pub(super) String);
 
 impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

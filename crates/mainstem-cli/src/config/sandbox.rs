@@ -1,6 +1,6 @@
 //! Limits of commands, as files and flags write them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use mainstem::guard::Limits;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -15,6 +15,11 @@ impl ShellLimits {
         others.0.into_iter().chain(self.0).collect()
     }
 
+    /// Returns `true` if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The defaults with these.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
@@ -23,6 +28,13 @@ impl ShellLimits {
             let _ = limits.set(name, value);
         }
         limits
+    }
+}
+
+impl fmt::Display for ShellLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits: Vec<_> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        f.write_str(&limits.join(", "))
     }
 }
 

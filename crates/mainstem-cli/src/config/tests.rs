@@ -55,12 +55,16 @@ fn shown<T: std::fmt::Display>(setting: &Option<Setting<T>>) -> String {
     setting.as_ref().map_or_else(|| "-".to_owned(), |said| format!("{} ({})", said.value, said.origin))
 }
 
+fn load(run: &args::Run, config: Option<&Path>, var: impl Fn(&str) -> Option<String>) -> Settings {
+    Files::read(config).unwrap().beyond(Settings::from_flags(run), var, |_| true)
+}
+
 /// What holds, given a line of flags and the environment.
 fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
     let line = format!("mainstem run {flags}");
     let args::Command::Run(run) = args::Cli::parse_from(line.split_whitespace()).command else { panic!() };
     let var = |name: &str| env.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-    let all = Settings::load(&run, config, var).unwrap();
+    let all = load(&run, config, var);
     let base_url = all.access("openai").base_url;
     let workspace = all.workspace.map(|said| Setting::new(said.value.display().to_string(), said.origin));
     let parts = [shown(&all.model), shown(&workspace), shown(&base_url)];
@@ -102,7 +106,7 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
     std::fs::write(&path, "[budget]\ntokens = 1\ncost = 2\nspawns = 3\ntime_seconds = 4").unwrap();
     let line = ["mainstem", "run", "--budget-tokens", "9"];
     let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
-    let all = Settings::load(&run, Some(&path), |_| None).unwrap();
+    let all = load(&run, Some(&path), |_| None);
     let expected = budget(Some(9), Some(Cost::from_micros(2))).with_spawns(3).with_time_seconds(4);
     assert_eq!(all.budget, expected);
     check(
@@ -114,7 +118,129 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
 
 #[test]
 fn a_file_that_is_named_must_exist() {
-    let args::Command::Run(run) = args::Cli::parse_from(["mainstem", "run"]).command else { panic!() };
-    let error = Settings::load(&run, Some(Path::new("/no/such.toml")), |_| None).unwrap_err();
+    let error = Files::read(Some(Path::new("/no/such.toml"))).unwrap_err();
     assert_eq!(error.to_string(), "/no/such.toml: there is no such file");
+}
+
+/// What each key of a project's file comes to: whether it needs trust, and what is said about it.
+fn parts(text: &str) -> Vec<String> {
+    let declared = file::parse(text, Path::new("./mainstem.toml")).unwrap();
+    declared.parts.iter().map(|(part, _)| format!("{} {}", part.key(), part.does().join("; "))).collect()
+}
+
+#[test]
+fn what_starts_reads_sends_or_widens_is_a_part_each() {
+    let check = |text: &str, expected: &[&str]| assert_eq!(parts(text), expected, "{text}");
+    check("shell = true", &["shell lets agents run commands"]);
+    check("agent_generate = true", &["agent_generate lets the agent write files of new agents"]);
+    check("agent_servers = true", &["agent_servers lets agents' files declare MCP servers"]);
+    check(
+        "[prices]\nx = { input = 0, output = 0 }",
+        &["prices says what models cost, by which budgets of money are counted"],
+    );
+    check(
+        "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { A = '${TOKEN}' }\n[mcp.b]\nurl = 'https://b.example/?k=1'",
+        &[
+            "mcp.a starts `npx -y x`, as MCP server \"a\", with TOKEN of the environment",
+            "mcp.b sends tool calls to https://b.example/, as MCP server \"b\"",
+        ],
+    );
+    check(
+        "[providers.openai]\nbase_url = 'https://me:pw@x.example/v1?a=b'",
+        &[
+            "providers.openai sends what openai is asked, and the key in OPENAI_API_KEY, to https://x.example/v1",
+        ],
+    );
+    check(
+        "[providers.gemini]\napi_key_env = 'AWS_SECRET_ACCESS_KEY'",
+        &["providers.gemini sends AWS_SECRET_ACCESS_KEY of the environment to gemini, as the key"],
+    );
+    check(
+        "[providers.openai]\nbase_url = 'http://x'\napi_key_env = 'K'\nheaders = { x-a = '${B}' }",
+        &[
+            "providers.openai sends what openai is asked, and the key in K, to http://x; sends headers to openai (x-a), with B of the environment",
+        ],
+    );
+}
+
+#[test]
+fn what_only_narrows_or_chooses_is_none() {
+    for text in [
+        "",
+        "model = 'openai:x'",
+        "max_turns = 100",
+        "files = true",
+        "files = false",
+        "shell = false\nagent_generate = false\nagent_servers = false",
+        "[permissions]\nallow = ['*']\ndefault = 'allow'",
+        "[budget]\ntokens = 1",
+        "[providers.openai]",
+    ] {
+        assert_eq!(parts(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_workspace_that_leads_out_is_a_part_however_it_does() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(dir.path().join("inside")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(out.path(), dir.path().join("link")).unwrap();
+    let path = dir.path().join("mainstem.toml");
+    let leads_out = |workspace: &str| {
+        let declared = file::parse(&format!("workspace = {workspace:?}"), &path).unwrap();
+        let is_set = declared.plain.workspace.is_some();
+        assert_eq!(is_set, declared.parts.is_empty(), "it is in effect or a part");
+        !is_set
+    };
+    assert!(
+        !leads_out("inside") && !leads_out(".") && !leads_out("inside/../inside") && !leads_out("missing")
+    );
+    assert!(leads_out("..") && leads_out("inside/../..") && leads_out(out.path().to_str().unwrap()));
+    #[cfg(unix)]
+    assert!(leads_out("link"));
+}
+
+#[test]
+fn a_part_changes_with_what_it_says_and_with_nothing_else() {
+    let hashes = |text: &str| {
+        let declared = file::parse(text, Path::new("./mainstem.toml")).unwrap();
+        declared.parts.iter().map(|(part, _)| part.hash()).collect::<Vec<_>>()
+    };
+    let text = "model = 'a'\n[mcp.x]\ncommand = 'npx'\nargs = ['x']\n";
+    let before = hashes(text);
+    assert_eq!(
+        before,
+        hashes("# why\nmodel = \"b\"\nmax_turns = 3\n[mcp]\nx = { args = [\"x\"], command = 'npx' }")
+    );
+    for (from, to) in
+        [("npx", "npm"), ("['x']", "['x', 'y']"), ("args", "cwd = '.'\nargs"), ("mcp.x", "mcp.y")]
+    {
+        assert_ne!(before, hashes(&text.replace(from, to)), "{to}");
+    }
+}
+
+#[test]
+fn only_trusted_parts_are_in_effect_and_a_project_widens_no_limit() {
+    let parse = |text: &str| file::parse(text, Path::new("./mainstem.toml")).unwrap();
+    let project = "model = 'm'\nfiles = true\nmax_turns = 9\nshell = true\nagent_generate = true\n\
+                   [budget]\ntokens = 9\nspawns = 1\n[permissions]\nallow = ['a(b)']";
+    let own = parse(
+        "files = false\nmax_turns = 5\n[budget]\ntokens = 5\nspawns = 5\n[permissions]\nallow = ['c(d)']",
+    )
+    .all();
+    let files = Files { project: parse(project), own };
+    let all = files.beyond(Settings::default(), |_| None, |part| part.key() == "shell");
+    assert!(all.shell.is_some_and(|said| said.value) && all.agent_generate.is_none());
+    assert_eq!(all.model.unwrap().value, "m");
+    assert!(!all.files.unwrap().value);
+    assert_eq!(
+        (all.max_turns.map(NonZeroU32::get), all.budget),
+        (Some(5), budget(Some(5), None).with_spawns(1))
+    );
+    let named = |rules: &Rules, pattern: &str| {
+        rules.layers().flat_map(|layer| layer.rules()).any(|rule| rule.pattern.to_string() == pattern)
+    };
+    assert!(named(&all.permissions, "c(d)") && !named(&all.permissions, "a(b)"));
+    assert!(named(&all.project_permissions, "a(b)"));
 }

@@ -197,7 +197,7 @@ fn new_touches_nothing_that_is_there() {
 #[test]
 fn validate_points_out_everything() {
     let broken = |arguments: &str| {
-        let cli = workspace(&format!("validate {arguments}"));
+        let cli = workspace(&format!("validate --trust {arguments}"));
         let cli = cli.file("subagents/a.md", "---\ndescription: a\nsteps: many\ntemperture: 1\n---\n");
         cli.file("other/b.md", "---\ndescription: b: c\n---\n")
     };
@@ -229,7 +229,7 @@ fn validate_points_out_everything() {
     error: nowhere: there is no such file or directory
     ");
     assert_eq!(said(&broken("subagents/tester.md --strict").run()), "0\n--\n0 errors, 0 warnings\n");
-    let foreign = workspace("validate --foreign --strict").run();
+    let foreign = workspace("validate --trust --foreign --strict").run();
     assert_snapshot!(said(&foreign), @r"
     1
     ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
@@ -261,7 +261,7 @@ fn the_workspace_is_found_as_for_run() {
     assert!(listed(mainstem("agents -w").arg(&path).arg("list")));
     assert!(listed(mainstem("agents list").env("MAINSTEM_WORKSPACE", path.to_str().unwrap())));
     let file = format!("workspace = {:?}", path.to_str().unwrap());
-    assert!(listed(mainstem("agents list").file("mainstem.toml", &file)));
+    assert!(listed(mainstem("agents list --trust").file("mainstem.toml", &file)));
     assert!(!listed(mainstem("agents list")));
     let done = mainstem("agents validate -w nowhere").run();
     assert_eq!(said(&done), "3\n--\nerror: --workspace: workspace \"nowhere\" is not a directory\n");

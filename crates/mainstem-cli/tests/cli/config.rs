@@ -36,7 +36,8 @@ fn urls_and_workspaces_are_named_with_who_said_them() {
     let wrong = "the base URL \"localhost\" can't be used: it must begin with http:// or https://, such as \"http://localhost\"";
     let from_env = mainstem("run Hi").env("OPENAI_BASE_URL", "localhost");
     check(from_env, &format!("error: OPENAI_BASE_URL: {wrong}\n"));
-    let from_file = mainstem("run Hi").file("mainstem.toml", "[providers.openai]\nbase_url = 'localhost'");
+    let from_file =
+        mainstem("run --trust Hi").file("mainstem.toml", "[providers.openai]\nbase_url = 'localhost'");
     check(from_file, &format!("error: ./mainstem.toml: {wrong}\n"));
     let url = "http://127.0.0.1:9/v1";
     check(
@@ -79,9 +80,9 @@ fn a_file_chooses_model_server_key_and_headers() {
         server.url()
     );
     let with = |cli: Cli| cli.file("mainstem.toml", &text).env("TEAM", "blue").run();
-    let done = with(mainstem("run --progress quiet Hi").env("MY_KEY", "k"));
+    let done = with(mainstem("run --trust --progress quiet Hi").env("MY_KEY", "k"));
     assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\n"), "{done:?}");
-    let done = with(mainstem("run --progress quiet Hi"));
+    let done = with(mainstem("run --trust --progress quiet Hi"));
     assert_eq!(
         done.stderr,
         "error: ./mainstem.toml: the variable MY_KEY, which shall hold the key, is not set\n"
@@ -99,19 +100,6 @@ fn the_demo_needs_no_workspace() {
         "warning: the demo brings its own agents; --workspace is not used\n\
          warning: the demo brings its own tools; --shell is not used\n"
     );
-}
-
-/// Who clones a project may not have read where its file sends what they say.
-#[test]
-fn where_a_projects_file_sends_the_key_is_said() {
-    let server = Server::start(|_| vec![Step::Text("Hi.")]);
-    let file = format!("[providers.openai]\nbase_url = '{}'", server.url());
-    let done = mainstem("run Hi").file("mainstem.toml", &file).run();
-    let note =
-        format!("warning: ./mainstem.toml sends prompts, and the key if there is one, to {}", server.url());
-    assert!(done.stderr.contains(&note), "{done:?}");
-    let done = mainstem("run Hi").env("OPENAI_BASE_URL", &server.url()).run();
-    assert!(!done.stderr.contains("warning"), "{done:?}");
 }
 
 #[test]

@@ -157,10 +157,11 @@ fn a_budget_of_money_needs_prices() {
     assert!(done.code == Some(5) && done.stderr.contains(unpriced), "{done:?}");
     let price =
         |dollars: u64| format!("[prices]\n\"demo\" = {{ input = 0, output = {} }}", dollars * 1_000_000);
-    let done = demo("--budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1)).run();
+    let done = demo("--trust --budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1)).run();
     assert_eq!(done.code, Some(0), "{done:?}");
     // Four thousand tokens of output may come, at a dollar each.
-    let done = demo("--budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1_000_000)).run();
+    let done =
+        demo("--trust --budget-cost 0.5 --progress quiet").file("mainstem.toml", &price(1_000_000)).run();
     assert!(done.code == Some(5) && done.stderr.contains("has $0.50 of $0.50 left"), "{done:?}");
 }
 

@@ -102,25 +102,24 @@ fn nothing_is_written_outside() {
 
 #[test]
 fn who_says_so_gets_no_files_or_a_shell() {
-    let check = |arguments: &str, config: &str, expected: &str, said: &str| {
+    let check = |arguments: &str, config: &str, expected: &str| {
         let server = calls(Vec::new());
-        let done = run(cli(&server, arguments).file("mainstem.toml", config));
-        assert_eq!((offered(&server), &*done.stderr), (expected.to_owned(), said), "{arguments} {config}");
+        let done = run(cli(&server, arguments).arg("--trust").file("mainstem.toml", config));
+        assert_eq!((offered(&server), &*done.stderr), (expected.to_owned(), ""), "{arguments} {config}");
     };
-    let from_file = "warning: agents can run commands, because ./mainstem.toml says so\n";
-    check("", "", FILES, "");
-    check("--no-files", "", "", "");
-    check("", "files = false", "", "");
-    check("--no-files", "files = true", "", "");
+    check("", "", FILES);
+    check("--no-files", "", "");
+    check("", "files = false", "");
+    check("--no-files", "files = true", "");
     #[cfg(unix)]
     {
-        check("--shell", "", &format!("{FILES} shell"), "");
-        check("--shell --no-files", "shell = false", "shell", "");
-        check("", "shell = true", &format!("{FILES} shell"), from_file);
+        check("--shell", "", &format!("{FILES} shell"));
+        check("--shell --no-files", "shell = false", "shell");
+        check("", "shell = true", &format!("{FILES} shell"));
     }
-    check("", "shell = false", FILES, "");
-    check("", "agent_generate = true", &format!("{FILES} agent_generate"), "");
-    check("", "agent_generate = false", FILES, "");
+    check("", "shell = false", FILES);
+    check("", "agent_generate = true", &format!("{FILES} agent_generate"));
+    check("", "agent_generate = false", FILES);
 }
 
 #[cfg(unix)]
@@ -138,6 +137,6 @@ fn a_workspace_of_the_configuration_counts_too() {
     let server = calls(vec![write("a.txt")]);
     let dir = tempfile::tempdir().unwrap();
     let config = format!("workspace = '{}'", dir.path().display());
-    run(cli(&server, "").file("mainstem.toml", &config));
+    run(cli(&server, "--trust").file("mainstem.toml", &config));
     assert!(dir.path().join("a.txt").exists());
 }

@@ -27,4 +27,5 @@ mod talk;
 mod telemetry;
 #[cfg(unix)]
 mod terminal;
+mod trust;
 mod vendors;

@@ -25,7 +25,7 @@ done
 const CONFIG: &str = "[mcp.sh]\ncommand = 'sh'\nargs = ['server.sh']\n";
 
 fn with_server(line: &str) -> Cli {
-    mainstem(line).file("server.sh", SERVER).file("mainstem.toml", CONFIG)
+    mainstem(line).arg("--trust").file("server.sh", SERVER).file("mainstem.toml", CONFIG)
 }
 
 /// Runs the command while a server plays the script of `main`.
@@ -59,24 +59,24 @@ fn tools_lists_those_of_servers() {
 }
 
 #[test]
-fn a_run_calls_a_servers_tool_and_says_what_the_directory_starts() {
+fn a_run_calls_a_servers_tool() {
     let call = Turn::new().call("mcp__sh__greet", json!({"whom": "me"}));
     let done =
         run(with_server("run -m openai:main --output ndjson go"), vec![call, Turn::new().text("Greeted.")]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.contains("Hello from the shell."), "{done:?}");
-    let warning = "warning: ./mainstem.toml starts `sh server.sh`, for MCP server \"sh\"";
-    assert!(done.stderr.contains(warning), "{done:?}");
+    assert!(!done.stderr.contains("warning"), "what is trusted is not warned of: {done:?}");
 }
 
 #[test]
 fn a_server_that_fails_is_said_while_the_run_goes_on() {
-    let cli = mainstem("run -m openai:main go").file("mainstem.toml", "[mcp.none]\ncommand = './none'\n");
+    let cli =
+        mainstem("run --trust -m openai:main go").file("mainstem.toml", "[mcp.none]\ncommand = './none'\n");
     let done = run(cli, vec![Turn::new().text("Without it.")]);
     assert_eq!((done.code, &*done.stdout), (Some(0), "Without it.\n"));
     let error = "error: the MCP server \"none\" can't be used: `./none` does not start: No such file or directory (os error 2)";
     assert_eq!(done.stderr.matches(error).count(), 1, "{done:?}");
-    let tools = mainstem("tools").file("mainstem.toml", "[mcp.none]\ncommand = './none'\n").run();
+    let tools = mainstem("tools --trust").file("mainstem.toml", "[mcp.none]\ncommand = './none'\n").run();
     assert!(
         tools.code == Some(3) && tools.stderr.contains(error) && tools.stdout.contains("read_file"),
         "{tools:?}"
@@ -92,8 +92,9 @@ fn doctor_starts_servers_only_online() {
     );
     let done = with_server("doctor -m demo --online").run();
     assert!(done.code == Some(0) && done.stdout.contains("✔ MCP server sh: 1 tool\n"), "{done:?}");
-    let done =
-        mainstem("doctor -m demo --online").file("mainstem.toml", "[mcp.none]\ncommand = './none'\n").run();
+    let done = mainstem("doctor --trust -m demo --online")
+        .file("mainstem.toml", "[mcp.none]\ncommand = './none'\n")
+        .run();
     let fix = "✘ the MCP server \"none\" can't be used: `./none` does not start: No such file or directory (os error 2)\n    \
                fix: try `./none` by hand, or correct [mcp.none]\n";
     assert!(done.code == Some(3) && done.stdout.contains(fix), "{done:?}");
@@ -103,7 +104,7 @@ fn doctor_starts_servers_only_online() {
 fn a_file_holds_no_secret_and_no_nonsense() {
     #[track_caller]
     fn check(config: &str, expected: &str) {
-        let done = mainstem("tools").file("mainstem.toml", config).run();
+        let done = mainstem("tools --trust").file("mainstem.toml", config).run();
         assert_eq!((done.code, &*done.stderr), (Some(3), &*format!("error: {expected}\n")), "{config}");
     }
     check(

@@ -65,6 +65,12 @@ impl Cli {
         self
     }
 
+    /// Runs it in this directory instead of its own.
+    pub(crate) fn within(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
     pub(crate) fn stdin(mut self, stdin: impl Into<Stdio>) -> Self {
         self.command.stdin(stdin);
         self

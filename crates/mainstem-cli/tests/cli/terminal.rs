@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A terminal of 80 by 24.
-struct Terminal {
+pub(crate) struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     reader: JoinHandle<()>,
     keys: File,
@@ -31,7 +31,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&main).unwrap();
         unlockpt(&main).unwrap();
@@ -51,11 +51,11 @@ impl Terminal {
         Self { parser, reader, keys, line }
     }
 
-    fn line(&self) -> OwnedFd {
+    pub(crate) fn line(&self) -> OwnedFd {
         self.line.try_clone().unwrap()
     }
 
-    fn type_in(&self, text: &str) {
+    pub(crate) fn type_in(&self, text: &str) {
         (&self.keys).write_all(text.as_bytes()).unwrap();
     }
 
@@ -64,7 +64,7 @@ impl Terminal {
     }
 
     /// Waits until the screen shows something.
-    fn until(&self, text: &str) {
+    pub(crate) fn until(&self, text: &str) {
         let started = Instant::now();
         while !self.screen().contains(text) {
             assert!(started.elapsed() < Duration::from_secs(20), "no {text:?} in\n{}", self.screen());
@@ -73,7 +73,7 @@ impl Terminal {
     }
 
     /// The screen after the process has ended.
-    fn end(self, running: &mut Running) -> (Option<i32>, String) {
+    pub(crate) fn end(self, running: &mut Running) -> (Option<i32>, String) {
         let code = running.wait().code();
         drop(self.line);
         self.reader.join().unwrap();
@@ -83,7 +83,7 @@ impl Terminal {
 }
 
 /// Both streams on one terminal.
-fn on(terminal: &Terminal, cli: Cli) -> Running {
+pub(crate) fn on(terminal: &Terminal, cli: Cli) -> Running {
     cli.streams(terminal.line(), terminal.line()).spawn()
 }
 

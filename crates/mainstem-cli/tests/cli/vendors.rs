@@ -104,7 +104,7 @@ fn models_says_what_sets_a_vendor_up() {
     responses:gpt-4o-mini       -               OPENAI_API_KEY     OPENAI_BASE_URL
     ");
     let file = "[providers.anthropic]\nbase_url = 'http://localhost:1'";
-    let done = mainstem("models --output json").file("mainstem.toml", file).run();
+    let done = mainstem("models --trust --output json").file("mainstem.toml", file).run();
     let models: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(models[1]["set_up_by"], "./mainstem.toml");
     assert_eq!(models[0]["set_up_by"], json!(null));

@@ -172,3 +172,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_pattern_names_what_its_glob_begins_with() {
+    let check = |text: &str, path: &str, expected: bool| {
+        assert_eq!(pattern(text).names("write_file", &json!({ "path": path })), expected, "{text} {path}");
+    };
+    check("write_file(path: subagents/**)", "subagents/a.md", true);
+    check("write_file(subagents/**)", "subagents/a.md", true);
+    check("*_file(.git/hooks/*)", ".git/hooks/pre-commit", true);
+    check("write_file(mainstem.toml)", "mainstem.toml", true);
+    check("write_file(path: subagents/**)", "skills/a/SKILL.md", false);
+    check("edit_file(path: subagents/**)", "subagents/a.md", false);
+    for everything in [
+        "*",
+        "write_file",
+        "write_file(**)",
+        "write_file(path: *.md)",
+        "write_file(./**)",
+        "write_file(**/a.md)",
+    ] {
+        check(everything, "a.md", false);
+    }
+}

@@ -214,3 +214,14 @@ proptest! {
         prop_assert_eq!(toml::from_str::<RuleSet>(&toml::to_string(&layer).unwrap()).unwrap(), layer);
     }
 }
+
+#[test]
+fn an_allowance_by_name_is_found_in_any_layer_and_a_refusal_is_none() {
+    let call = json!({ "path": "skills/a/SKILL.md" });
+    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with(effect, pattern).unwrap());
+    let named = set(Allow, "write_file(path: skills/**)");
+    assert!(named.allow_by_name("write_file", &call));
+    assert!(set(Deny, "shell").narrowed_by(&named).allow_by_name("write_file", &call));
+    assert!(!set(Deny, "write_file(path: skills/**)").allow_by_name("write_file", &call));
+    assert!(!set(Allow, "*").allow_by_name("write_file", &call));
+}

@@ -17,6 +17,7 @@ use crate::{
     agent_tool::{admit, turn},
     launch::new_source,
     spending::Metered,
+    trust,
 };
 
 /// The tool's name, and the id of the child that drafts.
@@ -128,18 +129,20 @@ impl Drafts {
         }
     }
 
-    /// As the loader reads it; and whether its tools exist, for one that does not would silently be missing.
+    /// As the loader reads it; whether its tools exist, for one that does not would silently be missing; and that nothing in it needs trust.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
-        let listed = parsed.spec.tools.iter().flatten();
-        let unknown: Vec<_> = listed.filter(|tool| !self.tools.contains(tool)).collect();
-        if unknown.is_empty() {
-            return Ok(parsed);
-        }
         let known = self.tools.join(", ");
-        let error =
-            |tool| SpecError::error(format!("there is no tool {tool:?}; known: {known}")).about("tools");
-        Err(unknown.into_iter().map(error).collect())
+        let listed = parsed.spec.tools.iter().flatten().filter(|tool| !self.tools.contains(tool));
+        let unknown = listed.map(|tool| {
+            SpecError::error(format!("there is no tool {tool:?}; known: {known}")).about("tools")
+        });
+        let parts = trust::parts(&parsed.spec, Path::new(""));
+        let untrusted = parts.iter().map(|part| {
+            SpecError::error(format!("{} needs the user's trust: leave it out", part.key())).about(part.key())
+        });
+        let errors: Vec<_> = unknown.chain(untrusted).collect();
+        if errors.is_empty() { Ok(parsed) } else { Err(errors) }
     }
 }
 

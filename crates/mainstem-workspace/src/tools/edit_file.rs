@@ -43,7 +43,7 @@ impl EditFile {
         let path = workspace.path(&self.path)?;
         // A claim makes parent directories, an edit of nothing shall not.
         drop(workspace.open_file(&path)?);
-        let target = Target::claim(workspace, &path)?;
+        let target = Target::claim("edit_file", workspace, &path)?;
         let content = target.read(MAX_BYTES)?;
         let Self { old, new, replace_all, .. } = &self;
         let edited = Edit { old, new, replace_all: *replace_all }

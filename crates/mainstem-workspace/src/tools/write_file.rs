@@ -29,7 +29,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
 impl WriteFile {
     fn run(self, workspace: &Workspace) -> Result<String, WorkspaceError> {
         let path = workspace.path(&self.path)?;
-        let target = Target::claim(workspace, &path)?;
+        let target = Target::claim("write_file", workspace, &path)?;
         let did = if target.is_new() { "created" } else { "overwrote" };
         target.replace(self.content.as_bytes())?;
         Ok(format!("{did} {} ({} bytes)", path.written, self.content.len()))

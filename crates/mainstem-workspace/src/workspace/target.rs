@@ -1,13 +1,15 @@
 //! Replacing a file, atomically and one writer at a time.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     hash::{DefaultHasher, Hash, Hasher},
-    io::{ErrorKind, Read, Write},
+    io::{self, ErrorKind, Read, Write},
     path::{Component, Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+#[cfg(unix)]
+use cap_std::fs::OpenOptions;
 use cap_std::fs::{Dir, Permissions};
 use cap_tempfile::TempFile;
 
@@ -33,8 +35,13 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Finds the file, behind symbolic links too, or the place for a new one, whose parent directories are made.
-    pub(crate) fn claim(workspace: &'a Workspace, path: &'a Inside) -> Result<Self, WorkspaceError> {
+    /// Finds the file for a tool, behind symbolic links too, or the place for a new one, whose parent directories are made. A protected
+    /// file is refused.
+    pub(crate) fn claim(
+        tool: &str,
+        workspace: &'a Workspace,
+        path: &'a Inside,
+    ) -> Result<Self, WorkspaceError> {
         let explain = |error| explain(&path.written, error);
         let dir = workspace.dir();
         let file = resolve(workspace, path)?;
@@ -42,9 +49,14 @@ impl<'a> Target<'a> {
             return Err(WorkspaceError::IsDirectory { path: path.written.clone() });
         };
         let parent = if parent == "" { Path::new(".") } else { parent };
+        let check = |parent: &Path| workspace.check_write(tool, path, &parent.join(name));
+        check(&existing(dir, parent).map_err(explain)?)?;
         make(workspace, path, parent)?;
-        let turn = turn(&workspace.root().join(dir.canonicalize(parent).map_err(explain)?), name);
-        let parent = dir.open_dir(parent).map_err(explain)?;
+        let parent = dir.canonicalize(parent).map_err(explain)?;
+        // Once more, for it may have become another one meanwhile.
+        check(&parent)?;
+        let turn = turn(&workspace.root().join(&parent), name);
+        let parent = descend(dir, &parent).map_err(explain)?;
         let permissions = match parent.symlink_metadata(name) {
             Ok(metadata) => {
                 regular(path, metadata.file_type())?;
@@ -113,6 +125,39 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
     bad("is a symbolic link that leads back to itself")
 }
 
+/// A directory's path without links, as far as it exists; what is missing of it is as it was written.
+fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
+    match (dir.canonicalize(path), path.parent(), path.file_name()) {
+        (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::NotFound => {
+            let parent = if parent == "" { Path::new(".") } else { parent };
+            Ok(existing(dir, parent)?.join(name))
+        }
+        (found, ..) => found,
+    }
+}
+
+/// Opens a directory by its path without links. A link that has taken a place on the way since is not followed.
+fn descend(dir: &Dir, path: &Path) -> io::Result<Dir> {
+    path.components().try_fold(dir.try_clone()?, |dir, component| match component {
+        Component::Normal(name) => open_itself(&dir, name),
+        _ => Ok(dir),
+    })
+}
+
+#[cfg(unix)]
+fn open_itself(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    use cap_std::fs::OpenOptionsExt;
+    use rustix::fs::OFlags;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed());
+    Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
+}
+
+#[cfg(not(unix))]
+fn open_itself(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    dir.open_dir(name)
+}
+
 /// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead out.
 fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
     let dir = workspace.dir();
@@ -128,7 +173,7 @@ fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), Works
     dir.create_dir_all(parent).map_err(explain)
 }
 
-fn turn(parent: &Path, name: &std::ffi::OsStr) -> MutexGuard<'static, ()> {
+fn turn(parent: &Path, name: &OsStr) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     (parent, name).hash(&mut hasher);
     let index = hasher.finish() % TURNS.len() as u64;

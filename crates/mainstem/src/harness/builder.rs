@@ -6,6 +6,7 @@ mod files;
 #[cfg(feature = "files")]
 mod places;
 mod servers;
+mod trust;
 
 use std::{
     collections::BTreeMap,
@@ -56,6 +57,8 @@ pub struct HarnessBuilder {
     task_store: Option<Arc<dyn TaskStore>>,
     journal: Option<Arc<dyn Journal>>,
     permissions: Rules,
+    workspace_permissions: Rules,
+    trust: trust::Trust,
     plan_tools: bool,
     generate: bool,
     budget: Budget,
@@ -93,6 +96,8 @@ impl Harness {
             task_store: None,
             journal: None,
             permissions: Rules::new(),
+            workspace_permissions: Rules::new(),
+            trust: trust::Trust::default(),
             plan_tools: false,
             generate: false,
             budget: Budget::default(),
@@ -253,8 +258,17 @@ impl HarnessBuilder {
 
     /// What agents may run: which tool calls are allowed, refused, or put before a person. What an agent's spec says narrows it for that
     /// agent and everything below it.
+    ///
+    /// A rule that allows a path by name, such as `write_file(path: skills/**)`, also lifts the protection that files have which the next run
+    /// obeys: see [`Protection`](crate::workspace::Protection).
     pub fn permissions(mut self, rules: impl Into<Rules>) -> Self {
         self.permissions = rules.into();
+        self
+    }
+
+    /// Rules of a file that comes with the workspace. They narrow what [`permissions`](Self::permissions) says, and lift no protection.
+    pub fn workspace_permissions(mut self, rules: impl Into<Rules>) -> Self {
+        self.workspace_permissions = rules.into();
         self
     }
 

@@ -10,8 +10,6 @@ use mainstem_react::Agent;
 use mainstem_spec::{AgentSpec, Origin, SkillSet, Sources, SpecError, SpecSet, Watch, load_prompts};
 use mainstem_subagent::{AgentFactory, Catalog, CatalogEntry, CatalogError, Crew, rules};
 use mainstem_tool::{Artifacts, ToolSet};
-#[cfg(feature = "files")]
-use mainstem_workspace::Workspace;
 
 #[cfg(feature = "files")]
 use super::places;
@@ -99,16 +97,19 @@ impl HarnessBuilder {
         chosen: Option<&AgentSpec>,
     ) -> Result<(Crew, Vec<String>), BuildError> {
         let Declared { specs, skills } = declared;
+        let (specs, left_out) = self.without_untrusted_addresses(scope, specs);
+        let specs = &specs;
         let spec = chosen.or_else(|| specs.get(&self.name));
         let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
         let mut skills = skills.clone();
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
         let (mut factory, taken) = self.factory(scope, spec, &skills)?;
-        let (offers, mut about_servers) = scope.servers.offers(specs);
+        let (offers, mut about_servers) = scope.servers.offers(specs, |spec| self.untrusted(scope, spec));
         factory.servers = offers;
         let (mut catalog, problems) = factory.catalog(specs);
         let mut said = self.said_of(scope, problems, specs, last, &mut catalog)?;
         said.append(&mut about_servers);
+        said.extend(left_out);
         said.extend(
             taken.iter().map(|tool| {
                 format!("warning: the program has a tool {tool:?}, so the workspace's is not used")
@@ -116,7 +117,10 @@ impl HarnessBuilder {
         );
         let prompt = self.system_prompt.clone().filter(|_| chosen.is_none());
         let agent = self.root(&factory, &root, prompt)?;
-        let rules = self.permissions.narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
+        let rules = self
+            .permissions
+            .narrowed_by(&self.workspace_permissions)
+            .narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
         let crew = crew.with_artifacts(self.artifacts(scope, spec)?);
         Ok((crew, said))
@@ -183,7 +187,7 @@ impl HarnessBuilder {
         root: Option<&AgentSpec>,
     ) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
         let Some(workspace) = &scope.workspace else { return Ok(None) };
-        let workspaces = places::workspaces(Workspace::open(workspace)?, root)?;
+        let workspaces = places::workspaces(self.protected(workspace)?, root)?;
         Ok(Some(Arc::new(workspaces)))
     }
 
@@ -200,7 +204,7 @@ impl HarnessBuilder {
         scope: &Scope,
         root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
-        self.files.furnish(tools, scope.workspace.as_deref(), root)
+        self.furnish_from(tools, scope.workspace.as_deref(), root)
     }
 
     #[cfg(not(feature = "files"))]

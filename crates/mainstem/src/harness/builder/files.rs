@@ -1,12 +1,16 @@
 //! The tools that a workspace brings.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use mainstem_spec::AgentSpec;
 use mainstem_tool::{Tool, ToolSet};
 #[cfg(unix)]
 use mainstem_workspace::ShellOptions;
-use mainstem_workspace::{Workspace, Workspaces};
+use mainstem_workspace::{Protection, Workspace, Workspaces};
+use serde_json::json;
 
 use super::{HarnessBuilder, places};
 use crate::BuildError;
@@ -14,6 +18,7 @@ use crate::BuildError;
 /// Which of them are wanted.
 pub(super) struct Files {
     tools: bool,
+    protected: Vec<PathBuf>,
     #[cfg(unix)]
     shell: Option<ShellOptions>,
 }
@@ -22,6 +27,7 @@ impl Default for Files {
     fn default() -> Self {
         Self {
             tools: true,
+            protected: Vec::new(),
             #[cfg(unix)]
             shell: None,
         }
@@ -33,6 +39,13 @@ impl HarnessBuilder {
     /// workspace; they do by default if there is one. A tool of the program with one of these names takes its place, with a warning.
     pub fn file_tools(mut self, wanted: bool) -> Self {
         self.files.tools = wanted;
+        self
+    }
+
+    /// Keeps a file, or a directory with all below it, from the file tools where the workspace has it, besides what is
+    /// [protected](Protection) in every workspace. A rule of [`permissions`](Self::permissions) that allows the path by name lifts it.
+    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.files.protected.push(path.into());
         self
     }
 
@@ -54,26 +67,38 @@ impl HarnessBuilder {
     }
 }
 
-impl Files {
+impl HarnessBuilder {
+    /// Opens a workspace in which agents write what they may.
+    pub(super) fn protected(&self, path: &Path) -> Result<Workspace, BuildError> {
+        let rules = self.permissions.clone();
+        let protection = Protection::new().unless(move |tool, path| {
+            let path = path.to_string_lossy().replace('\\', "/");
+            rules.allow_by_name(tool, &json!({ "path": path }))
+        });
+        let protection = self.files.protected.iter().fold(protection, Protection::with_path);
+        Ok(Workspace::open(path)?.with_protection(protection))
+    }
+
     /// Adds what is wanted to the program's tools; returns the names of what was added, and those that were taken. `root` is what the root was
     /// declared as.
-    pub(super) fn furnish(
+    pub(super) fn furnish_from(
         &self,
         tools: &mut ToolSet,
         workspace: Option<&Path>,
         root: Option<&AgentSpec>,
     ) -> Result<(Vec<String>, Vec<String>), BuildError> {
+        let files = &self.files;
         let Some(path) = workspace else {
-            return if self.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Default::default()) };
+            return if files.has_shell() { Err(BuildError::ShellNowhere) } else { Ok(Default::default()) };
         };
         #[cfg(unix)]
-        self.shell.as_ref().map(ShellOptions::guard).transpose().map_err(BuildError::Unguarded)?;
+        files.shell.as_ref().map(ShellOptions::guard).transpose().map_err(BuildError::Unguarded)?;
         let (mut added, mut taken) = (Vec::new(), Vec::new());
-        if !self.tools && !self.has_shell() {
+        if !files.tools && !files.has_shell() {
             return Ok((added, taken));
         }
-        let workspaces = places::workspaces(Workspace::open(path)?, root)?;
-        for tool in self.wanted(&workspaces) {
+        let workspaces = places::workspaces(self.protected(path)?, root)?;
+        for tool in files.wanted(&workspaces) {
             let name = tool.spec().name;
             if tools.get(&name).is_some() {
                 taken.push(name);
@@ -84,7 +109,9 @@ impl Files {
         }
         Ok((added, taken))
     }
+}
 
+impl Files {
     fn wanted(&self, workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {
         let mut wanted = if self.tools { workspaces.tools() } else { Vec::new() };
         #[cfg(unix)]

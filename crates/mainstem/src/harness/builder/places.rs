@@ -38,7 +38,9 @@ impl Places {
     fn open(&self, place: &Place, user: Option<&str>) -> Result<Workspace, WorkspaceError> {
         match place {
             Place::Root => Ok(self.root.clone()),
-            Place::Named { path, is_in_code: true } => Workspace::create(self.harness.root().join(path)),
+            Place::Named { path, is_in_code: true } => {
+                Ok(Workspace::create(self.harness.root().join(path))?.protected_as(&self.harness))
+            }
             Place::Named { path, is_in_code: false } => self.harness.create_inside(path),
             Place::Own(agent) => self.harness.create_inside(Layout::new("").instance(
                 &agent.agent_id,

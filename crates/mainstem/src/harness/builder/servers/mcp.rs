@@ -7,8 +7,9 @@ use std::{
 
 use futures_util::future::join_all;
 use mainstem_mcp::{Client, Server};
+use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, McpServer, SpecSet};
-use mainstem_subagent::{Audience, Offer};
+use mainstem_subagent::{Audience, Offer, trust::server_key};
 use mainstem_tool::ToolSource;
 use serde::Deserialize;
 
@@ -36,8 +37,8 @@ impl HarnessBuilder {
 
     /// Whether a spec may declare servers of its own, by their command or address in `mcp_servers`; not by default.
     ///
-    /// What declares a command has it run: whoever may write into the workspace's `subagents/`, among them agents with file tools, can then
-    /// run anything with this program's rights.
+    /// What declares a command has it run, with this program's rights. So a declaration in a file counts only once it is trusted: see
+    /// [`trust`](Self::trust).
     pub fn agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
@@ -67,8 +68,12 @@ struct Inner {
 }
 
 impl Servers {
-    /// Which servers there are for whom, and in words what is wrong with those that agents declare.
-    pub(in crate::harness::builder) fn offers(&self, specs: &SpecSet) -> (Vec<Offer>, Vec<String>) {
+    /// Which servers there are for whom, and in words what is wrong with those that agents declare, of whose specs some parts are not trusted.
+    pub(in crate::harness::builder) fn offers(
+        &self,
+        specs: &SpecSet,
+        untrusted: impl Fn(&AgentSpec) -> Vec<Part>,
+    ) -> (Vec<Offer>, Vec<String>) {
         let audience = |client: &Client| match client.server().is_listed_only() {
             true => Audience::Listed,
             false => Audience::Everyone,
@@ -80,7 +85,7 @@ impl Servers {
         let mut known = self.lock();
         let mut own = BTreeMap::new();
         for (spec, declared) in declarations(specs) {
-            match self.own(spec, declared, &known) {
+            match self.own(spec, declared, &untrusted(spec), &known) {
                 Ok(client) => {
                     offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
                     own.insert((spec.id.clone(), declared.name.clone()), client);
@@ -94,9 +99,19 @@ impl Servers {
     }
 
     /// The server that an agent declares; the one that it has, if that is the same.
-    fn own(&self, spec: &AgentSpec, declared: &McpServer, known: &Own) -> Result<Client, String> {
+    fn own(
+        &self,
+        spec: &AgentSpec,
+        declared: &McpServer,
+        untrusted: &[Part],
+        known: &Own,
+    ) -> Result<Client, String> {
         if !self.0.agents_may {
             return Err("agents may not start servers here; declare it for the program, or allow it with `agent_servers`".to_owned());
+        }
+        let key = server_key(&declared.name);
+        if let Some(part) = untrusted.iter().find(|part| part.key() == key) {
+            return Err(format!("it is not in effect until it is trusted ({part})"));
         }
         let declaration = declared.declaration.as_ref().ok_or("it is declared without anything")?;
         let server = Server::deserialize(declaration).map_err(|error| error.to_string())?;

@@ -1,5 +1,6 @@
 //! Without MCP there are no servers.
 
+use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, SpecSet};
 use mainstem_subagent::Offer;
 
@@ -19,7 +20,11 @@ impl Declared {
 }
 
 impl Servers {
-    pub(in crate::harness::builder) fn offers(&self, specs: &SpecSet) -> (Vec<Offer>, Vec<String>) {
+    pub(in crate::harness::builder) fn offers(
+        &self,
+        specs: &SpecSet,
+        _: impl Fn(&AgentSpec) -> Vec<Part>,
+    ) -> (Vec<Offer>, Vec<String>) {
         let wants =
             |spec: &AgentSpec| spec.mcp_servers.iter().flatten().any(|server| server.declaration.is_some());
         let said = |spec: &AgentSpec| {

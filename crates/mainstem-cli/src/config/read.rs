@@ -1,0 +1,66 @@
+//! Reading a small file whose place may hold anything.
+
+use std::{
+    fs::{self, File, FileType, OpenOptions},
+    io::{self, ErrorKind, Read},
+    path::Path,
+};
+
+use anyhow::{Context, ensure};
+
+/// The text of a regular file; `None` if there is nothing at its path. Never waits for the other end of a pipe, and opens no device.
+///
+/// # Errors
+/// Something else is there, it is longer than `max` bytes, no text, or can't be read.
+pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
+    read(path, max).with_context(|| path.display().to_string())
+}
+
+fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
+    let kind = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        metadata => metadata?.file_type(),
+    };
+    // Opening a device can already do something, so its type is asked first; and again of what was opened.
+    ensure_regular(kind)?;
+    let file = open(path)?;
+    ensure_regular(file.metadata()?.file_type())?;
+    let mut bytes = Vec::new();
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= max, "it is larger than {max} bytes");
+    Ok(Some(String::from_utf8(bytes).context("it is not UTF-8 text")?))
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).open(path)
+}
+
+fn ensure_regular(kind: FileType) -> anyhow::Result<()> {
+    ensure!(kind.is_file(), "it is a {}; put a regular file there", name(kind));
+    Ok(())
+}
+
+#[cfg(unix)]
+fn name(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match kind {
+        kind if kind.is_dir() => "directory",
+        kind if kind.is_fifo() => "named pipe",
+        kind if kind.is_socket() => "socket",
+        _ => "device",
+    }
+}
+
+#[cfg(not(unix))]
+fn name(kind: FileType) -> &'static str {
+    if kind.is_dir() { "directory" } else { "special file" }
+}

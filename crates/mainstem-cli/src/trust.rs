@@ -1,0 +1,224 @@
+//! Whose files are trusted: what of a folder's files is in effect, and what is asked about the rest.
+
+mod command;
+mod folder_part;
+mod store;
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::bail;
+use mainstem::policy::Part;
+
+pub(crate) use self::{command::run, folder_part::FolderPart};
+use self::{
+    folder_part::{canonical, listed, of_agents, remedy},
+    store::Store,
+};
+use crate::{
+    args::Source,
+    ask::forget_typed,
+    config::{Files, Settings, var},
+    demo, progress,
+    terminal::Terminal,
+};
+
+/// What is trusted: what the user has recorded, and what counts for this command alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trust {
+    now: BTreeSet<(PathBuf, String)>,
+    store: Option<Store>,
+}
+
+impl Trust {
+    /// Whether a part of the files in this folder is trusted.
+    pub(crate) fn has(&self, folder: &Path, part: &Part) -> bool {
+        let (folder, hash) = (canonical(folder), part.hash());
+        let recorded = || self.store.as_ref().is_some_and(|store| store.has(&folder, &hash));
+        self.now.contains(&(folder.clone(), hash.clone())) || recorded()
+    }
+
+    fn take(&mut self, parts: &[FolderPart]) {
+        self.now.extend(parts.iter().map(|found| (found.folder.clone(), found.part.hash())));
+    }
+}
+
+/// Which files of agents a command obeys or is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reads {
+    NoAgents,
+    Agents,
+    /// Those of other products, too.
+    Foreign,
+}
+
+impl Reads {
+    /// Agents, with or without those of other products.
+    pub(crate) fn agents(foreign: bool) -> Self {
+        if foreign { Self::Foreign } else { Self::Agents }
+    }
+}
+
+/// Settings for a command that uses all of them: asks about what is not trusted, if there is a person, and else refuses.
+///
+/// # Errors
+/// A file that can't be read; something is not trusted.
+pub(crate) fn settle(
+    flags: Settings,
+    source: &Source,
+    reads: Reads,
+    terminal: Terminal,
+) -> anyhow::Result<Settings> {
+    let mut look = Look::new(flags, source, reads)?;
+    look.leave_out_what_the_demo_does_not_use();
+    if look.untrusted.is_empty() {
+        return Ok(look.settings());
+    }
+    let (list, remedy) = (listed(&look.untrusted), remedy(&look.untrusted));
+    if !terminal.has_person() {
+        bail!("not trusted:\n{list}look at these files; then {remedy}");
+    }
+    if !agrees(&list, terminal)? {
+        bail!("not trusted; to be asked no more, remove it there, or {remedy}");
+    }
+    look.record(terminal);
+    Ok(look.settings())
+}
+
+/// Settings for a command that starts nothing: without what is not trusted, which is returned as well.
+///
+/// # Errors
+/// A file that can't be read.
+pub(crate) fn look(
+    flags: Settings,
+    source: &Source,
+    reads: Reads,
+) -> anyhow::Result<(Settings, Vec<FolderPart>)> {
+    let look = Look::new(flags, source, reads)?;
+    Ok((look.settings(), look.untrusted))
+}
+
+/// The same, with a warning.
+///
+/// # Errors
+/// A file that can't be read.
+pub(crate) fn look_and_warn(
+    flags: Settings,
+    source: &Source,
+    reads: Reads,
+    terminal: Terminal,
+) -> anyhow::Result<Settings> {
+    let (settings, untrusted) = look(flags, source, reads)?;
+    warn(&untrusted, terminal);
+    Ok(settings)
+}
+
+/// Says what is not in effect.
+pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
+    if !untrusted.is_empty() {
+        let (list, remedy) = (listed(untrusted), remedy(untrusted));
+        progress::say(
+            &format!("warning: not in effect, because it is not trusted:\n{list}  {remedy}"),
+            terminal,
+        );
+    }
+}
+
+/// What the files say, and what of it is trusted.
+struct Look {
+    flags: Settings,
+    files: Files,
+    trust: Trust,
+    untrusted: Vec<FolderPart>,
+}
+
+impl Look {
+    fn new(flags: Settings, source: &Source, reads: Reads) -> anyhow::Result<Self> {
+        let files = Files::read(source.named.as_deref())?;
+        let everything = files.beyond(flags.clone(), var, |_| true);
+        let here = canonical(Path::new("."));
+        let of_files = files.parts().map(|part| FolderPart { folder: here.clone(), part: part.clone() });
+        let mut parts: Vec<_> = of_files.chain(of_agents(&everything, reads)).collect();
+        let store = Store::of_user();
+        if !parts.is_empty() {
+            store.as_ref().map(Store::check).transpose()?;
+        }
+        let mut trust = Trust { store, ..Trust::default() };
+        let blanket = Blanket::new(source.trust, var("MAINSTEM_TRUST"));
+        let covered: Vec<_> = parts.iter().filter(|found| blanket.covers(&found.folder)).cloned().collect();
+        trust.take(&covered);
+        parts.retain(|found| !trust.has(&found.folder, &found.part));
+        Ok(Self { flags, files, trust, untrusted: parts })
+    }
+
+    fn settings(&self) -> Settings {
+        let here = canonical(Path::new("."));
+        let is_trusted = |part: &Part| self.trust.has(&here, part);
+        let mut settings = self.files.beyond(self.flags.clone(), var, is_trusted);
+        settings.trust = self.trust.clone();
+        settings.protected.extend(store::own_directories());
+        settings
+    }
+
+    /// The demo brings its own agents, tools and model.
+    fn leave_out_what_the_demo_does_not_use(&mut self) {
+        if self.settings().model.is_some_and(|said| said.value == demo::NAME) {
+            self.untrusted.retain(|found| found.part.key() == "prices");
+        }
+    }
+
+    /// Trusts the parts that were not trusted, from now on.
+    fn record(&mut self, terminal: Terminal) {
+        let recorded = match &self.trust.store {
+            Some(store) => store.add(&self.untrusted),
+            None => Err(anyhow::anyhow!("there is no directory for the user's state")),
+        };
+        if let Err(error) = recorded {
+            progress::say(&format!("warning: trusted for this command only: {error:#}"), terminal);
+        }
+        self.trust.take(&self.untrusted);
+    }
+}
+
+/// What `--trust` and `MAINSTEM_TRUST` trust.
+struct Blanket {
+    everything: bool,
+    folders: Vec<PathBuf>,
+}
+
+impl Blanket {
+    fn new(flag: bool, variable: Option<String>) -> Self {
+        match variable.as_deref() {
+            Some("1" | "true") => Self { everything: true, folders: Vec::new() },
+            None | Some("0" | "false") => Self { everything: flag, folders: Vec::new() },
+            Some(list) => {
+                let folders = std::env::split_paths(list).filter_map(|folder| folder.canonicalize().ok());
+                Self { everything: flag, folders: folders.collect() }
+            }
+        }
+    }
+
+    fn covers(&self, folder: &PathBuf) -> bool {
+        self.everything || self.folders.contains(folder)
+    }
+}
+
+/// Asks the person at the terminal; the end of stdin is a no.
+fn agrees(list: &str, terminal: Terminal) -> anyhow::Result<bool> {
+    progress::say(&format!("The files of this folder say what you have not trusted:\n{list}"), terminal);
+    forget_typed();
+    loop {
+        progress::prompt("Trust this, until it changes? [y/n] ");
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line)?;
+        match line.trim().to_ascii_lowercase().as_str() {
+            _ if read == 0 => return Ok(false),
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => {}
+        }
+    }
+}

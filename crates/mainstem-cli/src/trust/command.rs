@@ -1,0 +1,84 @@
+//! `mainstem trust`
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, anyhow, ensure};
+use mainstem::policy::one_line;
+use serde_json::json;
+
+use super::{
+    FolderPart,
+    folder_part::{canonical, in_agents_of, listed},
+    store::{Folders, Store},
+};
+use crate::{
+    agents::{json, print},
+    args::{Form, Trust, TrustCommand},
+    config::{Files, Settings},
+    exit::{Exit, Fault, OrExit},
+    harness::workspace,
+    terminal::Terminal,
+};
+
+pub(crate) fn run(args: &Trust, terminal: Terminal) -> Result<Exit, Fault> {
+    let store =
+        Store::of_user().context("there is no directory for the user's state").or_exit(Exit::Config)?;
+    match &args.command {
+        TrustCommand::List { output } => list(&store.read().or_exit(Exit::Config)?, *output, terminal),
+        TrustCommand::Add { dir, foreign } => add(&store, dir, *foreign, terminal),
+        TrustCommand::Rm { dir } => remove(&store, dir, terminal),
+    }
+}
+
+fn list(folders: &Folders, output: Form, terminal: Terminal) -> Result<Exit, Fault> {
+    match output {
+        Form::Json => json(&json!(folders), terminal)?,
+        Form::Text => {
+            let folder = |(folder, parts): (&String, &BTreeMap<String, String>)| {
+                let mut lines: Vec<_> = parts.values().map(|what| format!("  {what}\n")).collect();
+                lines.sort();
+                format!("{}\n{}", one_line(folder), lines.concat())
+            };
+            print(&folders.iter().map(folder).collect::<String>(), terminal)?;
+        }
+    }
+    Ok(Exit::Reply)
+}
+
+fn add(store: &Store, dir: &Path, foreign: bool, terminal: Terminal) -> Result<Exit, Fault> {
+    let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
+    store.add(&parts).or_exit(Exit::Failed)?;
+    let said = match parts.is_empty() {
+        true => format!("nothing in {} needs trust\n", dir.display()),
+        false => format!("trusted:\n{}", listed(&parts)),
+    };
+    print(&said, terminal)?;
+    Ok(Exit::Reply)
+}
+
+/// All in a folder that needs trust, and in the workspace that its configuration names.
+fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
+    ensure!(dir.is_dir(), "{} is not a directory", dir.display());
+    let files = Files::of_folder(dir)?;
+    let mut workspaces = vec![dir.to_owned()];
+    let named = files.beyond(Settings::default(), |_| None, |_| true);
+    if named.workspace.is_some() {
+        workspaces.push(workspace(&named).value);
+    }
+    workspaces.dedup_by_key(|workspace| canonical(workspace));
+    let folder = canonical(dir);
+    let of_file = files.parts().map(|part| FolderPart { folder: folder.clone(), part: part.clone() });
+    Ok(of_file.chain(workspaces.iter().flat_map(|workspace| in_agents_of(workspace, foreign))).collect())
+}
+
+fn remove(store: &Store, dir: &Path, terminal: Terminal) -> Result<Exit, Fault> {
+    let folder = canonical(dir);
+    let Some(_) = store.remove(&folder).or_exit(Exit::Failed)? else {
+        let known = store.read().or_exit(Exit::Failed)?;
+        let known: Vec<_> = known.keys().map(String::as_str).collect();
+        let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
+        return Err(anyhow!("nothing of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
+    };
+    print(&format!("no longer trusted: {}\n", folder.display()), terminal)?;
+    Ok(Exit::Reply)
+}

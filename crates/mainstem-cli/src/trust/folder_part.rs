@@ -1,0 +1,79 @@
+//! A part of a folder's files that needs trust, and how it is told.
+
+use std::path::{Path, PathBuf};
+
+use mainstem::{
+    policy::{Part, one_line},
+    spec::Sources,
+    subagent::trust::parts,
+};
+
+use super::Reads;
+use crate::{config::Settings, harness::workspace};
+
+/// A part, and the folder whose it is, without links.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FolderPart {
+    pub(crate) folder: PathBuf,
+    pub(crate) part: Part,
+}
+
+impl FolderPart {
+    /// What trusts all of its folder.
+    pub(crate) fn command(&self) -> String {
+        format!("mainstem trust add {}", as_argument(&self.folder))
+    }
+}
+
+/// The folder's absolute path without links; one that is not there, as it is.
+pub(super) fn canonical(folder: &Path) -> PathBuf {
+    folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The parts of agents' files that a run with these settings would obey.
+pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
+    if reads == Reads::NoAgents {
+        return Vec::new();
+    }
+    let mut parts = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
+    // What declares a server is an error of its agent where none may.
+    let may_declare = settings.agent_servers.as_ref().is_some_and(|said| said.value);
+    parts.retain(|found| may_declare || !found.part.key().starts_with("mcp_servers."));
+    parts
+}
+
+/// The parts of agents' files in a workspace.
+pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<FolderPart> {
+    let sources = Sources::of_workspace(workspace);
+    let sources = if foreign { sources.with_other_products_of(workspace) } else { sources };
+    let (specs, _) = sources.load();
+    let folder = canonical(workspace);
+    let of_folder = |part| FolderPart { folder: folder.clone(), part };
+    specs.iter().flat_map(|spec| parts(spec, workspace)).map(of_folder).collect()
+}
+
+/// The parts by folder, a line each.
+pub(super) fn listed(parts: &[FolderPart]) -> String {
+    let mut text = String::new();
+    for (index, found) in parts.iter().enumerate() {
+        if index == 0 || parts[index - 1].folder != found.folder {
+            text.push_str(&format!("  {}\n", one_line(&found.folder.display().to_string())));
+        }
+        found.part.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
+    }
+    text
+}
+
+/// What a person can do about it.
+pub(super) fn remedy(parts: &[FolderPart]) -> String {
+    let mut commands: Vec<_> = parts.iter().map(|found| format!("`{}`", found.command())).collect();
+    commands.dedup();
+    format!("{} trusts it; --trust or MAINSTEM_TRUST=1 does for one command", commands.join(" and "))
+}
+
+/// A path as a shell takes it.
+fn as_argument(path: &Path) -> String {
+    let text = one_line(&path.display().to_string());
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,121 @@
+//! What the user trusts, in a file of the user's.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::FolderPart;
+use crate::config::read;
+
+/// The largest store in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// `mainstem/trust.json` in the user's state directory.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Store {
+    path: PathBuf,
+}
+
+/// Folders; of each the hashes that are trusted, and what these do.
+pub(super) type Folders = BTreeMap<String, BTreeMap<String, String>>;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Contents {
+    folders: Folders,
+}
+
+impl Store {
+    /// The user's; `None` where there is no place for it.
+    pub(super) fn of_user() -> Option<Self> {
+        let dirs = etcetera::choose_base_strategy().ok()?;
+        let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());
+        Some(Self { path: state.join("mainstem").join("trust.json") })
+    }
+
+    /// Whether this is recorded. What can't be read records nothing.
+    pub(super) fn has(&self, folder: &Path, hash: &str) -> bool {
+        let known = || Some(self.read().ok()?.get(folder.to_str()?)?.contains_key(hash));
+        known().unwrap_or_default()
+    }
+
+    /// # Errors
+    /// It can't be read.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.read().map(drop)
+    }
+
+    /// # Errors
+    /// It can't be read.
+    pub(super) fn read(&self) -> anyhow::Result<Folders> {
+        let text = read::text(&self.path, MAX_BYTES)?;
+        let contents = text.map(|text| serde_json::from_str::<Contents>(&text)).transpose();
+        let contents = contents.with_context(|| format!("{}: correct or remove it", self.path.display()))?;
+        Ok(contents.unwrap_or_default().folders)
+    }
+
+    /// Records these.
+    ///
+    /// # Errors
+    /// It can't be written, or the name of a folder is not text.
+    pub(super) fn add(&self, parts: &[FolderPart]) -> anyhow::Result<()> {
+        self.change(|folders| {
+            for FolderPart { folder, part } in parts {
+                let name = folder.to_str().context("the folder's name is not UTF-8")?;
+                folders.entry(name.to_owned()).or_default().insert(part.hash(), part.to_string());
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets a folder; returns what was trusted of it.
+    ///
+    /// # Errors
+    /// It can't be read or written.
+    pub(super) fn remove(&self, folder: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+        self.change(|folders| Ok(folder.to_str().and_then(|name| folders.remove(name))))
+    }
+
+    /// One change at a time, also of several processes; readers see the old file or the new one.
+    fn change<T>(&self, change: impl FnOnce(&mut Folders) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let dir = self.path.parent().unwrap_or_else(|| Path::new("."));
+        let about = || self.path.display().to_string();
+        let _lock = lock(dir).with_context(about)?;
+        let mut folders = self.read()?;
+        let changed = change(&mut folders)?;
+        self.write(dir, folders).with_context(about)?;
+        Ok(changed)
+    }
+
+    fn write(&self, dir: &Path, folders: Folders) -> anyhow::Result<()> {
+        // Only the user can read and write it, as is usual for a temporary file.
+        let mut file = NamedTempFile::new_in(dir)?;
+        serde_json::to_writer_pretty(&mut file, &Contents { folders })?;
+        file.flush()?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+/// Held until it is dropped, also against other processes.
+fn lock(dir: &Path) -> io::Result<File> {
+    fs::create_dir_all(dir)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("trust.lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+/// The directories in which the user's configuration, sessions and trust are.
+pub(super) fn own_directories() -> Vec<PathBuf> {
+    let Ok(dirs) = etcetera::choose_base_strategy() else { return Vec::new() };
+    let all = [Some(dirs.config_dir()), Some(dirs.data_dir()), dirs.state_dir()];
+    all.into_iter().flatten().map(|dir| dir.join("mainstem")).collect()
+}

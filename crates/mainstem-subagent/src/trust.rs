@@ -1,0 +1,94 @@
+//! What of an agent's file needs trust.
+
+use std::path::Path;
+
+use mainstem_policy::{Part, variables};
+use mainstem_spec::{AgentSpec, McpServer, Origin};
+use serde_json::{Map, Value, json};
+
+/// The [key](Part::key) of the part that is a remote agent's address and headers.
+pub const ADDRESS: &str = "url";
+
+/// The parts of an agent's file that count only once a person trusts them, each by itself: the MCP servers that it declares, which start a process or
+/// send tool calls to an address, and a remote agent's address with its headers.
+///
+/// Everything else is in effect at once, for it only narrows what the run may do anyway: tools, permissions, limits and names of MCP servers choose from what
+/// the program or the user gives to the run; model, prompt and directory are bounded by it. A spec that code declares has no such parts.
+///
+/// `workspace` is the directory to which the file's path is relative.
+pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
+    let Origin::File(path) = &spec.origin else { return Vec::new() };
+    let file = path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let servers = spec.mcp_servers.iter().flatten().filter_map(|server| server_part(&file, server));
+    servers.chain(address_part(&file, spec)).collect()
+}
+
+/// The part of an MCP server that a file declares; none for one that it only names.
+fn server_part(file: &str, server: &McpServer) -> Option<Part> {
+    let (name, declaration) = (&server.name, server.declaration.as_ref()?);
+    let part = Part::new(file, server_key(name), declaration.clone());
+    Some(part.doing(with_variables(server_does(name, declaration), declaration)))
+}
+
+/// The [key](Part::key) of the part that declares an MCP server in an agent's file.
+pub fn server_key(name: &str) -> String {
+    format!("mcp_servers.{name}")
+}
+
+/// What declaring an MCP server does, by what the declaration says; the loader may still refuse it.
+pub fn server_does(name: &str, declaration: &Value) -> String {
+    let words = |key: &str| declaration[key].as_array().into_iter().flatten().map(text);
+    match (&declaration["command"], &declaration["url"]) {
+        (Value::Null, Value::Null) => format!("declares MCP server {name:?}"),
+        (Value::Null, url) => {
+            format!("sends tool calls to {}, as MCP server {name:?}", shown_address(&text(url)))
+        }
+        (command, _) => {
+            let line = std::iter::once(text(command)).chain(words("args")).collect::<Vec<_>>().join(" ");
+            format!("starts `{line}`, as MCP server {name:?}")
+        }
+    }
+}
+
+fn address_part(file: &str, spec: &AgentSpec) -> Option<Part> {
+    let url = spec.url.as_ref()?;
+    let headers: Map<_, _> =
+        spec.headers.iter().map(|header| (header.name.clone(), header.value.clone().into())).collect();
+    let content = json!({ "url": url, "headers": headers });
+    let does = format!("sends tasks to the agent at {}", shown_address(url));
+    Some(Part::new(file, ADDRESS, content.clone()).doing(with_variables(does, &content)))
+}
+
+/// The sentence, with the variables of the environment that a value reads.
+pub fn with_variables(does: String, value: &Value) -> String {
+    let mut names = Vec::new();
+    each_text(value, &mut |text| names.extend(variables(text).map(str::to_owned)));
+    names.sort();
+    names.dedup();
+    if names.is_empty() { does } else { format!("{does}, with {} of the environment", names.join(", ")) }
+}
+
+fn each_text(value: &Value, f: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => f(text),
+        Value::Array(values) => values.iter().for_each(|value| each_text(value, f)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, f)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// An address without its query and who asks, which may be secrets.
+pub fn shown_address(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let host = rest.find('/').unwrap_or(rest.len());
+    let start = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[start..])
+}
+
+#[cfg(test)]
+mod tests;

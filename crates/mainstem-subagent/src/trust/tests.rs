@@ -1,0 +1,80 @@
+//! Which parts of a file need trust, and what changes them.
+
+use std::path::Path;
+
+use mainstem_spec::{AgentSpec, Permission, WorkspaceMode, parse};
+use serde_json::json;
+
+use super::*;
+
+fn spec(front: &str, prompt: &str) -> AgentSpec {
+    let text = format!("---\ndescription: Works\n{front}---\n{prompt}\n");
+    parse("kid", &text, Path::new("ws/subagents/kid.md")).unwrap().spec
+}
+
+fn shown(front: &str) -> Vec<String> {
+    parts(&spec(front, ""), Path::new("ws")).iter().map(ToString::to_string).collect()
+}
+
+const SERVERS: &str = "mcp_servers:\n  - known\n  - files:\n      command: npx\n      args: [-y, files]\n      env: {TOKEN: \"${MY_TOKEN}\"}\n  - docs:\n      url: https://me:pw@docs.example/mcp?key=1\n";
+
+#[test]
+fn what_starts_reads_or_sends_is_a_part_each() {
+    assert_eq!(
+        shown(SERVERS),
+        [
+            "subagents/kid.md: starts `npx -y files`, as MCP server \"files\", with MY_TOKEN of the environment",
+            "subagents/kid.md: sends tool calls to https://docs.example/mcp, as MCP server \"docs\"",
+        ]
+    );
+    assert_eq!(
+        shown(
+            "url: https://me:pw@agents.example/x?key=1\nheaders: {X-Key: \"${GITHUB_TOKEN}\", X-Team: blue}\n"
+        ),
+        [
+            "subagents/kid.md: sends tasks to the agent at https://agents.example/x, with GITHUB_TOKEN of the environment"
+        ]
+    );
+}
+
+#[test]
+fn what_only_narrows_is_none() {
+    for front in [
+        "",
+        "model: openai:gpt-4o\nsteps: 50\n",
+        "tools: [shell, agent_spawn, \"mcp__*\"]\n",
+        "permissions: {\"*\": allow}\n",
+        "mcp_servers: [docs]\n",
+        "workspace.mode: shared\n",
+        "workspace.path: team\n",
+        "skills: [pdf]\nhidden: true\nmode: primary\n",
+    ] {
+        assert_eq!(shown(front), [""; 0], "{front}");
+    }
+}
+
+#[test]
+fn a_part_changes_with_what_it_says_and_with_nothing_else() {
+    let hashes = |front: &str, prompt: &str| {
+        parts(&spec(front, prompt), Path::new("ws")).iter().map(Part::hash).collect::<Vec<_>>()
+    };
+    let before = hashes(SERVERS, "Be brief.");
+    assert_eq!(before, hashes(&format!("{SERVERS}steps: 3\n# a comment\n"), "Be long."));
+    let changed = hashes(&SERVERS.replace("-y, files", "-y, evil"), "Be brief.");
+    assert!(changed[0] != before[0] && changed[1] == before[1], "the other is as it was");
+    for (from, to) in
+        [("npx", "npm"), ("MY_TOKEN", "AWS_SECRET_ACCESS_KEY"), ("env:", "tools: [a]\n      env:")]
+    {
+        assert_ne!(hashes(&SERVERS.replace(from, to), "")[0], before[0], "{to}");
+    }
+}
+
+#[test]
+fn code_needs_no_trust() {
+    let mut spec = AgentSpec::new("kid", "Works")
+        .with_url("https://agents.example")
+        .with_permission("*", Permission::Allow)
+        .with_workspace_mode(WorkspaceMode::Shared);
+    spec.mcp_servers = Some(vec![McpServer::declared("x", json!({ "command": "y" }))]);
+    assert_eq!(parts(&spec, Path::new("ws")), []);
+}
