@@ -10,6 +10,7 @@ use mainstem_event::{
 use mainstem_journal::{Checkpoint, Journal, JournalError};
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason, TaskId};
 use mainstem_subagent::{RESTARTED, Returning};
+use mainstem_task::TaskEnd;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunEnd, RunRecord};
@@ -37,9 +38,9 @@ pub(crate) struct Past {
     pub(crate) runs: Vec<RunRecord>,
     #[serde(skip)]
     open: BTreeMap<ReplyId, Open>,
-    /// How background tasks ended of which no more is known.
+    /// How the children of background tasks ended, with their answers.
     #[serde(skip)]
-    done: BTreeMap<TaskId, Outcome>,
+    done: BTreeMap<TaskId, (Outcome, Option<String>)>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
 }
@@ -151,7 +152,8 @@ impl Past {
             return;
         };
         if let Some(task) = &source.task_id {
-            self.done.insert(task.clone(), outcome);
+            let answer = ended.transcript.last_answer().map(|answer| answer.text());
+            self.done.insert(task.clone(), (outcome, answer));
         }
         self.children.end(source, said, at, outcome, error);
         let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
@@ -187,15 +189,27 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Nobody works on its tasks any more; what ran them has its end before they have theirs. One whose child had answered is done.
-    fn close_tasks(&self, log: &Arc<SessionLog>) {
-        for (task, status) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
-            let answered = matches!(self.done.get(task), Some(Outcome::Success | Outcome::MaxIterations));
-            let (to, error) = match answered {
-                true => (TaskStatus::Completed, None),
-                false => (TaskStatus::Failed, Some(restarted())),
+    /// Ends its tasks, of which none has an executor any more; what ran them has its end before they have theirs.
+    fn close_tasks(&mut self, log: &Arc<SessionLog>) {
+        let open: Vec<_> = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()).collect();
+        for (task, status) in open {
+            let (to, error) = match self.task_end(task) {
+                TaskEnd::Completed(_) => (TaskStatus::Completed, None),
+                TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
+                TaskEnd::Cancelled => (TaskStatus::Cancelled, None),
             };
             log.emit(EventKind::TaskUpdated { task_id: task.clone(), from: *status, to, error });
+        }
+    }
+
+    /// How a task ended whose executor is gone: as its child did, if that had an answer, or as was recorded.
+    pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
+        match (self.done.get(task), self.fleet.tasks.get(task)) {
+            (Some((Outcome::Success | Outcome::MaxIterations, answer)), _) => {
+                TaskEnd::Completed(answer.clone().unwrap_or_default())
+            }
+            (_, Some(TaskStatus::Cancelled)) => TaskEnd::Cancelled,
+            _ => TaskEnd::Failed(restarted()),
         }
     }
 }

@@ -442,6 +442,12 @@ impl SessionBuilder {
             Some(crew) => crew,
             None => self.crews.present().await,
         };
+        // The records of its tasks say the same as its log, before anybody asks.
+        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
+        let ended = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
+        if let Err(error) = ended {
+            tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
+        }
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, past, Some(checkpoints), None);
         session.0.fleet.take_back(&crew, children);

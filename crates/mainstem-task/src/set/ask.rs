@@ -6,7 +6,7 @@ use mainstem_event::TaskStatus;
 use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::time::{sleep, timeout};
 
-use super::{TaskSet, begin::updated};
+use super::{TaskEnd, TaskSet, begin::updated};
 use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
 /// How often the records of tasks that others execute are looked at.
@@ -174,6 +174,36 @@ impl TaskSet {
 
     fn live_where(&self, holds: impl Fn(&super::Live) -> bool) -> Vec<TaskId> {
         self.0.live_where(holds)
+    }
+
+    /// Ends the tasks below a root session that have no executor any more, each as `end` decides. For whoever has the session to itself: while
+    /// an executor lives, the session is open there.
+    ///
+    /// # Errors
+    /// That a record can't be read or changed; it is then found lost after its lease.
+    pub async fn end_orphans(
+        &self,
+        root: &SessionId,
+        end: impl Fn(&TaskId) -> TaskEnd,
+    ) -> Result<(), TaskError> {
+        let inner = &*self.0;
+        let all = inner.store.list(&TaskFilter::of_root(root.clone())).await?;
+        for record in all.iter().filter(|record| !record.is_over() && !inner.live.contains_key(&record.id)) {
+            let change = match end(&record.id) {
+                TaskEnd::Completed(result) => TaskChange::Complete { result },
+                TaskEnd::Failed(error) => TaskChange::Fail { error },
+                TaskEnd::Cancelled => {
+                    let by = record.cancel.as_ref().map_or("its run", |request| &request.by).to_owned();
+                    TaskChange::Cancel { by }
+                }
+            };
+            match inner.store.update(&record.id, Expected::version(record.version), change, inner.now()).await
+            {
+                Ok(_) | Err(TaskError::Conflict { .. } | TaskError::Unknown { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The record, failed first if whoever executed it is gone.
