@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
-use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
+use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock};
 
 use self::partner::Partner;
 use crate::{
@@ -121,7 +121,7 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    turn.cancel().await;
+                    turn.cancel(CancelReason::user("Ctrl-C")).await;
                 }
                 line = self.questions.line() => {
                     if let Some((id, decision)) = self.questions.heard(line, &mut *progress)

@@ -17,7 +17,7 @@ use mainstem::{
     vendor::VENDORS,
 };
 
-use crate::args;
+use crate::args::{self, FleetLimits};
 
 /// The file of the directory where the command runs, which somebody else may have written.
 pub(crate) const PROJECT: &str = "./mainstem.toml";
@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) model: Option<Setting<String>>,
     pub(crate) workspace: Option<Setting<PathBuf>>,
     pub(crate) max_turns: Option<NonZeroU32>,
+    /// How far agents may go.
+    pub(crate) fleet: FleetLimits,
     /// Those of all files hold: none can allow what another refuses.
     pub(crate) permissions: Rules,
     /// Whether agents get tools for files.
@@ -112,6 +114,7 @@ impl Settings {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
+            fleet: run.fleet,
             permissions: Rules::new(),
             files: run.no_files.then(|| Setting::new(false, "--no-files")),
             shell: run.shell.then(|| Setting::new(true, "--shell")),
@@ -150,6 +153,7 @@ impl Settings {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
+            fleet: self.fleet.or(others.fleet),
             permissions: others.permissions.narrowed_by(&self.permissions),
             files: self.files.or(others.files),
             shell: self.shell.or(others.shell),

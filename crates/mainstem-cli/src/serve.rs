@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Serve, config: Option<&Path>, terminal: Terminal) -> Re
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+        fleet: args.fleet,
         ..Settings::default()
     };
     let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;

@@ -10,11 +10,12 @@ use axum::{
 };
 use mainstem::{
     BuildError,
-    event::{Clock, EventFilter, Outcome, SystemClock},
+    event::{CancelReason, Clock, EventFilter, Outcome, SystemClock},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunOptions},
     react::RunOutcome,
     session::{Crew, RunEnd, RunRecord},
+    subagent::Limits,
     tool::OutputSchema,
 };
 use serde_json::json;
@@ -104,7 +105,9 @@ fn ended(outcome: &RunOutcome) -> RunEnd {
 }
 
 impl Options {
-    fn into_run(self) -> Result<RunOptions, Problem> {
+    fn into_run(self, limits: Limits) -> Result<RunOptions, Problem> {
+        within("max_depth", self.max_depth.map(usize::from), 0, limits.max_depth.into())?;
+        within("max_children", self.max_children, 1, limits.max_children)?;
         let mut options = RunOptions::new()
             .with_budget(self.budget)
             .with_plan_mode(self.plan_mode)
@@ -115,6 +118,7 @@ impl Options {
                 Leftover::Wait => Background::Wait,
                 Leftover::Cancel => Background::Cancel,
             });
+        (options.spawn.max_depth, options.spawn.max_children) = (self.max_depth, self.max_children);
         options.attributes = self.attributes;
         if let Some(user) = self.user {
             options = options.with_user(user);
@@ -132,6 +136,16 @@ impl Options {
     }
 }
 
+/// Refuses what is more than the server allows.
+fn within(name: &str, asked: Option<usize>, least: usize, most: usize) -> Result<(), Problem> {
+    if asked.is_none_or(|asked| (least..=most).contains(&asked)) {
+        return Ok(());
+    }
+    let detail = format!("`{name}` must be from {least} to {most}, the limit of this server");
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+        .with("errors", json!([{ "pointer": format!("/options/{name}"), "detail": detail }])))
+}
+
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -142,7 +156,7 @@ pub(crate) async fn post(
     either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let options = wanted.options.into_run()?;
+    let options = wanted.options.into_run(caller.harness.limits())?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, options };
     // Whoever is refused has begun nothing: no session, no run.
@@ -321,7 +335,7 @@ pub(crate) async fn cancel(
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
     if let Is::Live(run) = &found.is {
-        run.handle.cancel();
+        run.handle.cancel_because(CancelReason::user("over HTTP"));
     }
     Ok((StatusCode::ACCEPTED, Json(found.describe())))
 }

@@ -10,15 +10,14 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::{AgentEvent, Diagnostics};
+use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
 use mainstem_subagent::Background;
-use mainstem_tool::RunContext;
+use mainstem_tool::{Cancellation, RunContext};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::{RunEnd, RunError, RunHandle, RunOptions, Session, error::reply, reading::Reading};
 
@@ -63,7 +62,9 @@ impl Drop for Said {
         self.session.set_active(None);
         self.session.leave(&self.run, RunEnd::dropped);
         if self.background == Background::Cancel {
-            self.session.task_set().cancel_below(self.session.id());
+            let reason = self.cx.cancel_reason().map(|reason| reason.below(self.cx.agent()));
+            let reason = reason.unwrap_or(CancelReason::RunEnded);
+            self.session.task_set().cancel_below(self.session.id(), &reason);
         }
     }
 }
@@ -77,7 +78,7 @@ impl Run {
         options: RunOptions,
         turn: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        let cancel = CancellationToken::new();
+        let cancel = Cancellation::new();
         let (ended, outcome) = watch::channel(None);
         let reading = Arc::new(Reading::new(options.diagnostics));
         let handle =
@@ -129,7 +130,7 @@ impl Run {
         while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
         match self.state {
             State::Over(Some(outcome)) => reply(outcome),
-            _ => Err(RunError::Cancelled),
+            _ => Err(RunError::Cancelled(CancelReason::Dropped)),
         }
     }
 
@@ -151,7 +152,7 @@ struct Start {
     run_id: RunId,
     input: Vec<Arc<Message>>,
     options: RunOptions,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     handle: RunHandle,
     turn: Option<OwnedSemaphorePermit>,
 }

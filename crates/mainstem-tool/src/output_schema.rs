@@ -62,7 +62,7 @@ impl OutputSchema {
     /// # Errors
     /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
-        if let Some(problems) = problems(&self.0.validator, &given, "the answer") {
+        if let Some(problems) = problems(&self.0.asked, &self.0.validator, &given, "the answer") {
             return Err(problems);
         }
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })

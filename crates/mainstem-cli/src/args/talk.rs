@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use mainstem_event::TaskStatus;
 
-use super::{Form, Mode, duration};
+use super::{FleetLimits, Form, Mode, duration};
 
 /// Which server, if any.
 #[derive(Debug, Default, Args)]
@@ -41,6 +41,8 @@ pub(crate) struct Chat {
     /// Let agents run commands.
     #[arg(long, conflicts_with = "server")]
     pub(crate) shell: bool,
+    #[command(flatten)]
+    pub(crate) fleet: FleetLimits,
     /// How stderr shows what goes on.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,

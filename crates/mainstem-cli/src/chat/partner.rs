@@ -10,7 +10,7 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::Chat,
+    args::{Chat, FleetLimits},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
@@ -33,6 +33,10 @@ impl Partner {
     pub(super) async fn open(args: &Chat, config: Option<&Path>, terminal: Terminal) -> Result<Self, Fault> {
         let session = args.session.clone().unwrap_or_else(new_session);
         match Remote::of(&args.at).or_exit(Exit::Usage)? {
+            Some(_) if args.fleet != FleetLimits::default() => Err(anyhow!(
+                "--server: how far agents may go there is the server's to say; leave the limits out"
+            ))
+            .or_exit(Exit::Usage),
             Some(remote) => {
                 let (agent, people) = (args.agent.clone(), terminal.has_person());
                 Ok(Self::There { remote, session, agent, people })
@@ -52,6 +56,7 @@ impl Partner {
             workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             files: args.no_files.then(|| Setting::new(false, "--no-files")),
             shell: args.shell.then(|| Setting::new(true, "--shell")),
+            fleet: args.fleet,
             ..Settings::default()
         };
         let settings = flags.and_beyond(config, var).or_exit(Exit::Config)?;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
 use super::{Access, Setting, Settings};
+use crate::args::FleetLimits;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,6 +24,8 @@ struct File {
     model: Option<String>,
     workspace: Option<PathBuf>,
     max_turns: Option<NonZeroU32>,
+    #[serde(default)]
+    limits: FleetLimits,
     permissions: Option<RuleSet>,
     files: Option<bool>,
     shell: Option<bool>,
@@ -100,6 +103,7 @@ pub(super) fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         model: file.model.map(said),
         workspace: file.workspace.map(|workspace| Setting::new(near.join(workspace), &*origin)),
         max_turns: file.max_turns,
+        fleet: file.limits,
         permissions: file.permissions.map(|set| set.with_origin(&origin).into()).unwrap_or_default(),
         files: file.files.map(switch),
         shell: file.shell.map(switch),
