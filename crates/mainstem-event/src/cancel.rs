@@ -65,7 +65,7 @@ pub enum CancelReason {
         /// That agent.
         agent: Arc<str>,
         /// Why it was stopped.
-        reason: Arc<CancelReason>,
+        reason: Arc<Self>,
     },
     /// The run has ended, and its background tasks are to end with it.
     RunEnded,
