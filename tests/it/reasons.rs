@@ -205,3 +205,17 @@ async fn a_child_at_its_limit_that_says_nothing_has_failed() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_nobody_reads_ends_with_its_harness_and_says_so() {
+    let harness = tree();
+    let run = harness.stream_events("go");
+    let session = run.handle().session().clone();
+    let _handle = run.detach();
+    tokio::time::sleep(ms(10)).await;
+    harness.shutdown(ms(0)).await;
+    let mut cursor = session.subscribe_from(1);
+    let events: Vec<_> = std::iter::from_fn(|| cursor.try_next()).collect();
+    let why = "cancelled shutdown: cancelled by the shutdown of the harness";
+    assert_eq!(ends(&events), ["kid", "lead", "main"].map(|agent| format!("{agent} {why}")));
+}

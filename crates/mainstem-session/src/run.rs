@@ -118,7 +118,9 @@ impl Run {
     /// Outside a tokio runtime.
     pub fn detach(self) -> RunHandle {
         let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
-        tasks.drive(async move { drop(self.reply().await) });
+        let stopped = handle.clone();
+        let on_shutdown = move || stopped.cancel_because(CancelReason::Shutdown);
+        tasks.drive_or(async move { drop(self.reply().await) }, on_shutdown);
         handle
     }
 

@@ -8,6 +8,7 @@ pub use self::begin::Work;
 use std::{
     fmt,
     future::Future,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -185,12 +186,25 @@ impl TaskSet {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn drive(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.drive_or(work, || {});
+    }
+
+    /// The same; at [`shutdown`](Self::shutdown) this is called before the work is dropped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn drive_or(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+        on_shutdown: impl FnOnce() + Send + 'static,
+    ) {
         let stop = self.0.stop.clone();
         self.0.tracker.spawn(async move {
+            let mut work = pin!(work);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => {}
-                () = work => {}
+                () = stop.cancelled() => on_shutdown(),
+                () = work.as_mut() => {}
             }
         });
     }
