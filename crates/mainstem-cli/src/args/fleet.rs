@@ -15,7 +15,7 @@ use super::duration;
 #[derive(Args, Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct FleetLimits {
-    /// The deepest level of agents; the one that runs is at 0, its children at 1 [default: 3].
+    /// Let agents exist down to depth N; the one that runs is at 0, its children at 1 [default: 3].
     #[arg(id = "max_agent_depth", long = "max-agent-depth", value_name = "N", help_heading = "Limits")]
     pub(crate) max_depth: Option<u16>,
     /// Let at most N children work at once; more wait for their turn [default: 16].
