@@ -364,7 +364,7 @@ async fn failures_are_told_with_their_error_and_cancels_with_who_asked() {
     status: cancelled
     created_at: 2026-01-01T00:00:00.000000Z
     updated_at: 2026-01-01T00:00:00.005000Z
-    error: cancelled by main
+    cancelled by agent `main`
 
     task_id: task-1
     agent_id: slow
@@ -381,7 +381,7 @@ async fn failures_are_told_with_their_error_and_cancels_with_who_asked() {
     status: cancelled
     created_at: 2026-01-01T00:00:00.000000Z
     updated_at: 2026-01-01T00:00:00.005000Z
-    error: cancelled by main
+    cancelled by agent `main`
 
     unknown task_id "task-9"; task_list shows this session's tasks
     "#);

@@ -314,7 +314,7 @@ async fn a_run_that_is_out_of_time_is_stopped() {
        0   kid#1 TEXT_BLOCK_DELTA "H"
     3000   kid#1 TEXT_BLOCK_END
     3000   kid#1 MODEL_CALL_END cancelled
-    3000   kid#1 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    3000   kid#1 AGENT_END cancelled 0/0 tok (parent_stopped: cancelled with agent `main`: the time budget of the run is used up: it had 3 s)
     3000 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: cancelled\nerror: "… (call-1)
     3000 main TOOL_RESULT_END agent_spawn error (call-1)
     3000 main AGENT_END timeout 9/9 tok (timeout: the time budget of the run is used up: it had 3 s)
@@ -427,7 +427,7 @@ fn took(events: &[AgentEvent]) -> u64 {
     events.last().unwrap().at.millis_since(events[0].at)
 }
 
-const SILENT: &str = "nothing was heard of it for 3s, so it was stopped";
+const SILENT: &str = "timed out: no event for 3 s";
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_child_is_ended() {
@@ -449,7 +449,7 @@ async fn a_silent_child_is_ended() {
     2000   kid#1 TEXT_BLOCK_DELTA "ab" ×2
     7000   kid#1 TEXT_BLOCK_END
     7000   kid#1 MODEL_CALL_END cancelled
-    7000   kid#1 AGENT_END timeout 0/0 tok (timeout: nothing was heard of it for 3s, so it was stopped)
+    7000   kid#1 AGENT_END timeout 0/0 tok (timeout: timed out: no event for 3 s)
     7000 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nagent_id: kid\nsession_id: sub-1\nstatus: timeout\nerror: ti"… (call-1)
     7000 main TOOL_RESULT_END agent_spawn error (call-1)
     7000 main MODEL_CALL_START scripted #2

@@ -127,15 +127,15 @@ async fn cancel_is_acknowledged_and_keeps_the_partial_text() {
      10   a#1 TEXT_BLOCK_DELTA "one two " ×2
      20   a#1 TEXT_BLOCK_END
      20   a#1 MODEL_CALL_END cancelled
-     20   a#1 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+     20   a#1 AGENT_END cancelled 0/0 tok (cancelled_by_user: cancelled by the user)
      20 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:a:1\nagent_id: a\nsession_id: sub-1\nstatus: cancelled\nerror: canc"… (call-1)
      20 main TOOL_RESULT_END agent_spawn error (call-1)
     500   b#1 TOOL_RESULT_TEXT_DELTA "found" (call-3)
     500   b#1 TOOL_RESULT_END lookup success (call-3)
-    500   b#1 AGENT_END cancelled 9/9 tok (cancelled: somebody stopped the run)
+    500   b#1 AGENT_END cancelled 9/9 tok (cancelled_by_user: cancelled by the user)
     500 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:b:1\nagent_id: b\nsession_id: sub-2\nstatus: cancelled\nerror: canc"… (call-2)
     500 main TOOL_RESULT_END agent_spawn error (call-2)
-    500 main AGENT_END cancelled 16/25 tok (cancelled: somebody stopped the run)
+    500 main AGENT_END cancelled 16/25 tok (cancelled_by_user: cancelled by the user)
     "#);
 }
 

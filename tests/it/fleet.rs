@@ -300,10 +300,10 @@ async fn what_cannot_be_spawned_is_said() {
     insta::assert_snapshot!(all.join("\n"), @r#"
     error unknown agent_id "reviwer"; known: general-purpose, reviewer, tester
     error unknown agent_id "ghost"; known: general-purpose, reviewer, tester
-    error the arguments of agent_spawn don't fit its schema:
-    - arguments: "task" is a required property
-    error the arguments of agent_fanout don't fit its schema:
-    - at /spawns: [] has less than 1 item
+    error the arguments of agent_spawn don't fit:
+    - arguments: "task" is missing
+    error the arguments of agent_fanout don't fit:
+    - at /spawns: must have at least 1 item
     error give exactly one of agent_key and label
     error there is no child "nobody"; known: none
     success []

@@ -60,7 +60,7 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     0   agent_generate#1 MODEL_CALL_END stop
     0   agent_generate#1 AGENT_RESULT "```markdown\n---\ndescription: Finds typos\ntools: [read_file]\n---\nYou find typos.\n"…
     0   agent_generate#1 AGENT_END success 42/42 tok
-    0 main TOOL_RESULT_TEXT_DELTA "path: subagents/typo-finder.md\nstatus: written\nnote: this wrote the file and no "… (call-1)
+    0 main TOOL_RESULT_TEXT_DELTA "path: subagents/typo-finder.md\nstatus: written\nnote: agent_spawn can start it fr"… (call-1)
     0 main TOOL_RESULT_END agent_generate success (call-1)
     0 main MODEL_CALL_START scripted #2
     0 main TEXT_BLOCK_START
@@ -74,7 +74,7 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     insta::assert_snapshot!(text, @"
     path: subagents/typo-finder.md
     status: written
-    note: this wrote the file and no more; the agent can be spawned once agent files are read again
+    note: agent_spawn can start it from now on
     file:
     ---
     description: Finds typos

@@ -165,3 +165,39 @@ async fn a_model_that_never_stops_is_stopped() {
         assert_eq!(bytes, if calls { 4 << 20 } else { 16 << 20 });
     }
 }
+
+/// A run can narrow what its session allows, and no more.
+#[tokio::test(start_paused = true)]
+async fn a_run_has_limits_of_its_own_below_the_sessions() {
+    for (own, most) in [(1, 1), (2, 2), (9, 3)] {
+        let call = (0..4).fold(Turn::new(), |turn, n| turn.spawn("kid", &n.to_string()));
+        let model = ScriptedModel::new()
+            .agent("main", [call, Turn::new().text("Done.")])
+            .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
+        let run = harness(model).subagent(AgentSpec::new("kid", "K")).max_children(3).build().unwrap();
+        let events = read(run.stream_events_with("go", RunOptions::new().with_max_children(own))).await;
+        assert_eq!(most_at_once(&events), most, "own limit {own}");
+    }
+    for (own, deepest) in [(0, 0), (1, 1), (2, 2), (9, 2)] {
+        let model = ScriptedModel::new()
+            .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
+            .agent("kid", [Turn::new().spawn("kid", "go"), Turn::new().text("ok")]);
+        let kid = AgentSpec::new("kid", "K").with_tools(["agent_spawn"]);
+        let run = harness(model).subagent(kid).max_depth(2).build().unwrap();
+        let events = read(run.stream_events_with("go", RunOptions::new().with_max_depth(own))).await;
+        assert_eq!(events.iter().map(|event| event.depth()).max(), Some(deepest), "own limit {own}");
+    }
+}
+
+/// Within its own limit, too, a parent that waits holds no place, in the background neither.
+#[tokio::test(start_paused = true)]
+async fn a_narrow_run_does_not_block_itself() {
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("lead", "a").spawn("lead", "b"), Turn::new().text("Done.")])
+        .agent("lead", [Turn::new().spawn("kid", "go"), Turn::new().text("ok")])
+        .agent("kid", [Turn::new().wait(ms(10)).text("Hi")]);
+    let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
+    let run = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K")).build().unwrap();
+    let events = read(run.stream_events_with("go", RunOptions::new().with_max_children(1))).await;
+    assert_eq!(events.iter().filter(|event| matches!(event.kind, EventKind::AgentResult { .. })).count(), 5);
+}

@@ -591,6 +591,6 @@ async fn tools_do_not_begin_when_the_cancel_came_before_them() {
     insta::assert_snapshot!(lines.join("\n"), @r#"
     TOOL_RESULT_TEXT_DELTA "interrupted before it ended" (call-1)
     TOOL_RESULT_END lookup interrupted (call-1)
-    AGENT_END cancelled 5/5 tok (cancelled: somebody stopped the run)
+    AGENT_END cancelled 5/5 tok (cancelled_by_user: cancelled by the user)
     "#);
 }

@@ -157,7 +157,7 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
     subagents/critic.md: warning: agent "critic" stays in effect as it was before its file had errors
     skills/pdf/SKILL.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line
     skills/pdf/SKILL.md: warning: skill "pdf" stays in effect as it was before its file had errors
-    error: agent "poet": unknown model "nobody:knows"; known: 
+    subagents/poet.md:3:8: error: agent "poet": unknown model "nobody:knows"; known: 
     warning: agent "poet" stays in effect as it was before
     "#);
     let crew = harness.crew();
@@ -233,4 +233,42 @@ async fn a_prompt_that_a_directory_brings_is_read_again() {
     write(ws.path(), "team/AGENTS.md", "You edit with care.");
     harness.call("go").await.unwrap();
     assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit with care.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_and_what_its_directory_says_are_one_prompt_once() {
+    let ws = workspace(&[
+        ("subagents/editor.md", "---\ndescription: Edits\nworkspace.path: team\n---\nYou are the editor.\n"),
+        ("team/AGENTS.md", "Names are in English."),
+    ]);
+    let turns = || (0..3).map(|_| Turn::new().text("ok")).collect::<Vec<_>>();
+    let harness = harness(ScriptedModel::new().agent("main", turns())).workspace(ws.path()).build().unwrap();
+    let prompt = || harness.crew().catalog.get("editor").unwrap().spec.prompt.clone();
+    assert_eq!(prompt(), "You are the editor.\n\nNames are in English.");
+    assert_eq!(warnings(&harness, &ws), "");
+    // What stays as it was is not added to again.
+    write(ws.path(), "subagents/editor.md", "---\ndescription: Edits\nsteps: many\n---\n");
+    harness.call("one").await.unwrap();
+    write(ws.path(), "team/AGENTS.md", "Names are in French.");
+    harness.call("two").await.unwrap();
+    assert_eq!(prompt(), "You are the editor.\n\nNames are in French.");
+}
+
+/// "Everything and spawning" is what it says.
+#[tokio::test(start_paused = true)]
+async fn a_file_can_list_everything_and_spawning() {
+    let ws = workspace(&[(
+        "subagents/lead.md",
+        "---\ndescription: Leads\ntools: ['*', agent_spawn]\n---\nLead.\n",
+    )]);
+    let harness =
+        harness(ScriptedModel::new()).workspace(ws.path()).tool(edits(ws.path().to_owned())).build().unwrap();
+    let crew = harness.crew();
+    let tools: Vec<_> = crew.catalog.get("lead").unwrap().agent.tools().names().collect();
+    assert!(
+        ["edits", "read_file", "agent_spawn"].iter().all(|name| tools.iter().any(|tool| tool == name)),
+        "{tools:?}"
+    );
+    assert!(!tools.iter().any(|tool| tool == "agent_list"), "{tools:?}");
+    assert_eq!(warnings(&harness, &ws), "");
 }

@@ -418,7 +418,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     0 main TOOL_RESULT_START agent_close {"label":"painter"} (call-2)
     0   kid#1@task-1 TEXT_BLOCK_END
     0   kid#1@task-1 MODEL_CALL_END cancelled
-    0   kid#1@task-1 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    0   kid#1@task-1 AGENT_END cancelled 0/0 tok (agent_cancelled: cancelled by agent `main` (agent `painter` and all below it))
     0 main TASK_UPDATED task-1 running → cancelled
     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nstatus: closed" (call-2)
     0 main TOOL_RESULT_END agent_close success (call-2)
@@ -465,7 +465,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     0 main MODEL_CALL_END stop
     0   kid#2@task-2 TEXT_BLOCK_END
     0   kid#2@task-2 MODEL_CALL_END cancelled
-    0   kid#2@task-2 AGENT_END cancelled 0/0 tok (cancelled: somebody stopped the run)
+    0   kid#2@task-2 AGENT_END cancelled 0/0 tok (run_ended: cancelled by the end of the run)
     0 main TASK_UPDATED task-2 running → cancelled
     0 main AGENT_RESULT "Done."
     0 main AGENT_END success 220/220 tok
@@ -517,8 +517,8 @@ async fn a_subtree_is_stopped_and_its_siblings_go_on() {
         ends,
         [
             "agent:kid:1 cancelled",
-            "agent:kid:2 cancelled",
-            "agent:kid:3 success",
+            "agent:kid:2 success",
+            "agent:kid:3 cancelled",
             "agent:lead:1 cancelled",
             "agent:lead:2 success",
             "main success"

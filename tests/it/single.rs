@@ -150,7 +150,7 @@ async fn failures_of_tools_go_to_the_model() {
     0 main TOOL_RESULT_TEXT_DELTA "unknown tool \"lokup\"; known: lookup, flaky, agent_spawn, agent_fanout, agent_sen"… (call-1)
     0 main TOOL_RESULT_END lokup error (call-1)
     0 main TOOL_RESULT_START lookup {"wort":"a"} (call-2)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- arguments: \"word\" is a required "… (call-2)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- arguments: \"word\" is missing" (call-2)
     0 main TOOL_RESULT_END lookup error (call-2)
     0 main TOOL_RESULT_START lookup null (call-3)
     0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup are not JSON: EOF while parsing a string at line 1 colum"… (call-3)
@@ -198,16 +198,16 @@ async fn calls_without_ids_or_with_one_id_twice_are_told_apart() {
     0 main TOOL_CALL_END lookup (call-2)
     0 main MODEL_CALL_END tool_calls
     0 main TOOL_RESULT_START lookup {"word":0} (a)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- at /word: 0 is not of type \"stri"… (a)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- at /word: must be a string, got 0" (a)
     0 main TOOL_RESULT_END lookup error (a)
     0 main TOOL_RESULT_START lookup {"word":1} (a~2)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- at /word: 1 is not of type \"stri"… (a~2)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- at /word: must be a string, got 1" (a~2)
     0 main TOOL_RESULT_END lookup error (a~2)
     0 main TOOL_RESULT_START lookup {"word":2} (call-1)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- at /word: 2 is not of type \"stri"… (call-1)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- at /word: must be a string, got 2" (call-1)
     0 main TOOL_RESULT_END lookup error (call-1)
     0 main TOOL_RESULT_START lookup {"word":3} (call-2)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- at /word: 3 is not of type \"stri"… (call-2)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- at /word: must be a string, got 3" (call-2)
     0 main TOOL_RESULT_END lookup error (call-2)
     0 main MODEL_CALL_START scripted #2
     0 main TOOL_CALL_START lookup (a~3)
@@ -217,7 +217,7 @@ async fn calls_without_ids_or_with_one_id_twice_are_told_apart() {
     0 main TOOL_CALL_END lookup (a~3)
     0 main MODEL_CALL_END tool_calls
     0 main TOOL_RESULT_START lookup {} (a~3)
-    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit its schema:\n- arguments: \"word\" is a required "… (a~3)
+    0 main TOOL_RESULT_TEXT_DELTA "the arguments of lookup don't fit:\n- arguments: \"word\" is missing" (a~3)
     0 main TOOL_RESULT_END lookup error (a~3)
     0 main MODEL_CALL_START scripted #3
     0 main TEXT_BLOCK_START

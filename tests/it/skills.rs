@@ -129,7 +129,7 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     insta::assert_snapshot!(said, @r#"
     skills/bad/SKILL.md:1:1: error: the description is missing: say when to use the skill, the model chooses by it
     skills/pdf/SKILL.md: warning: skill "pdf" is declared twice: the one built in code replaces the one in skills/pdf/SKILL.md
-    warning: agent "reader" lists skill "csv", which does not exist; known: pdf
+    subagents/reader.md:3:15: warning: agent "reader" lists skill "csv", which does not exist; known: pdf
     "#);
     // Nor does the program's own tool of that name give way.
     let own = tool_fn("load_skill", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });

@@ -141,6 +141,8 @@ async fn spans_follow_the_fleet() {
         (chat["gen_ai.request.model"].as_str(), chat["gen_ai.response.finish_reasons"].as_str()),
         ("tiny", "tool_calls")
     );
+    let provider = |span: &str| kept.fields(span)["gen_ai.provider.name"].clone();
+    assert_eq!((provider("chat tiny"), provider("invoke_agent kid")), ("scripted".into(), "scripted".into()));
     let failed = kept.fields("execute_tool flaky");
     assert_eq!((failed["gen_ai.tool.call.id"].as_str(), failed["error.type"].as_str()), ("call-3", "error"));
     assert!(!kept.fields("execute_tool lookup").contains_key("error.type"));

@@ -508,9 +508,9 @@ async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_change
         })
         .build()
         .unwrap();
-    let session = harness.session("s");
+    let session = harness.open_session("s").await.unwrap();
     let run = async || {
-        let ended = events(session.run("go", RunOptions::new())).await;
+        let ended = events(session.run("go", RunOptions::new()).unwrap()).await;
         assert!(ended.iter().filter(|event| !event.is_root()).count() > 0, "the kid works in any case");
         let warned = harness.warnings().any(|warning| warning.contains("not in effect until it is trusted"));
         (rig.count("start"), warned)

@@ -144,6 +144,10 @@ impl Model for Anthropic {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("anthropic")
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let decoder = Decoder::new(self.server.clone());
         Box::pin(Exchange::new(self.server.clone(), decoder, open(self.clone(), request)))

@@ -18,29 +18,30 @@ use crate::{
     args::{Agents, AgentsCommand, Listing, Source},
     config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
-    sanitize,
+    harness, sanitize,
     terminal::Terminal,
     trust::{self, Reads},
 };
 
 pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let workspace = workspace(args, config, terminal).or_exit(Exit::Config)?;
+    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
+    let flags = Settings { workspace: flag, ..Settings::default() };
+    let settings =
+        trust::look_and_warn(flags, config, reads(&args.command), terminal).or_exit(Exit::Config)?;
+    let workspace = workspace(&settings).or_exit(Exit::Config)?;
     match &args.command {
-        AgentsCommand::List(list) => list::list(list, &workspace, terminal),
-        AgentsCommand::Show(show) => show::show(show, &workspace, terminal),
-        AgentsCommand::New(new) => new::new(new, &workspace, terminal),
-        AgentsCommand::Validate(validate) => validate::validate(validate, &workspace, terminal),
+        AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
+        AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
+        AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),
+        AgentsCommand::Validate(validate) => validate::validate(validate, &settings, &workspace, terminal),
     }
 }
 
-fn workspace(args: &Agents, config: &Source, terminal: Terminal) -> anyhow::Result<PathBuf> {
-    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let flags = Settings { workspace: flag, ..Settings::default() };
-    let settings = trust::look_and_warn(flags, config, reads(&args.command), terminal)?;
-    let here = || Setting::new(PathBuf::from("."), "the current directory");
-    let Setting { value, origin } = settings.workspace.unwrap_or_else(here);
+fn workspace(settings: &Settings) -> anyhow::Result<Setting<PathBuf>> {
+    let workspace = harness::workspace(settings);
+    let Setting { value, origin } = &workspace;
     ensure!(value.is_dir(), "{origin}: workspace {value:?} is not a directory");
-    Ok(value)
+    Ok(workspace)
 }
 
 /// Which agents a command is about, as to what of their files is trusted.

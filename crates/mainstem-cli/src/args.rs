@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod fleet;
 mod sandbox;
 mod sessions;
 mod talk;
@@ -13,6 +14,7 @@ use mainstem::policy::Cost;
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
 pub(crate) use self::{
+    fleet::FleetLimits,
     sandbox::Sandbox,
     sessions::{Replay, Sessions, SessionsCommand},
     talk::{At, Attach, Chat, Tasks, TasksCommand},
@@ -116,7 +118,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "diagnostics"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle", "diagnostics"])]
     pub(crate) server: Option<String>,
 
     /// What stdout gets.
@@ -151,6 +153,8 @@ pub(crate) struct Run {
     /// Stop the agent after N model calls, with the answer that it has by then.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_turns: Option<NonZeroU32>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetLimits,
     /// Refuse model calls above N tokens, in and out, of all agents together. What a call will use is estimated before it is made.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) budget_tokens: Option<u64>,
@@ -230,6 +234,8 @@ pub(crate) struct Serve {
     /// Close sessions that nobody has asked for in so long, to save memory; whoever asks opens them again from the --journal, as after a restart.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "journal")]
     pub(crate) close_idle: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetLimits,
     /// How long runs may go on when it is stopped; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,

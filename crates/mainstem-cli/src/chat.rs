@@ -4,7 +4,7 @@ mod partner;
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
-use mainstem_event::{AgentEvent, Clock, EventKind, Outcome, SystemClock};
+use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock};
 
 use self::partner::Partner;
 use crate::{
@@ -119,7 +119,7 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    turn.cancel().await;
+                    turn.cancel(CancelReason::user("Ctrl-C")).await;
                 }
                 line = self.questions.line() => {
                     if let Some((id, decision)) = self.questions.heard(line, &mut *progress)

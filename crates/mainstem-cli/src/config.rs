@@ -21,7 +21,10 @@ use mainstem::{
 };
 
 pub(crate) use self::sandbox::ShellLimits;
-use crate::{args, trust::Trust};
+use crate::{
+    args::{self, FleetLimits},
+    trust::Trust,
+};
 
 /// The name of a project's file.
 pub(crate) const NAME: &str = "mainstem.toml";
@@ -45,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) model: Option<Setting<String>>,
     pub(crate) workspace: Option<Setting<PathBuf>>,
     pub(crate) max_turns: Option<NonZeroU32>,
+    /// How far agents may go.
+    pub(crate) fleet: FleetLimits,
     /// Those of all files hold: none can allow what another refuses.
     pub(crate) permissions: Rules,
     /// Those of the project's file, which can lift no protection.
@@ -167,6 +172,7 @@ impl Settings {
             model: run.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: run.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             max_turns: run.max_turns,
+            fleet: run.fleet,
             files: run.no_files.then(|| Setting::new(false, "--no-files")),
             shell: run.shell.then(|| Setting::new(true, "--shell")),
             budget: budget(run.budget_tokens, run.budget_cost),
@@ -209,6 +215,7 @@ impl Settings {
             model: self.model.or(others.model),
             workspace: self.workspace.or(others.workspace),
             max_turns: self.max_turns.or(others.max_turns),
+            fleet: self.fleet.or(others.fleet),
             permissions: others.permissions.narrowed_by(&self.permissions),
             project_permissions: others.project_permissions.narrowed_by(&self.project_permissions),
             files: self.files.or(others.files),
@@ -230,6 +237,7 @@ impl Settings {
     fn narrowing(self, own: &Self) -> Self {
         Self {
             max_turns: least(self.max_turns, own.max_turns),
+            fleet: self.fleet.within(own.fleet),
             files: own.files.clone().filter(|said| !said.value).or(self.files),
             budget: lesser(self.budget, own.budget),
             project_permissions: self.permissions,

@@ -52,7 +52,7 @@ impl Wanted<'_> {
         if let Some(most) = settings.max_turns {
             harness = harness.max_iterations(most.get());
         }
-        harness.build().map_err(|error| in_words(error, &workspace))
+        settings.fleet.on(harness).build().map_err(|error| in_words(error, &workspace))
     }
 }
 

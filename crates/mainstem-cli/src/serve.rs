@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
+        fleet: args.fleet,
         ..Settings::default()
     };
     let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;

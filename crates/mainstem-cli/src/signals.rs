@@ -2,6 +2,7 @@
 
 use std::{future::pending, io, process, thread};
 
+use mainstem_event::CancelReason;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
@@ -25,6 +26,15 @@ impl Signal {
             Self::Interrupt => Exit::Interrupted,
             Self::Terminate => Exit::Terminated,
             Self::Hangup => Exit::HungUp,
+        }
+    }
+
+    /// What is said of a run that is stopped by it.
+    pub(crate) fn reason(self) -> CancelReason {
+        match self {
+            Self::Interrupt => CancelReason::user("Ctrl-C"),
+            Self::Terminate => CancelReason::Signal { name: "SIGTERM".into() },
+            Self::Hangup => CancelReason::Signal { name: "SIGHUP".into() },
         }
     }
 }

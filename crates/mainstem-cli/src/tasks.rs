@@ -141,7 +141,7 @@ impl Place {
                 task(remote.post(&format!("/tasks/{}/cancel", escape(id)), &json!({})).await?)
             }
             Self::Workspace(tasks) => {
-                known(tasks.cancel(&TaskId::new(id), "mainstem tasks cancel", HEARD).await, id)
+                known(tasks.cancel(&TaskId::new(id), "the user (mainstem tasks cancel)", HEARD).await, id)
             }
         }
     }

@@ -10,7 +10,7 @@ use mainstem::{
     prelude::{Decision, Run, RunHandle},
     task::TaskSet,
 };
-use mainstem_event::{AgentEvent, EventKind, Outcome};
+use mainstem_event::{AgentEvent, CancelReason, EventKind, Outcome};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -104,12 +104,11 @@ impl Turn {
         }
     }
 
-    /// Asks all its agents to stop.
-    pub(crate) async fn cancel(&self) {
+    /// Asks all its agents to stop. A server is not told why.
+    pub(crate) async fn cancel(&self, reason: CancelReason) {
         match self {
             Self::Here(run) => {
-                run.cancel();
-                run.session().task_set().cancel_below(run.session().id());
+                run.cancel_with_tasks(reason);
             }
             Self::There { remote, run, .. } => {
                 let (path, nothing) = (format!("/runs/{}/cancel", escape(run)), json!({}));

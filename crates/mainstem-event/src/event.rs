@@ -4,7 +4,7 @@ mod projector;
 
 use std::sync::Arc;
 
-use mainstem_message::Message;
+use mainstem_message::{Failure, Message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct Event {
     pub message: Arc<Message>,
     /// Whether the message is complete.
     pub is_last: bool,
+    /// Why there is no answer: with the `AGENT_RESULT` of an invocation that failed or was stopped, whose message is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
     /// Who said it; absent for the agent whose stream this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Arc<EventSource>>,
@@ -39,7 +42,7 @@ pub enum EventType {
     ToolResult,
     /// What the harness put into the conversation.
     Hint,
-    /// The answer of the invocation; always its last.
+    /// The answer of the invocation, or why there is none; always its last.
     AgentResult,
     /// The model's prose of the last call, after the limit of iterations.
     Summary,

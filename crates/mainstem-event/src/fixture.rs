@@ -31,6 +31,7 @@ pub(crate) fn source(path: &str) -> EventSource {
         agent_key: format!("agent:{path}").into(),
         agent_id: id.into(),
         agent_name: None,
+        label: None,
         session_id: format!("sub-{path}").into(),
         parent_session_id: if parent.is_empty() { "s".into() } else { format!("sub-{parent}").into() },
         depth: path.split('/').count() as u16,

@@ -18,6 +18,7 @@
 //! ```
 
 mod agent_event;
+mod cancel;
 mod clock;
 mod cursor;
 pub mod diagnostics;
@@ -35,6 +36,7 @@ mod source;
 pub mod view;
 
 pub use agent_event::{AgentEvent, EventData, markdown_table};
+pub use cancel::CancelReason;
 pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
 pub use cursor::Cursor;
 #[doc(inline)]

@@ -27,7 +27,7 @@ use self::{
     recorded::Recorded,
     state::{State, Wakers, Who},
 };
-use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock};
+use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock, Timestamp};
 
 /// How much a session log keeps and lets through.
 #[derive(Clone, Debug)]
@@ -152,15 +152,19 @@ impl SessionLog {
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.
     pub fn emit(&self, kind: EventKind) -> u64 {
-        self.append_in(kind, |now| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned())))
+        self.append_in(kind, |now| Arc::new(Origin::session(self.session_id.clone(), now.run.cloned()))).0
     }
 
-    pub(crate) fn append(&self, origin: &Arc<Origin>, kind: EventKind) -> u64 {
+    pub(crate) fn append(&self, origin: &Arc<Origin>, kind: EventKind) -> (u64, Timestamp) {
         self.append_in(kind, |_| origin.clone())
     }
 
     /// The same where the origin depends on the moment: which run is active, which invocation is the next to start.
-    pub(crate) fn append_in(&self, kind: EventKind, origin: impl FnOnce(Moment<'_>) -> Arc<Origin>) -> u64 {
+    pub(crate) fn append_in(
+        &self,
+        kind: EventKind,
+        origin: impl FnOnce(Moment<'_>) -> Arc<Origin>,
+    ) -> (u64, Timestamp) {
         let at = self.clock.now();
         let mut state = self.lock();
         let seq = state.last + 1;
@@ -178,7 +182,7 @@ impl SessionLog {
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
-        seq
+        (seq, at)
     }
 
     /// The next event of a reader. Only if there is none, and a waker, does a waker stay behind.

@@ -14,7 +14,7 @@ use std::{
 use mainstem_message::{ReplyId, RunId, TaskId};
 
 use crate::{
-    EventKind, EventSource, Origin, SessionLog,
+    EventKind, EventSource, Origin, SessionLog, Timestamp,
     session_log::{Moment, Ticket},
 };
 
@@ -101,6 +101,11 @@ impl EventSink {
 
     /// Records an event and returns its number. Never waits, never fails.
     pub fn emit(&self, kind: EventKind) -> u64 {
+        self.emit_timed(kind).0
+    }
+
+    /// The same; returns the event's time, too.
+    pub fn emit_timed(&self, kind: EventKind) -> (u64, Timestamp) {
         let lane = &*self.0;
         match (lane.origin.get(), lane.mode.task()) {
             (Some(origin), None) => lane.log.append(origin, kind),

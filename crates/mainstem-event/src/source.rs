@@ -17,9 +17,12 @@ pub struct EventSource {
     pub agent_key: AgentKey,
     /// What it is an instance of: the spec's file name.
     pub agent_id: Arc<str>,
-    /// The name to show, if it has one besides its id.
+    /// The name to show: the agent's, or its id if it has none. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<Arc<str>>,
+    /// The label that the spawn gave this instance, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Arc<str>>,
     /// The child's own session, `sub-<uuid>`.
     pub session_id: SessionId,
     /// The session of the agent that called it.

@@ -129,6 +129,10 @@ impl Model for Gemini {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("gcp.gemini")
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let decoder = Decoder::new(self.server.clone());
         Box::pin(Exchange::new(self.server.clone(), decoder, self.clone().open(request)))

@@ -73,6 +73,10 @@ impl<M: Model> Model for Breaker<M> {
         self.inner.name()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.inner.provider()
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         Box::pin(Guarded { breaker: self.clone(), state: State::New(request) })
     }

@@ -33,6 +33,10 @@ impl<M: Model, N: Model> Model for Fallback<M, N> {
         self.first.name()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.first.provider()
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         Box::pin(Either {
             stream: Some(self.first.stream(request.clone())),

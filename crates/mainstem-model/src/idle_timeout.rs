@@ -33,6 +33,10 @@ impl<M: Model> Model for IdleTimeout<M> {
         self.inner.name()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.inner.provider()
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         Box::pin(Watched {
             name: self.inner.name().to_owned(),

@@ -23,6 +23,11 @@ pub trait Model: Send + Sync + 'static {
     /// The model's name as people know it: `gpt-4o-mini`.
     fn name(&self) -> &str;
 
+    /// Its vendor, as OpenTelemetry's conventions name it in `gen_ai.provider.name`: `openai`, `gcp.gemini`; `None` if that is unknown.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
     /// Asks the model. Nothing happens before the stream is polled: connecting is its first poll.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 
@@ -36,6 +41,10 @@ pub trait Model: Send + Sync + 'static {
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn provider(&self) -> Option<&str> {
+        (**self).provider()
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -76,6 +76,10 @@ impl<M: Model> Model for Retry<M> {
         self.inner.name()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.inner.provider()
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         Box::pin(Attempts {
             stream: Some(self.inner.stream(request.clone())),

@@ -108,6 +108,10 @@ impl Model for ScriptedModel {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("scripted")
+    }
+
     fn stream(&self, request: ModelRequest) -> ModelStream {
         match self.turn(&request) {
             Ok(turn) => Box::pin(play::Play::new(turn, &request)),

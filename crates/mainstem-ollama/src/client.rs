@@ -123,6 +123,10 @@ impl Model for Ollama {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("ollama")
+    }
+
     /// Beside tools, a schema [keeps the model from calling any](https://github.com/ollama/ollama/issues/8095), and models in the cloud
     /// [hold none](https://docs.ollama.com/capabilities/structured-outputs).
     fn holds_schema(&self, request: &ModelRequest) -> bool {

@@ -60,6 +60,10 @@ impl Model for OpenAi {
         &self.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("openai")
+    }
+
     fn holds_schema(&self, _: &ModelRequest) -> bool {
         self.holds_schema.unwrap_or_else(|| is_openai(&self.server))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, ToolCallId, Usage};
-use mainstem_model::{ModelDelta, ModelStream};
+use mainstem_model::{Model, ModelDelta, ModelStream};
 use mainstem_tool::{RunContext, Seldom};
 use tracing::Instrument;
 
@@ -53,17 +53,18 @@ const MIDDLEWARE: &str = "middleware";
 /// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`. Without a model, it is a middleware's.
 pub(crate) async fn ask(
     cx: &RunContext,
-    model: Option<&str>,
+    model: Option<&dyn Model>,
     iteration: u32,
     limits: AnswerLimits,
     stream: ModelStream,
 ) -> Result<Answer, AgentError> {
+    let (name, provider) = (model.map(Model::name), model.and_then(Model::provider));
     let call = async {
-        let answer = hear(cx, model, iteration, limits, stream).await;
+        let answer = hear(cx, name, iteration, limits, stream).await;
         span::chatted(answer.as_ref());
         answer
     };
-    call.instrument(span::chat(model.unwrap_or(MIDDLEWARE))).await
+    call.instrument(span::chat(name.unwrap_or(MIDDLEWARE), provider)).await
 }
 
 async fn hear(
@@ -79,13 +80,13 @@ async fn hear(
     let mut turn = Turn::new(iteration.to_string(), Length::new(limits, said(cx)));
     let result = tokio::select! {
         biased;
-        () = Seldom::new(cx.cancelled()) => Err(AgentError::Cancelled),
+        () = Seldom::new(cx.cancelled()) => Err(AgentError::cancelled(cx)),
         result = read(stream, &mut turn, cx) => result,
     };
     turn.finish(&mut Within(cx));
     let stop = match &result {
         Ok(()) => turn.stop.take().unwrap_or(StopReason::Stop),
-        Err(AgentError::Cancelled) => StopReason::Cancelled,
+        Err(AgentError::Cancelled(_)) => StopReason::Cancelled,
         Err(_) => StopReason::Error,
     };
     let usage = turn.usage;

@@ -66,23 +66,13 @@ pub(crate) async fn drive(
             }
         };
         // What tools and middleware have not ended by then is dropped, and closed by the ending.
-        unless(out_of_grace, steps).await.unwrap_or(Err(AgentError::Cancelled))
+        unless(out_of_grace, steps).await.unwrap_or_else(|| Err(AgentError::cancelled(&cx)))
     };
     let result = AssertUnwindSafe(work).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(AgentError::Panicked(panic_message(&*panic))));
-    let outcome = ending.finish(result.map_err(|error| why(error, &cx)));
+    let outcome = ending.finish(result);
     span::invoked(&outcome);
     outcome
-}
-
-/// Whoever stopped it may have said why.
-fn why(error: AgentError, cx: &RunContext) -> AgentError {
-    match (&error, cx.stopped()) {
-        (AgentError::Cancelled, Some((Outcome::Timeout, why))) => {
-            AgentError::TimedOut { why: why.unwrap_or("the agent was out of time and was stopped").into() }
-        }
-        _ => error,
-    }
 }
 
 struct Work<'a> {
@@ -136,7 +126,7 @@ impl<'a> Work<'a> {
 
     fn go_on(&self) -> Result<Step, AgentError> {
         if self.cx.is_cancelled() {
-            return Err(AgentError::Cancelled);
+            return Err(AgentError::cancelled(self.cx));
         }
         recorded(self.cx)?;
         Ok(before_call(self.progress, self.agent.parts().max_iterations))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_event::{EventKind, Outcome, Timestamp};
+use mainstem_event::{CancelReason, EventKind, Outcome, Timestamp};
 use mainstem_message::{Failure, Message, Role, StopReason};
 use mainstem_tool::RunContext;
 
@@ -73,8 +73,9 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if !self.over {
-            let why = Failure::new("dropped", "the stream was dropped before the agent had ended");
-            self.end(StopReason::Cancelled, Outcome::Cancelled, None, Some(why));
+            // One that was asked to stop before ends for that reason.
+            let why = self.cx.cancel_reason().unwrap_or(CancelReason::Dropped);
+            self.end(StopReason::Cancelled, why.outcome(), None, Some(Failure::from(&why)));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use mainstem_event::Outcome;
+use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::Failure;
 use mainstem_model::ModelError;
+use mainstem_tool::RunContext;
 
 /// Why an invocation did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -13,15 +14,9 @@ pub enum AgentError {
     /// The model gave no complete answer.
     #[error(transparent)]
     Model(ModelError),
-    /// Somebody stopped it.
-    #[error("somebody stopped the run")]
-    Cancelled,
-    /// It was out of time.
-    #[error("{why}")]
-    TimedOut {
-        /// Of what time.
-        why: Arc<str>,
-    },
+    /// It was asked to stop, also for want of time.
+    #[error("{0}")]
+    Cancelled(CancelReason),
     /// The model answered with nothing, and again when asked for an answer.
     #[error("the model gave an empty answer")]
     EmptyReply,
@@ -64,10 +59,14 @@ impl AgentError {
     /// How the invocation ends.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Cancelled => Outcome::Cancelled,
-            Self::TimedOut { .. } => Outcome::Timeout,
+            Self::Cancelled(reason) => reason.outcome(),
             _ => Outcome::Error,
         }
+    }
+
+    /// What a context says that was asked to stop.
+    pub(crate) fn cancelled(cx: &RunContext) -> Self {
+        Self::Cancelled(cx.cancel_reason().unwrap_or(CancelReason::User { how: None }))
     }
 
     /// The model's error behind it, if that is what it was.
@@ -90,8 +89,7 @@ impl From<&AgentError> for Failure {
         let code = match error {
             AgentError::Model(error) => return Self::from(error),
             AgentError::Refused(failure) => return failure.clone(),
-            AgentError::Cancelled => "cancelled",
-            AgentError::TimedOut { .. } => "timeout",
+            AgentError::Cancelled(reason) => return Self::from(reason),
             AgentError::EmptyReply => "empty_reply",
             AgentError::Filtered => "content_filter",
             AgentError::Panicked(_) => "panic",

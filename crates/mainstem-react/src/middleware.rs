@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::EventKind;
 use mainstem_message::{StopReason, ToolCallId};
-use mainstem_model::{ModelRequest, ModelStream};
+use mainstem_model::{Model, ModelRequest, ModelStream};
 use mainstem_tool::{Passing, RunContext, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -170,13 +170,13 @@ impl<'a> NextModel<'a> {
             return first.on_model_call(cx, request, Self { rest, ..self });
         }
         let model = &self.agent.model;
-        Box::pin(self.ask(cx, Some(model.name()), model.stream(request)))
+        Box::pin(self.ask(cx, Some(&**model), model.stream(request)))
     }
 
     async fn ask(
         self,
         cx: &RunContext,
-        model: Option<&str>,
+        model: Option<&dyn Model>,
         stream: ModelStream,
     ) -> Result<Answer, AgentError> {
         // A middleware may have dropped a call half way, or passed over an answer that calls tools.
@@ -225,12 +225,12 @@ impl<'a> NextTool<'a> {
         if cx.is_cancelled() {
             return Err(ToolError::new("interrupted before it began"));
         }
-        let mut tool = self.agent.tools.resolve(&call.name, &call.arguments)?;
+        let mut tool;
+        (tool, call.arguments) = self.agent.tools.resolve(&call.name, call.arguments)?;
         match pass(cx, &*tool, &call).await {
             Ok(None) => {}
             Ok(Some(arguments)) => {
-                call.arguments = arguments;
-                tool = self.agent.tools.resolve(&call.name, &call.arguments)?;
+                (tool, call.arguments) = self.agent.tools.resolve(&call.name, arguments)?;
             }
             Err(refusal) => return Ok(refusal),
         }

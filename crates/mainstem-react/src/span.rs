@@ -38,6 +38,7 @@ pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
         "invoke_agent",
         otel.name = format_args!("invoke_agent {}", agent.name()),
         gen_ai.operation.name = "invoke_agent",
+        gen_ai.provider.name = Empty,
         gen_ai.agent.name = &**agent.name(),
         gen_ai.agent.id = cx.agent_key().map_or_else(|| &**agent.id(), |key| key.as_str()),
         gen_ai.conversation.id = cx.session_id().as_str(),
@@ -46,8 +47,15 @@ pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
         error.type = Empty,
         otel.status_code = Empty,
     );
+    provided(&span, agent.model().provider());
     cause.iter().for_each(|cause| _ = span.follows_from(cause));
     span
+}
+
+fn provided(span: &Span, provider: Option<&str>) {
+    if let Some(provider) = provider {
+        span.record("gen_ai.provider.name", provider);
+    }
 }
 
 /// What went wrong in the current span.
@@ -73,19 +81,22 @@ fn count(tokens: u64) -> i64 {
 }
 
 /// One model call.
-pub(crate) fn chat(model: &str) -> Span {
-    info_span!(
+pub(crate) fn chat(model: &str, provider: Option<&str>) -> Span {
+    let span = info_span!(
         "chat",
         otel.name = format_args!("chat {model}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
+        gen_ai.provider.name = Empty,
         gen_ai.request.model = model,
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         error.type = Empty,
         otel.status_code = Empty,
-    )
+    );
+    provided(&span, provider);
+    span
 }
 
 /// How the current model call ended.

@@ -10,7 +10,7 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mainstem::{
-    event::{AgentEvent, Cursor, EventFilter, EventKind},
+    event::{AgentEvent, CancelReason, Cursor, EventFilter, EventKind},
     message::{RunId, TaskId},
     prelude::RunHandle,
     sse::{end_frame, first_frame, json_frame},
@@ -152,7 +152,7 @@ pub(crate) struct Tied(pub(crate) RunHandle);
 
 impl Drop for Tied {
     fn drop(&mut self) {
-        self.0.cancel();
+        self.0.cancel_because(CancelReason::user("the reader of the answer left"));
     }
 }
 

@@ -10,11 +10,12 @@ use axum::{
 };
 use mainstem::{
     BuildError,
-    event::EventFilter,
+    event::{CancelReason, EventFilter},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
     react::RunOutcome,
     session::{Crew, RunEnd, RunRecord},
+    subagent::Limits,
     tool::OutputSchema,
 };
 use serde_json::{Value, json};
@@ -129,7 +130,9 @@ fn ended(outcome: &RunOutcome) -> RunEnd {
 }
 
 impl Options {
-    async fn into_run(self) -> Result<RunOptions, Problem> {
+    async fn into_run(self, limits: Limits) -> Result<RunOptions, Problem> {
+        within("max_depth", self.max_depth.map(usize::from), 0, limits.max_depth.into())?;
+        within("max_children", self.max_children, 1, limits.max_children)?;
         let mut options = RunOptions::new()
             .with_budget(self.budget)
             .with_plan_mode(self.plan_mode)
@@ -140,6 +143,7 @@ impl Options {
                 Leftover::Wait => Background::Wait,
                 Leftover::Cancel => Background::Cancel,
             });
+        (options.spawn.max_depth, options.spawn.max_children) = (self.max_depth, self.max_children);
         options.attributes = self.attributes;
         if let Some(user) = self.user {
             options = options.with_user(user);
@@ -169,6 +173,16 @@ async fn compiled(schema: Value) -> Result<OutputSchema, Problem> {
     })
 }
 
+/// Refuses what is more than the server allows.
+fn within(name: &str, asked: Option<usize>, least: usize, most: usize) -> Result<(), Problem> {
+    if asked.is_none_or(|asked| (least..=most).contains(&asked)) {
+        return Ok(());
+    }
+    let detail = format!("`{name}` must be from {least} to {most}, the limit of this server");
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+        .with("errors", json!([{ "pointer": format!("/options/{name}"), "detail": detail }])))
+}
+
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -180,7 +194,7 @@ pub(crate) async fn post(
     either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let options = wanted.options.into_run().await?;
+    let options = wanted.options.into_run(caller.harness.limits()).await?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     // Whoever is refused has begun nothing: no session, no run.
@@ -383,7 +397,7 @@ pub(crate) async fn cancel(
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
     if let Is::Live(run) = &found.is {
-        run.handle.cancel();
+        run.handle.cancel_because(CancelReason::user("over HTTP"));
     }
     Ok((StatusCode::ACCEPTED, Json(found.describe())))
 }

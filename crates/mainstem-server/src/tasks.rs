@@ -84,7 +84,7 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     let id = TaskId::new(id.as_str());
-    let record = caller.harness.tasks().cancel(&id, "the HTTP API", Duration::from_secs(5)).await;
+    let record = caller.harness.tasks().cancel(&id, "the user (over HTTP)", Duration::from_secs(5)).await;
     Ok((StatusCode::ACCEPTED, Json(record.map_err(failed)?)))
 }
 

@@ -91,6 +91,11 @@ pub(crate) struct Options {
     pub(crate) force_sync: bool,
     /// Whether somebody answers confirmations; true by default.
     pub(crate) people: Option<bool>,
+    /// The deepest agent, the one that runs being at 0; at most what the server allows, which is the default.
+    pub(crate) max_depth: Option<u16>,
+    /// How many children are at work at once; at most what the server allows, which is the default.
+    #[schemars(range(min = 1))]
+    pub(crate) max_children: Option<usize>,
     /// What becomes of background tasks when the agent has its answer.
     pub(crate) background: Leftover,
     /// The JSON Schema of the answer.

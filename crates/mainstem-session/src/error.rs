@@ -1,6 +1,6 @@
 //! Why a run has no reply, or was not begun.
 
-use mainstem_event::Outcome;
+use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{Message, RunId};
 use mainstem_react::{AgentError, RunOutcome};
 
@@ -8,9 +8,9 @@ use mainstem_react::{AgentError, RunOutcome};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Somebody stopped it.
-    #[error("the run was cancelled")]
-    Cancelled,
+    /// It was stopped.
+    #[error("the run was {0}")]
+    Cancelled(CancelReason),
     /// The limit of iterations was reached.
     #[error("the run reached its limit of iterations")]
     Limit {
@@ -64,7 +64,7 @@ pub(crate) fn reply(outcome: RunOutcome) -> Result<Message, RunError> {
     match (outcome.outcome, answer, outcome.error) {
         (Outcome::Success, Some(answer), _) => Ok(answer),
         (Outcome::MaxIterations, answer, _) => Err(RunError::Limit { answer: answer.map(Box::new) }),
-        (_, _, Some(AgentError::Cancelled)) | (Outcome::Cancelled, ..) => Err(RunError::Cancelled),
+        (Outcome::Cancelled, _, Some(AgentError::Cancelled(reason))) => Err(RunError::Cancelled(reason)),
         (_, _, Some(error)) => Err(RunError::Agent(error)),
         (_, _, None) => Err(RunError::Agent(AgentError::EmptyReply)),
     }

@@ -12,15 +12,14 @@ use futures_util::{
     future::{Either, select},
 };
 use mainstem_event::{
-    AgentEvent, Cursor, Diagnostics, EventStreamExt, FleetState, SendMode, view::ReplyError,
+    AgentEvent, CancelReason, Cursor, Diagnostics, EventStreamExt, FleetState, SendMode, view::ReplyError,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, RunId, ToolCallId};
 use mainstem_react::RunOutcome;
 use mainstem_subagent::{AnswerError, Decision, SpawnError};
 use mainstem_task::{TaskError, TaskRecord};
-use mainstem_tool::ToolOutput;
+use mainstem_tool::{Cancellation, ToolOutput};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::{RunStatus, Session, reading::Reading};
 
@@ -29,7 +28,7 @@ use crate::{RunStatus, Session, reading::Reading};
 pub struct RunHandle {
     session: Session,
     id: RunId,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     status: watch::Receiver<RunStatus>,
     first: u64,
     reading: Arc<Reading>,
@@ -39,7 +38,7 @@ impl RunHandle {
     pub(crate) fn new(
         session: Session,
         id: RunId,
-        cancel: CancellationToken,
+        cancel: Cancellation,
         status: watch::Receiver<RunStatus>,
         reading: Arc<Reading>,
     ) -> Self {
@@ -132,7 +131,19 @@ impl RunHandle {
     /// at once; the run
     /// acknowledges by its end, and must be polled to get there.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.cancel_because(CancelReason::User { how: None });
+    }
+
+    /// The same, for this reason, which its agents and their parents are told; one of time ends the run with `timeout`.
+    pub fn cancel_because(&self, reason: CancelReason) {
+        self.cancel.cancel(reason);
+    }
+
+    /// The same, with the background tasks of the session.
+    pub fn cancel_with_tasks(&self, reason: CancelReason) {
+        let below = reason.clone().below(&self.session.root_id());
+        self.session.task_set().cancel_below(self.session.id(), &below);
+        self.cancel_because(reason);
     }
 
     /// Returns how the run stands now. Reads the state, without waiting and without a runtime.

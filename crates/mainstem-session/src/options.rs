@@ -116,6 +116,20 @@ impl RunOptions {
         self
     }
 
+    /// The deepest agent of the run; the root is at 0. More than the session's limit is that limit.
+    #[must_use]
+    pub fn with_max_depth(mut self, depth: u16) -> Self {
+        self.spawn.max_depth = Some(depth);
+        self
+    }
+
+    /// How many children of the run are at work at once, at least 1. More than the session's limit is that limit.
+    #[must_use]
+    pub fn with_max_children(mut self, most: usize) -> Self {
+        self.spawn.max_children = Some(most);
+        self
+    }
+
     /// What becomes of background tasks when the root has its answer.
     #[must_use]
     pub fn with_background(mut self, background: Background) -> Self {

@@ -196,7 +196,7 @@ impl Past {
             let (to, error) = match self.task_end(task) {
                 TaskEnd::Completed(_) => (TaskStatus::Completed, None),
                 TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
-                TaskEnd::Cancelled => (TaskStatus::Cancelled, None),
+                TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
             };
             log.emit(EventKind::TaskUpdated { task_id: task.clone(), from: *status, to, error });
         }
@@ -208,7 +208,7 @@ impl Past {
             (Some((Outcome::Success | Outcome::MaxIterations, answer)), _) => {
                 TaskEnd::Completed(answer.clone().unwrap_or_default())
             }
-            (_, Some(TaskStatus::Cancelled)) => TaskEnd::Cancelled,
+            (_, Some(TaskStatus::Cancelled)) => TaskEnd::Cancelled { by: "an earlier process".into() },
             _ => TaskEnd::Failed(restarted()),
         }
     }

@@ -10,15 +10,14 @@ use std::{
 };
 
 use futures_core::{FusedStream, Stream};
-use mainstem_event::{AgentEvent, Diagnostics};
+use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
 use mainstem_react::{RunOutcome, RunStream};
 use mainstem_subagent::Background;
-use mainstem_tool::RunContext;
+use mainstem_tool::{Cancellation, RunContext};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
@@ -67,7 +66,9 @@ impl Drop for Said {
         self.session.remember(self.cx.messages());
         self.session.leave(&self.run, RunEnd::dropped);
         if self.background == Background::Cancel {
-            self.session.task_set().cancel_below(self.session.id());
+            let reason = self.cx.cancel_reason().map(|reason| reason.below(self.cx.agent()));
+            let reason = reason.unwrap_or(CancelReason::RunEnded);
+            self.session.task_set().cancel_below(self.session.id(), &reason);
         }
     }
 }
@@ -81,7 +82,7 @@ impl Run {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
         let id = options.run_id.take().unwrap_or_else(|| session.new_run_id());
-        let cancel = CancellationToken::new();
+        let cancel = Cancellation::new();
         let begins = if permit.is_some() { RunStatus::Running } else { RunStatus::Queued };
         let (status, state) = watch::channel(begins);
         let reading = Arc::new(Reading::new(options.diagnostics));
@@ -125,7 +126,9 @@ impl Run {
     /// Outside a tokio runtime.
     pub fn detach(self) -> RunHandle {
         let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
-        tasks.drive(async move { drop(self.reply().await) });
+        let stopped = handle.clone();
+        let on_shutdown = move || stopped.cancel_because(CancelReason::Shutdown);
+        tasks.drive_or(async move { drop(self.reply().await) }, on_shutdown);
         handle
     }
 
@@ -137,7 +140,7 @@ impl Run {
         while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
         match self.state {
             State::Over(Some(outcome)) => reply(outcome),
-            _ => Err(RunError::Cancelled),
+            _ => Err(RunError::Cancelled(CancelReason::Dropped)),
         }
     }
 
@@ -157,7 +160,7 @@ impl Run {
 struct Start {
     input: Vec<Arc<Message>>,
     options: RunOptions,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     handle: RunHandle,
     right: Right,
 }
@@ -167,7 +170,7 @@ impl Start {
     async fn start(self) -> Option<Active> {
         let Self { input, options, cancel, handle, right } = self;
         let (session, run_id) = (handle.session().clone(), handle.id().clone());
-        let turn = right.wait(handle, &cancel).await?;
+        let turn = right.wait(handle, cancel.token()).await?;
         session.open_record().await;
         let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.

@@ -6,20 +6,19 @@ use std::{
 };
 
 use mainstem_event::{
-    Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, Outcome, RandomIds, SendMode, SessionLog,
-    SystemClock,
+    CancelReason, Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, Outcome, RandomIds,
+    SendMode, SessionLog, SystemClock,
 };
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
 use mainstem_react::RunOutput;
 use mainstem_subagent::{
-    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, Limits, SpawnError,
+    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Drafted, Fleet, Limits, RunPlaces, SpawnError,
 };
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
-use mainstem_tool::{RunContext, ToolOutput};
+use mainstem_tool::{Cancellation, RunContext, ToolOutput};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     NothingToResume, OnTaskFinished, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord,
@@ -111,14 +110,14 @@ impl Session {
         let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(crew, self.new_run_id(), &options, CancellationToken::new());
+        let cx = self.context(crew, self.new_run_id(), &options, Cancellation::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
     /// Asks a child and everything below it to stop, its background tasks too; siblings go on. Returns at once, whether there was
     /// something to stop; its `AGENT_END` is the acknowledgement.
     pub fn cancel_agent(&self, key: &AgentKey) -> bool {
-        self.0.fleet.cancel(key)
+        self.0.fleet.cancel(key, &CancelReason::User { how: None }.by())
     }
 
     /// Answers a question that waits (`REQUIRE_USER_CONFIRM`), whichever agent asked it; siblings have gone on meanwhile.
@@ -296,6 +295,11 @@ impl Session {
         crew
     }
 
+    /// The agent that leads the latest run.
+    pub(crate) fn root_id(&self) -> Arc<str> {
+        lock(&self.0.crew).as_ref().map_or_else(|| "main".into(), |crew| crew.root.id().clone())
+    }
+
     pub(crate) fn turns(&self) -> &Turns {
         &self.0.turns
     }
@@ -309,7 +313,7 @@ impl Session {
         crew: Arc<Crew>,
         run_id: RunId,
         options: &RunOptions,
-        cancel: CancellationToken,
+        cancel: Cancellation,
     ) -> RunContext {
         let inner = &*self.0;
         let mut attributes = options.attributes.clone();
@@ -321,6 +325,10 @@ impl Session {
             Some(schema) => cx.extension(Arc::new(RunOutput(schema.clone()))),
             None => cx,
         };
+        let cx = match options.spawn.max_children {
+            Some(most) => cx.extension(Arc::new(RunPlaces::new(most))),
+            None => cx,
+        };
         cx.ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
@@ -328,6 +336,7 @@ impl Session {
             .extension(inner.fleet.clone())
             .extension(Arc::new(options.spawn))
             .artifacts(crew.artifacts.clone())
+            .extension(Arc::<Drafted>::default())
             .extension(inner.fleet.open_run(&crew, options.budget))
             .extension(crew)
             .gate(inner.fleet.clone())

@@ -7,6 +7,8 @@ use std::{
 
 use thiserror::Error;
 
+use crate::Origin;
+
 /// One finding about one declaration. It displays as a line that editors can jump to:
 ///
 /// ```
@@ -62,6 +64,12 @@ impl SpecError {
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+
+    /// Whether it is about what is declared there: the same file.
+    #[must_use]
+    pub fn is_about(&self, origin: &Origin) -> bool {
+        matches!(origin, Origin::File(path) if self.path.as_ref() == Some(path))
     }
 
     /// A finding that makes a spec unusable, not yet tied to a place. Whoever checks a spec

@@ -85,7 +85,7 @@ mod yaml;
 pub use create::{CreateError, create_file};
 pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
-pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts};
+pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts, locate};
 pub use parse::{Parsed, parse};
 pub use rules::is_name;
 pub use set::{Changes, SpecSet};
@@ -95,4 +95,5 @@ pub use sources::Sources;
 pub use spec::{
     AgentSpec, DEFAULT_STEPS, Header, McpServer, Mode, Origin, Permission, Workspace, WorkspaceMode,
 };
+pub use suggest::closest;
 pub use watch::Watch;

@@ -120,15 +120,28 @@ pub(crate) fn kept(what: &str) -> SpecError {
     SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
 }
 
-/// Gives each spec that names a directory the prompt that this directory brings: its `AGENTS.md`. What a file names is relative to the first
-/// of these workspaces in which the file lies and doesn't lead out of it, what the program names to the last one.
+/// Adds to the prompt of each spec that names a directory what this directory says: its `AGENTS.md`, after the spec's own prompt.
+/// What a file names is relative to the first of these workspaces in which the file lies and doesn't lead out of it, what the program
+/// names to the last one.
 ///
-/// Returns a warning for each that brings none, or none that can be read; such an agent has no prompt of its own.
+/// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has no prompt of its own either.
 ///
-/// Blocks on the file system.
+/// To be called once for a set: another call adds the text again. Blocks on the file system.
 #[must_use]
 pub fn load_prompts(specs: &mut SpecSet, workspaces: &[PathBuf]) -> Vec<SpecError> {
     specs.iter_mut().filter_map(|spec| load_prompt(spec, workspaces).err()).collect()
+}
+
+/// Ties a finding about a spec to the file of the spec, and to the place where the file says `item` for the finding's key. A finding
+/// about a spec that was built in code stays as it is.
+///
+/// Reads the file again; blocks on the file system.
+#[must_use]
+pub fn locate(finding: SpecError, spec: &AgentSpec, item: Option<&str>) -> SpecError {
+    let Origin::File(path) = &spec.origin else { return finding };
+    let parsed = load(path, None).ok();
+    let place = parsed.and_then(|parsed| parsed.place_of(finding.key.as_deref()?, item));
+    SpecError { position: place, ..finding.in_file(path) }
 }
 
 /// The files that [`load_prompts`] reads for these specs.
@@ -157,13 +170,18 @@ fn load_prompt(spec: &mut AgentSpec, workspaces: &[PathBuf]) -> Result<(), SpecE
     let directory = workspace.join(directory);
     let path = directory.join("AGENTS.md");
     let root = if spec.origin == Origin::Program { &*directory } else { workspace };
+    if !spec.prompt.is_empty() && !path.exists() {
+        return Ok(());
+    }
     let text =
         root.canonicalize().map_err(|error| unreadable(&error)).and_then(|root| read(&path, Some(&root)));
     let text = text.map_err(|error| {
-        let message = format!("agent {:?} has no prompt: {}", spec.id, error.message);
+        let lacks = if spec.prompt.is_empty() { "has no prompt" } else { "lacks a part of its prompt" };
+        let message = format!("agent {:?} {lacks}: {}", spec.id, error.message);
         SpecError { severity: Severity::Warning, message, ..error }.in_file(&path)
     })?;
-    text.trim().clone_into(&mut spec.prompt);
+    let parts = [spec.prompt.trim(), text.trim()];
+    spec.prompt = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     Ok(())
 }
 

@@ -101,6 +101,18 @@ impl Node {
         Ok(names.map(str::to_owned).collect())
     }
 
+    /// The names that it holds, each with its place: items of a list, keys of a mapping, parts of a text with commas.
+    pub(crate) fn named(&self) -> Vec<(String, Position)> {
+        match &self.value {
+            Value::Text(text) => {
+                between_commas(text).into_iter().map(|name| (name.trim().to_owned(), self.at)).collect()
+            }
+            Value::List(items) => items.iter().flat_map(Self::named).collect(),
+            Value::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.at)).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+        }
+    }
+
     pub(crate) fn entries(&self) -> Read<&[Entry]> {
         match &self.value {
             Value::Map(entries) => Ok(entries),

@@ -27,13 +27,24 @@ pub struct Parsed {
     /// Whether the file switches its agent off; whoever loads it leaves it out.
     pub disabled: bool,
     places: Vec<(&'static str, Position)>,
+    items: Vec<Item>,
 }
+
+/// A key, a name that its value lists, and where.
+type Item = (&'static str, String, Position);
 
 impl Parsed {
     /// Where the file says what the spec has for this key of ours, such as `steps`; `None` if it says nothing.
     #[must_use]
     pub fn place(&self, key: &str) -> Option<Position> {
         self.places.iter().find(|(name, _)| *name == key).map(|(_, at)| *at)
+    }
+
+    /// Where the file says this name for a key of ours, such as `read_file` for `tools`; else the place of the key.
+    #[must_use]
+    pub fn place_of(&self, key: &str, name: Option<&str>) -> Option<Position> {
+        let is_meant = |(of, item, _): &&Item| *of == key && Some(item.as_str()) == name;
+        self.items.iter().find(is_meant).map(|(_, _, at)| *at).or_else(|| self.place(key))
     }
 }
 
@@ -64,8 +75,8 @@ pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>
     if found.iter().any(SpecError::is_error) {
         return Err(found);
     }
-    let Reader { spec, dialect, disabled, places, .. } = reader;
-    Ok(Parsed { spec, warnings: found, dialect, disabled, places })
+    let Reader { spec, dialect, disabled, places, items, .. } = reader;
+    Ok(Parsed { spec, warnings: found, dialect, disabled, places, items })
 }
 
 /// A key with its section, such as `workspace.mode`.
@@ -78,6 +89,7 @@ struct Reader {
     dialect: Dialect,
     disabled: bool,
     places: Vec<(&'static str, Position)>,
+    items: Vec<Item>,
     /// What `prompt` says; the text below the front matter wins over it.
     prompt: Option<(Position, String)>,
     invocation: foreign::Invocation,
@@ -91,6 +103,7 @@ impl Reader {
             dialect: Dialect::of_path(path).unwrap_or_default(),
             disabled: false,
             places: Vec::new(),
+            items: Vec::new(),
             prompt: None,
             invocation: foreign::Invocation::default(),
         }
@@ -141,11 +154,9 @@ impl Reader {
         if let (Some(at), Some(_)) = (url, path) {
             self.found.push(SpecError::conflict("url", "workspace.path").at(at));
         }
-        for (key, at) in [("url", url), ("workspace.path", path)] {
-            if let Some(at) = at.filter(|_| !self.spec.prompt.is_empty()) {
-                self.spec.prompt.clear();
-                self.warn(key, at, format!("the prompt below is ignored, because {key} brings its own"));
-            }
+        if let Some(at) = url.filter(|_| !self.spec.prompt.is_empty()) {
+            self.spec.prompt.clear();
+            self.warn("url", at, "the prompt below is ignored, because url brings its own");
         }
         if let Some(at) = place("headers").filter(|_| place("url").is_none()) {
             self.warn("headers", at, "headers are ignored without a url");

@@ -31,7 +31,8 @@ pub struct AgentSpec {
     pub id: String,
     /// What a model reads to decide whether to use the agent.
     pub description: String,
-    /// The system prompt; empty for a remote agent, or one whose workspace brings its own.
+    /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds what the agent's own
+    /// directory says.
     pub prompt: String,
     /// `provider:model`, or a name registered with the harness.
     pub model: Option<String>,
@@ -41,7 +42,8 @@ pub struct AgentSpec {
     pub temperature: Option<f64>,
     /// The nucleus sampling threshold, in 0 to 1.
     pub top_p: Option<f64>,
-    /// The only tools the agent has, of all that are registered; an empty list means none.
+    /// The only tools the agent has, of all that are registered; an empty list means none. `*` stands for every
+    /// tool that is inherited, so `["*", "agent_spawn"]` is all of them and spawning.
     pub tools: Option<Vec<String>>,
     /// Tools it doesn't have, whatever `tools` says.
     pub disallowed_tools: Vec<String>,

@@ -1,7 +1,15 @@
 //! "Did you mean": the candidate nearest to a mistyped word.
 
-/// The candidate a typo away from `word`; case, `_` and `-` don't count.
-pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the candidate a typo away from `word`; case, `_` and `-` don't count.
+///
+/// ```
+/// use mainstem_spec::closest;
+///
+/// assert_eq!(closest("raed_file", ["read_file", "write_file"]), Some("read_file"));
+/// assert_eq!(closest("fly", ["read_file", "write_file"]), None);
+/// ```
+#[must_use]
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     let allowed = (word.chars().count() / 3).clamp(1, 2);
     let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &plain(candidate));

@@ -57,7 +57,7 @@ impl Tool for AgentTool {
     async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
         let limits = admit(cx)?;
-        let source = new_source(cx, self.agent.id());
+        let source = new_source(cx, &self.agent, None);
         let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await?;
         Ok(Report::new(&source, &outcome).into())
     }
@@ -67,7 +67,8 @@ impl Tool for AgentTool {
 pub(crate) fn admit(cx: &RunContext) -> Result<Limits, SpawnError> {
     let fleet = cx.get::<Fleet>();
     let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
-    let (depth, max_depth) = (cx.depth(), limits.max_depth);
+    let max_depth = fleet.as_ref().map_or(limits.max_depth, |fleet| fleet.max_depth(cx));
+    let depth = cx.depth();
     if depth >= max_depth {
         return Err(SpawnError::TooDeep { depth, max_depth });
     }

@@ -1,11 +1,12 @@
 //! Waiting for a child: until it answers, until the time is over, or not at all. What is not waited for becomes a background task.
 
-use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, pin::pin, sync::Arc, time::Duration};
 
-use mainstem_event::Outcome;
+use futures_util::future::poll_immediate;
+use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{AgentKey, Failure, TaskId};
-use mainstem_react::{RunOutcome, Unawaited};
-use mainstem_task::{NewTask, TaskEnd};
+use mainstem_react::{AgentError, RunOutcome, Unawaited};
+use mainstem_task::{CancelTask, NewTask, TaskEnd};
 use mainstem_tool::{RunContext, unless};
 
 use crate::{
@@ -13,7 +14,8 @@ use crate::{
     deadline::Deadline,
     idle::Waiting,
     launch::{Child, Order},
-    report::{Handover, Report},
+    report::{Handover, NOTHING_SAID, Report, says_nothing},
+    start_order::StartTicket,
 };
 
 /// What a call waits at most, whatever the model wants.
@@ -57,7 +59,7 @@ impl Fleet {
     ) -> Result<Report, SpawnError> {
         let usual = self.admit(cx, &order.agent_id)?.spec.timeout.unwrap_or_else(|| self.limits().wait);
         let patience = Patience::new(asked, usual, SpawnOptions::of(cx));
-        self.attend(cx, patience, |cx| self.launch(cx, *order)).await
+        self.attend(cx, patience, |cx, start| self.launch(cx, *order, start)).await
     }
 
     /// Asks an idle child something further and attends to it.
@@ -78,7 +80,8 @@ impl Fleet {
                 () = self.roster.idle(key) => {}
                 () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
             }
-            let begun = self.attend(cx, patience, |cx| self.relaunch(cx, key, message.clone())).await;
+            let begun =
+                self.attend(cx, patience, |cx, start| self.relaunch(cx, key, message.clone(), start)).await;
             // Somebody else's message may have been faster.
             if !matches!(begun, Err(SpawnError::Busy { .. })) {
                 return begun;
@@ -90,16 +93,17 @@ impl Fleet {
         self: &Arc<Self>,
         cx: &RunContext,
         patience: Patience,
-        launch: impl FnOnce(&RunContext) -> Result<Child, SpawnError>,
+        launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
     ) -> Result<Report, SpawnError> {
+        let start = self.starts.ticket(cx.session_id());
         let Some(time) = patience.time else {
             self.admit_task(cx)?;
-            let child = launch(&cx.clone().with_extension(Unawaited::now()))?;
+            let child = launch(&cx.clone().with_extension(Unawaited::now()), Some(start))?;
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);
         let lent = self.slots.lend(cx);
-        let report = self.wait_for(cx, &mut deadline, launch, patience).await;
+        let report = self.wait_for(cx, &mut deadline, start, launch, patience).await;
         lent.take_back().await;
         report
     }
@@ -108,16 +112,27 @@ impl Fleet {
         self: &Arc<Self>,
         cx: &RunContext,
         deadline: &mut Deadline,
-        launch: impl FnOnce(&RunContext) -> Result<Child, SpawnError>,
+        start: StartTicket,
+        launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
         patience: Patience,
     ) -> Result<Report, SpawnError> {
-        // The clock starts at the call, but what has not begun can't be handed over.
-        let mut place = tokio::select! {
-            biased;
-            place = self.slots.enter(cx) => place?,
-            never = tick(deadline) => match never {},
+        let mut entering = pin!(self.slots.enter(cx));
+        // The clock starts at the call, but what has not begun can't be handed over. One that waits for a place lets others start before.
+        let (mut place, start) = match poll_immediate(entering.as_mut()).await {
+            Some(place) => {
+                start.turn().await;
+                (place?, Some(start))
+            }
+            None => {
+                drop(start);
+                tokio::select! {
+                    biased;
+                    place = entering => (place?, None),
+                    never = tick(deadline) => match never {},
+                }
+            }
         };
-        let mut child = launch(cx)?;
+        let mut child = launch(cx, start)?;
         place.belongs_to(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
             Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped))
@@ -126,7 +141,7 @@ impl Fleet {
             return report(&child, &outcome);
         }
         if patience.must_end {
-            child.cx.stop(Outcome::Timeout);
+            child.cx.cancel(CancelReason::Timeout { after: patience.time.unwrap_or_default() });
             let outcome = child.work.as_mut().await;
             return report(&child, &outcome);
         }
@@ -148,7 +163,7 @@ impl Fleet {
         child: Child,
         how: Handover,
     ) -> Result<Report, SpawnError> {
-        let Child { source, cx: child_cx, label, task, work } = child;
+        let Child { source, cx: child_cx, label, task, turn, work } = child;
         let id = TaskId::new(cx.new_id("task-"));
         let new = NewTask {
             id: id.clone(),
@@ -159,9 +174,14 @@ impl Fleet {
             label,
             task,
             sink: child_cx.sink().clone(),
-            cancel: child_cx.cancellation().clone(),
+            cancel: cancel_of(&child_cx),
         };
-        let work = Box::pin(async move { end_of(work.await) });
+        let work = Box::pin(async move {
+            if let Some(turn) = turn {
+                turn.await;
+            }
+            end_of(work.await)
+        });
         match self.tasks.begin(new, work).await {
             Ok(_) => {
                 self.roster.becomes_task(&source.agent_key, &id);
@@ -192,7 +212,7 @@ async fn tick(deadline: &mut Deadline) -> Infallible {
 async fn in_time(cx: &RunContext, child: &mut Child, deadline: &mut Deadline) -> Option<RunOutcome> {
     let tether = async {
         cx.cancelled().await;
-        child.cx.cancellation().cancel();
+        cx.pass_cancel_to(&child.cx);
         pending().await
     };
     let interrupted = async {
@@ -208,7 +228,7 @@ async fn in_time(cx: &RunContext, child: &mut Child, deadline: &mut Deadline) ->
 async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Output = T>) -> T {
     let tether = async {
         cx.cancelled().await;
-        child.cancellation().cancel();
+        cx.pass_cancel_to(child);
         pending::<Infallible>().await
     };
     tokio::select! {
@@ -223,11 +243,22 @@ fn end_of(outcome: RunOutcome) -> TaskEnd {
         let nothing = || Failure::new("error", "it ended without an answer");
         outcome.error.as_ref().map_or_else(nothing, Failure::from)
     };
-    match outcome.outcome {
-        Outcome::Success | Outcome::MaxIterations => {
+    match (outcome.outcome, &outcome.error) {
+        (Outcome::MaxIterations, _) if says_nothing(outcome.answer.as_deref()) => {
+            TaskEnd::Failed(Failure::new(Outcome::MaxIterations.as_str(), NOTHING_SAID))
+        }
+        (Outcome::Success | Outcome::MaxIterations, _) => {
             TaskEnd::Completed(outcome.answer.as_ref().map(|answer| answer.text()).unwrap_or_default())
         }
-        Outcome::Cancelled => TaskEnd::Cancelled,
+        (_, Some(AgentError::Cancelled(reason))) if outcome.outcome == Outcome::Cancelled => {
+            TaskEnd::Cancelled { by: reason.by() }
+        }
         _ => TaskEnd::Failed(failure()),
     }
+}
+
+/// Stops the agent of a context.
+fn cancel_of(cx: &RunContext) -> CancelTask {
+    let cancellation = cx.cancel_handle().clone();
+    CancelTask::new(move |reason| cancellation.cancel(reason))
 }

@@ -169,6 +169,17 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
+    /// It has no tool to work with, and neither has any agent that it can spawn. It is there all the same.
+    #[error(
+        "agent {id:?} can only spawn, and reaches no agent with a tool to work with; it may spawn: {}",
+        or_none(reaches)
+    )]
+    OnlySpawns {
+        /// Which agent.
+        id: String,
+        /// The agents that it may spawn.
+        reaches: Vec<String>,
+    },
     /// It asks for a directory, and there is no workspace to find it in.
     #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
     NoWorkspace {
@@ -203,6 +214,7 @@ impl CatalogError {
             | Self::UnknownTool { id, .. }
             | Self::UnknownSkill { id, .. }
             | Self::UnknownServer { id, .. }
+            | Self::OnlySpawns { id, .. }
             | Self::NoWorkspace { id }
             | Self::Output { id, .. }
             | Self::NotInEffect { id, .. } => id,
@@ -211,7 +223,13 @@ impl CatalogError {
 
     /// Whether the agent is in the catalog in spite of it.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::UnknownTool { .. } | Self::UnknownSkill { .. } | Self::UnknownServer { .. })
+        matches!(
+            self,
+            Self::UnknownTool { .. }
+                | Self::UnknownSkill { .. }
+                | Self::UnknownServer { .. }
+                | Self::OnlySpawns { .. }
+        )
     }
 }
 

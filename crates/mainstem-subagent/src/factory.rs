@@ -2,6 +2,7 @@
 
 mod allowed;
 mod offer;
+mod reach;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -84,6 +85,7 @@ impl AgentFactory {
                 Err(error) => problems.push(error),
             }
         }
+        problems.extend(reach::stuck(&catalog));
         (catalog, problems)
     }
 
@@ -176,7 +178,9 @@ impl AgentFactory {
     fn generate(&self, model: Arc<dyn Model>) -> Option<Arc<dyn Tool>> {
         let workspace = self.generate_in.clone()?;
         let tools = self.tools.names().chain(self.fleet_tools()).collect();
-        Some(Drafts::new(model, self.options.clone(), &self.middleware, workspace, tools).tool())
+        Some(
+            Drafts::new(model, self.options.clone(), &self.middleware, workspace, tools, self.clone()).tool(),
+        )
     }
 
     /// The names of the tools for children.
@@ -284,7 +288,7 @@ fn inherits(spec: &AgentSpec, tool: &str) -> bool {
 
 /// Whether a spec names a tool itself; what lets a child spawn is never inherited.
 fn lists(spec: &AgentSpec, tool: &str) -> bool {
-    spec.tools.is_some() && inherits(spec, tool)
+    Allowed::of(spec).names(tool)
 }
 
 /// Same model, tools, skills and directory as the parent, no spawning.

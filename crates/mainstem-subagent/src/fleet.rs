@@ -13,8 +13,8 @@ use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 
 use crate::{
-    AnswerError, CatalogEntry, Crew, Decision, SpawnError, people::People, roster::Roster, slots::Slots,
-    spending::Spending,
+    AnswerError, CatalogEntry, Decision, Drafted, SpawnError, SpawnOptions, people::People, roster::Roster,
+    slots::Slots, spending::Spending, start_order::StartOrder,
 };
 
 /// How far agents may go.
@@ -53,6 +53,7 @@ pub struct Fleet {
     limits: Limits,
     pub(crate) roster: Roster,
     pub(crate) slots: Slots,
+    pub(crate) starts: StartOrder,
     pub(crate) tasks: TaskSet,
     pub(crate) plans: AtomicBool,
     pub(crate) people: People,
@@ -67,6 +68,7 @@ impl Fleet {
             limits,
             roster: Roster::default(),
             slots,
+            starts: StartOrder::default(),
             tasks,
             plans: AtomicBool::default(),
             people: People::default(),
@@ -125,14 +127,20 @@ impl Fleet {
         cx.get().ok_or(SpawnError::NoFleet)
     }
 
+    /// The deepest agent of the context's run.
+    pub(crate) fn max_depth(&self, cx: &RunContext) -> u16 {
+        let own = SpawnOptions::of(cx).max_depth;
+        own.map_or(self.limits.max_depth, |own| own.min(self.limits.max_depth))
+    }
+
     /// The agent to spawn, if the caller may spawn it.
     pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
-        let (depth, max_depth) = (cx.depth(), self.limits.max_depth);
+        let (depth, max_depth) = (cx.depth(), self.max_depth(cx));
         if depth >= max_depth {
             return Err(SpawnError::TooDeep { depth, max_depth });
         }
         drop(self.reserve_spawn(cx)?);
-        Crew::of(cx)?.catalog.spawnable(id).cloned()
+        Drafted::spawnable(cx, id)
     }
 
     /// A task that the caller may ask about: its own; the root may ask about all of its session.

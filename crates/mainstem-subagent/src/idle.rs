@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use mainstem_event::Outcome;
+use mainstem_event::CancelReason;
 use mainstem_tool::RunContext;
 
 use crate::deadline::Deadline;
@@ -17,6 +17,13 @@ use crate::deadline::Deadline;
 /// How many calls of an agent wait for children, tasks or people. In the context of each child, as an extension.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(AtomicUsize);
+
+impl Waits {
+    /// Returns `true` if a call of the context's agent waits.
+    pub(crate) fn is_waiting(cx: &RunContext) -> bool {
+        cx.get::<Self>().is_some_and(|waits| waits.0.load(Ordering::Relaxed) > 0)
+    }
+}
 
 /// An agent that waits for others, which is no silence of its own; until it is dropped.
 #[derive(Debug)]
@@ -44,18 +51,16 @@ impl Drop for Waiting {
 pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     if most < Duration::MAX {
         silence(cx, most).await;
-        cx.stop_because(Outcome::Timeout, format!("nothing was heard of it for {most:?}, so it was stopped"));
+        cx.cancel(CancelReason::Silence { lasted: most });
     }
     pending().await
 }
 
 /// Resolves when no event came for so long. It looks once a slice whether there was one, so that events cost nothing.
 async fn silence(cx: &RunContext, most: Duration) {
-    let waits = cx.get::<Waits>();
-    let is_waiting = || waits.as_ref().is_some_and(|waits| waits.0.load(Ordering::Relaxed) > 0);
     let (mut heard, mut deadline) = (cx.last_event(), Deadline::new(most));
     while deadline.pass().await.is_some() {
-        if is_waiting() || cx.last_event() != heard {
+        if Waits::is_waiting(cx) || cx.last_event() != heard {
             (heard, deadline) = (cx.last_event(), Deadline::new(most));
         }
     }

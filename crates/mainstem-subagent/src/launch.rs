@@ -13,6 +13,7 @@ use crate::{
     idle::{Waits, watch},
     lineage::Lineage,
     roster::{Carried, Identity, Seat},
+    start_order::StartTicket,
 };
 
 /// What to start.
@@ -29,23 +30,30 @@ pub(crate) struct Child {
     pub(crate) cx: RunContext,
     pub(crate) label: Option<String>,
     pub(crate) task: String,
+    /// Resolves when it is its turn to start.
+    pub(crate) turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pub(crate) work: Pin<Box<dyn Future<Output = RunOutcome> + Send>>,
 }
 
 impl Fleet {
     /// A new child, or the next turn of the one that a spec wants to be found again. Nothing is created unless everything is in order.
-    pub(crate) fn launch(self: &Arc<Self>, cx: &RunContext, order: Order) -> Result<Child, SpawnError> {
+    pub(crate) fn launch(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        order: Order,
+        start: Option<StartTicket>,
+    ) -> Result<Child, SpawnError> {
         let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, cx.get());
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
         let persists = lineage.entry.spec.persist_session;
         let identity = persists.then(|| identity(cx, order.agent_id, label.as_deref()));
         if let Some(key) = identity.as_ref().and_then(|identity| self.roster.same(identity)) {
-            return self.relaunch(cx, &key, order.task).map_err(|error| match error {
+            return self.relaunch(cx, &key, order.task, start).map_err(|error| match error {
                 SpawnError::Busy { key } => SpawnError::AtWork { key },
                 error => error,
             });
         }
-        let source = new_source(cx, lineage.entry.agent.id());
+        let source = new_source(cx, &lineage.entry.agent, label.as_deref());
         let spawn = self.reserve_spawn(cx)?;
         if let Some(label) = &label {
             self.roster.claim(label, &source.agent_key)?;
@@ -57,7 +65,7 @@ impl Fleet {
         }
         spawn.settle(Some(Amount::spawn()));
         self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
-        Ok(self.child(cx, Seat { lineage, source, history: Vec::new(), label }, order.task))
+        Ok(self.child(cx, Seat { lineage, source, history: Vec::new(), label }, order.task, start))
     }
 
     /// An idle child's next turn.
@@ -66,22 +74,34 @@ impl Fleet {
         cx: &RunContext,
         key: &AgentKey,
         message: String,
+        start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
         let seat = self.roster.resume(key, cx.now(), cx.call_id().cloned())?;
-        Ok(self.child(cx, seat, message))
+        Ok(self.child(cx, seat, message, start))
     }
 
-    fn child(self: &Arc<Self>, cx: &RunContext, seat: Seat, task: String) -> Child {
+    fn child(
+        self: &Arc<Self>,
+        cx: &RunContext,
+        seat: Seat,
+        task: String,
+        start: Option<StartTicket>,
+    ) -> Child {
         let Seat { lineage, source, history, label } = seat;
         let account = self.account(cx, &source, &lineage.entry.spec);
         let cx =
             cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
         let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
-        self.roster.stops_with(&source.agent_key, cx.cancellation().clone());
+        self.roster.works_in(&source.agent_key, &cx);
         let place = Place { fleet: self.clone(), cx: cx.clone() };
-        let aside = async move { watch(&place.cx, place.fleet.limits().idle).await };
+        let turn = start.as_ref().map(|start| Box::pin(start.turn()) as _);
+        let aside = async move {
+            // Asked for the first time after the child has started.
+            drop(start);
+            watch(&place.cx, place.fleet.limits().idle).await;
+        };
         let work = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone(), aside));
-        Child { source, cx, label, task, work }
+        Child { source, cx, label, task, turn, work }
     }
 }
 
@@ -116,11 +136,13 @@ fn identity(cx: &RunContext, agent_id: String, label: Option<&str>) -> Identity 
 }
 
 /// Who a new child of the context's agent is.
-pub(crate) fn new_source(cx: &RunContext, agent_id: &Arc<str>) -> EventSource {
+pub(crate) fn new_source(cx: &RunContext, agent: &Agent, label: Option<&str>) -> EventSource {
+    let agent_id = agent.id();
     EventSource {
         agent_key: AgentKey::new(cx.new_id(&format!("agent:{agent_id}:"))),
         agent_id: agent_id.clone(),
-        agent_name: None,
+        agent_name: Some(agent.name().clone()),
+        label: label.map(Arc::from),
         session_id: SessionId::new(cx.new_id("sub-")),
         parent_session_id: cx.session_id().clone(),
         depth: cx.depth() + 1,

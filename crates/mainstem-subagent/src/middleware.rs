@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use mainstem_event::EventKind;
+use mainstem_event::{CancelReason, EventKind};
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
@@ -127,7 +127,7 @@ impl Fleet {
         match SpawnOptions::of(cx).background {
             Background::Detach => false,
             Background::Cancel => {
-                self.tasks.cancel_below(root);
+                self.tasks.cancel_below(root, &CancelReason::RunEnded);
                 self.over(cx, self.tasks.live_below(root)).await;
                 false
             }

@@ -12,11 +12,21 @@ pub struct SpawnOptions {
     pub background: Background,
     /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and external tools fail.
     pub has_people: bool,
+    /// The deepest agent of the run, if that is less than the session's [`Limits`](crate::Limits) say.
+    pub max_depth: Option<u16>,
+    /// How many children of the run are at work at once, if that is less than the session's [`Limits`](crate::Limits) say.
+    pub max_children: Option<usize>,
 }
 
 impl Default for SpawnOptions {
     fn default() -> Self {
-        Self { force_sync: false, background: Background::default(), has_people: true }
+        Self {
+            force_sync: false,
+            background: Background::default(),
+            has_people: true,
+            max_depth: None,
+            max_children: None,
+        }
     }
 }
 
@@ -57,6 +67,20 @@ impl SpawnOptions {
     #[must_use]
     pub fn with_people(mut self, has_people: bool) -> Self {
         self.has_people = has_people;
+        self
+    }
+
+    /// The deepest agent; more than the session's limit is that limit.
+    #[must_use]
+    pub fn with_max_depth(mut self, depth: u16) -> Self {
+        self.max_depth = Some(depth);
+        self
+    }
+
+    /// How many children are at work at once, at least 1; more than the session's limit is that limit.
+    #[must_use]
+    pub fn with_max_children(mut self, most: usize) -> Self {
+        self.max_children = Some(most);
         self
     }
 

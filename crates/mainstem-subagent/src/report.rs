@@ -1,7 +1,7 @@
 //! What a parent reads of its child: `key: value` lines, then the body.
 
 use mainstem_event::{EventSource, Outcome, SendMode};
-use mainstem_message::{AgentKey, Failure, Message, TaskId, ToolState};
+use mainstem_message::{AgentKey, ContentBlock, Failure, Message, TaskId, ToolState};
 use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
@@ -32,8 +32,10 @@ impl Report {
     }
 
     fn of(source: &EventSource, outcome: Outcome, answer: Option<&Message>, error: Option<&Failure>) -> Self {
-        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations);
+        let is_mute = outcome == Outcome::MaxIterations && says_nothing(answer);
+        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations) && !is_mute;
         let body = match (answer, error) {
+            _ if is_mute => format!("error: {NOTHING_SAID}"),
             (Some(answer), _) => format!("reply:\n{}", answer.text()),
             (None, Some(error)) => format!("error: {error}"),
             (None, None) => "reply:\n".to_owned(),
@@ -77,7 +79,7 @@ impl Report {
         let (status, body, state) = match end {
             TaskEnd::Completed(reply) => ("completed", format!("reply:\n{reply}"), ToolState::Success),
             TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
-            TaskEnd::Cancelled => ("cancelled", "error: somebody stopped it".to_owned(), ToolState::Error),
+            TaskEnd::Cancelled { by } => ("cancelled", format!("error: cancelled by {by}"), ToolState::Error),
         };
         let note =
             format!("note: it took longer than asked for, and could not go on in the background: {why}");
@@ -110,6 +112,19 @@ impl Report {
         format!("{}\n{}", self.head, self.body)
     }
 }
+
+/// Whether an answer has nothing in it to read.
+pub(crate) fn says_nothing(answer: Option<&Message>) -> bool {
+    answer.is_none_or(|answer| answer.text().trim().is_empty() && !answer.content.iter().any(is_data))
+}
+
+fn is_data(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { .. })
+}
+
+/// Of an agent that ended at its limit of iterations.
+pub(crate) const NOTHING_SAID: &str =
+    "it reached its limit of model calls and gave no answer; give it a smaller task, or more `steps`";
 
 fn head(source: &EventSource) -> String {
     let EventSource { agent_key, agent_id, session_id, .. } = source;

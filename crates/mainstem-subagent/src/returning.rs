@@ -27,7 +27,6 @@ pub struct Returning {
 struct Child {
     /// Of its latest turn.
     source: EventSource,
-    label: Option<String>,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
 }
@@ -61,9 +60,9 @@ impl Returning {
     /// Takes in the next event of the session.
     pub fn apply(&mut self, event: &AgentEvent) {
         match &event.kind {
-            EventKind::AgentStart { input, .. } => {
+            EventKind::AgentStart { .. } => {
                 if let Some(source) = &event.origin.source {
-                    self.start(source, input, event.at);
+                    self.start(source, event.at);
                 }
             }
             EventKind::ToolResultStart { tool_call_id, tool_call_name, input }
@@ -86,7 +85,7 @@ impl Returning {
     }
 
     /// A turn begins. What has agents below it in another way, such as an agent that is a tool, can't be sent to, then or now.
-    fn start(&mut self, source: &EventSource, input: &[Arc<Message>], now: Timestamp) {
+    fn start(&mut self, source: &EventSource, now: Timestamp) {
         let key = source.agent_key.clone();
         if let Some(place) = self.places.get(&key) {
             if let Some(Some(child)) = self.children.get_mut(*place) {
@@ -95,9 +94,10 @@ impl Returning {
             return;
         }
         let Some(id) = &source.parent_tool_call_id else { return };
-        let Some(call) = self.calls.get_mut(&(source.parent_session_id.clone(), id.clone())) else { return };
-        let label = call.take_label(source, input);
-        let child = Child { source: source.clone(), label, history: Vec::new(), last_activity: now };
+        if !self.calls.contains_key(&(source.parent_session_id.clone(), id.clone())) {
+            return;
+        }
+        let child = Child { source: source.clone(), history: Vec::new(), last_activity: now };
         self.places.insert(key, self.children.len());
         self.children.push(Some(child));
     }
@@ -146,7 +146,7 @@ impl Returning {
         let says = |name: &str| input.get(name).and_then(Value::as_str);
         let (key, label) = (says("agent_key"), says("label").map(str::to_lowercase));
         let is_meant = |child: &Child| {
-            let same = child.label.as_ref().map(|label| label.to_lowercase());
+            let same = child.source.label.as_ref().map(|label| label.to_lowercase());
             key.is_some_and(|key| child.source.agent_key.as_str() == key)
                 || (label.is_some() && same == label)
         };
@@ -157,20 +157,6 @@ impl Returning {
 }
 
 impl Call {
-    /// The label of the child that has just begun, which is one of several perhaps.
-    fn take_label(&mut self, source: &EventSource, input: &[Arc<Message>]) -> Option<String> {
-        let task = input.first().map(|message| message.text());
-        let Some(spawns) = self.input.get_mut("spawns").and_then(Value::as_array_mut) else {
-            return label(&self.input);
-        };
-        let says = |spawn: &Value, name: &str| spawn.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_meant = |spawn: &&mut Value| {
-            says(spawn, "agent_id").as_deref() == Some(&*source.agent_id) && says(spawn, "task") == task
-        };
-        // Two may be asked the same; each has its label once.
-        spawns.iter_mut().find(is_meant).and_then(|spawn| label(&spawn.take()))
-    }
-
     fn text(&self) -> String {
         self.reports.iter().map(Report::text).collect::<Vec<_>>().join("\n\n")
     }
@@ -192,7 +178,7 @@ impl Fleet {
     /// whoever tries is told why.
     pub fn take_back(&self, crew: &Crew, returning: Returning) {
         let mut lineages = HashMap::<SessionId, Arc<Lineage>>::new();
-        for Child { source, label, history, last_activity } in returning.children.into_iter().flatten() {
+        for Child { source, history, last_activity } in returning.children.into_iter().flatten() {
             let Some(entry) = crew.catalog.get(&source.agent_id) else {
                 self.roster.miss(&source);
                 continue;
@@ -200,15 +186,10 @@ impl Fleet {
             let above = lineages.get(&source.parent_session_id).cloned();
             let lineage = Lineage::new(entry.clone(), above);
             lineages.insert(source.session_id.clone(), lineage.clone());
-            let carried = Carried::default();
+            let (carried, label) = (Carried::default(), source.label.as_deref().map(str::to_owned));
             self.roster.take_back(Return { lineage, source, label, carried, history, last_activity });
         }
     }
-}
-
-fn label(spawn: &Value) -> Option<String> {
-    let label = spawn.get("label")?.as_str()?.trim();
-    (!label.is_empty()).then(|| label.to_owned())
 }
 
 /// The session of the agent whose event it is.

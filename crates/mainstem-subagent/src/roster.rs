@@ -9,14 +9,13 @@ use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{EventSource, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_spec::AgentSpec;
-use mainstem_tool::RunContext;
+use mainstem_tool::{Cancellation, RunContext};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
-use crate::{SpawnError, SpawnOptions, inbox::Inbox, lineage::Lineage};
+use crate::{SpawnError, SpawnOptions, idle::Waits, inbox::Inbox, lineage::Lineage};
 
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]
@@ -44,13 +43,31 @@ struct Child {
     status: ChildStatus,
     task: Option<TaskId>,
     inbox: Arc<Inbox>,
-    /// Stops its present turn.
-    cancel: Option<CancellationToken>,
+    /// Of its present turn.
+    work: Option<Work>,
     carried: Carried,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
     /// Its place in lists.
     order: u64,
+}
+
+/// A turn of a child.
+#[derive(Debug)]
+enum Work {
+    /// It is about to begin; what stops it by then is passed on.
+    Begins(Cancellation),
+    /// It goes on in this context.
+    GoesOn(RunContext),
+}
+
+impl Work {
+    fn cancellation(&self) -> &Cancellation {
+        match self {
+            Self::Begins(cancellation) => cancellation,
+            Self::GoesOn(cx) => cx.cancel_handle(),
+        }
+    }
 }
 
 /// What a child was given by the run that spawned it, and keeps for turns that no run begins.
@@ -91,6 +108,8 @@ pub enum ChildStatus {
     Idle,
     /// It is at work.
     Running,
+    /// It is at work, and waits: for children of its own, for tasks or for a person.
+    Waiting,
     /// It is at work, and its parent does not wait for it.
     Background,
     /// Its parent has no more use for it.
@@ -116,7 +135,7 @@ pub struct ChildSummary {
     pub task_id: Option<TaskId>,
     /// How often it was asked.
     pub turns: u32,
-    /// When its last turn began or ended.
+    /// When its latest event happened.
     pub last_activity: Timestamp,
     #[serde(skip)]
     order: u64,
@@ -191,8 +210,7 @@ impl Roster {
             status,
             task: None,
             inbox: Arc::default(),
-            // Until its turn has one of its own.
-            cancel: Some(CancellationToken::new()),
+            work: Some(Work::Begins(Cancellation::new())),
             carried,
             history: Vec::new(),
             last_activity: now,
@@ -215,7 +233,7 @@ impl Roster {
             status: ChildStatus::Idle,
             task: None,
             inbox: Arc::default(),
-            cancel: None,
+            work: None,
             carried,
             history,
             last_activity,
@@ -240,12 +258,12 @@ impl Roster {
         match child.status {
             ChildStatus::Idle => {}
             ChildStatus::Closed => return Err(SpawnError::Closed { key: key.to_string() }),
-            ChildStatus::Running | ChildStatus::Background => {
+            ChildStatus::Running | ChildStatus::Waiting | ChildStatus::Background => {
                 return Err(SpawnError::Busy { key: key.to_string() });
             }
         }
         (child.status, child.last_activity) = (ChildStatus::Running, now);
-        child.cancel = Some(CancellationToken::new());
+        child.work = Some(Work::Begins(Cancellation::new()));
         child.source.turn += 1;
         child.source.parent_tool_call_id = call;
         let Child { lineage, source, history, label, .. } = &**child;
@@ -253,13 +271,13 @@ impl Roster {
         Ok(Seat { lineage, source, history: history.clone(), label: label.clone() })
     }
 
-    /// How a child's present turn is stopped.
-    pub(crate) fn stops_with(&self, key: &AgentKey, cancel: CancellationToken) {
+    /// A child's present turn goes on in this context.
+    pub(crate) fn works_in(&self, key: &AgentKey, cx: &RunContext) {
         if let Some(mut child) = self.children.get_mut(key) {
-            let before = child.cancel.replace(cancel.clone());
-            // It may have been stopped before it had one.
-            if before.is_some_and(|before| before.is_cancelled()) {
-                cancel.cancel();
+            let before = child.work.replace(Work::GoesOn(cx.clone()));
+            // It may have been stopped before it began.
+            if let Some(reason) = before.and_then(|before| before.cancellation().reason()) {
+                cx.cancel(reason);
             }
         }
     }
@@ -282,7 +300,7 @@ impl Roster {
 
     /// Whether a child can be told something in the midst of its work.
     pub(crate) fn is_at_work(&self, key: &AgentKey) -> bool {
-        self.children.get(key).is_some_and(|child| child.cancel.is_some())
+        self.children.get(key).is_some_and(|child| child.work.is_some())
     }
 
     /// Whether a child can be sent to at all.
@@ -309,13 +327,16 @@ impl Roster {
     }
 
     /// What stops a child and all below it.
-    pub(crate) fn tokens_below(&self, key: &AgentKey) -> Vec<CancellationToken> {
-        let token = |key: &AgentKey| self.children.get(key).and_then(|child| child.cancel.clone());
+    pub(crate) fn cancellations_below(&self, key: &AgentKey) -> Vec<Cancellation> {
+        let own = |key: &AgentKey| {
+            let child = self.children.get(key)?;
+            child.work.as_ref().map(|work| work.cancellation().clone())
+        };
         let Some(session) = self.children.get(key).map(|child| child.source.session_id.clone()) else {
             return Vec::new();
         };
-        let below = self.list(Some(&session)).into_iter().filter_map(|child| token(&child.agent_key));
-        token(key).into_iter().chain(below).collect()
+        let below = self.list(Some(&session)).into_iter().filter_map(|child| own(&child.agent_key));
+        own(key).into_iter().chain(below).collect()
     }
 
     /// Forgets a child that is idle.
@@ -342,7 +363,7 @@ impl Roster {
         if let Some(mut child) = self.children.get_mut(key) {
             child.history.extend(said);
             (child.status, child.task, child.last_activity) = (ChildStatus::Idle, None, now);
-            child.cancel = None;
+            child.work = None;
         }
         self.ends.notify_waiters();
     }
@@ -390,6 +411,13 @@ impl Roster {
         all
     }
 
+    /// What people call a child: its label, else its agent's id.
+    pub(crate) fn name(&self, key: &AgentKey) -> Arc<str> {
+        let name =
+            |child: &Child| child.label.as_deref().map_or_else(|| child.source.agent_id.clone(), Arc::from);
+        self.children.get(key).map_or_else(|| key.as_str().into(), |child| name(&child))
+    }
+
     /// Who has this session.
     pub(crate) fn source(&self, session: &SessionId) -> Option<EventSource> {
         let mut sources = self.children.iter().map(|child| child.source.clone());
@@ -417,11 +445,26 @@ impl Child {
             agent_id: self.source.agent_id.clone(),
             label: self.label.clone(),
             depth: self.source.depth,
-            status: self.status,
+            status: self.status(),
             task_id: self.task.clone(),
             turns: self.source.turn,
-            last_activity: self.last_activity,
+            last_activity: self.last_activity(),
             order: self.order,
+        }
+    }
+
+    /// One that waits says so, in the background, too: its task is named beside it.
+    fn status(&self) -> ChildStatus {
+        match &self.work {
+            Some(Work::GoesOn(cx)) if Waits::is_waiting(cx) => ChildStatus::Waiting,
+            _ => self.status,
+        }
+    }
+
+    fn last_activity(&self) -> Timestamp {
+        match &self.work {
+            Some(Work::GoesOn(cx)) => cx.last_event_at().unwrap_or(self.last_activity),
+            _ => self.last_activity,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mainstem_event::{EventKind, SendMode};
+use mainstem_event::{CancelReason, EventKind, SendMode};
 use mainstem_message::{AgentKey, Message};
 use mainstem_tool::RunContext;
 use tokio::time::timeout;
@@ -68,7 +68,7 @@ impl Fleet {
     ) -> Result<(), SpawnError> {
         loop {
             self.roster.idle(key).await;
-            match self.relaunch(cx, key, message.clone()) {
+            match self.relaunch(cx, key, message.clone(), None) {
                 // Somebody else's message was faster.
                 Err(SpawnError::Busy { .. }) => {}
                 child => return self.hand_over(cx, child?, Handover::Accepted).await.map(drop),
@@ -92,9 +92,9 @@ impl Fleet {
         self.roster.inbox(Some(key)).put(message, mode == SendMode::Interrupt);
     }
 
-    /// Stops a child and everything below it, and forgets it. Returns when it has ended.
-    pub(crate) async fn close(&self, key: &AgentKey) -> Result<(), SpawnError> {
-        self.cancel(key);
+    /// Stops a child and everything below it in the name of `by`, and forgets it. Returns when it has ended.
+    pub(crate) async fn close(&self, key: &AgentKey, by: &Arc<str>) -> Result<(), SpawnError> {
+        self.cancel(key, by);
         if timeout(ENDED, self.roster.idle(key)).await.is_err() {
             return Err(SpawnError::StillEnding { key: key.to_string() });
         }
@@ -102,10 +102,13 @@ impl Fleet {
         Ok(())
     }
 
-    /// Asks a child and everything below it to stop, its background tasks too. Returns at once; `false` if it has nothing to do.
-    pub fn cancel(&self, key: &AgentKey) -> bool {
-        let tokens = self.roster.tokens_below(key);
-        tokens.iter().for_each(tokio_util::sync::CancellationToken::cancel);
-        !tokens.is_empty()
+    /// Asks a child and everything below it to stop, its background tasks too, in the name of `by` (words for people, to be put after
+    /// "cancelled by"). Returns at once; `false` if it has nothing to do.
+    pub fn cancel(&self, key: &AgentKey, by: &Arc<str>) -> bool {
+        let agent = self.roster.name(key);
+        let below = self.roster.cancellations_below(key);
+        let reason = |agent| CancelReason::Subtree { agent, by: by.clone() };
+        below.iter().for_each(|one| one.cancel(reason(agent.clone())));
+        !below.is_empty()
     }
 }

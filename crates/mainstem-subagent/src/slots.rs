@@ -14,9 +14,15 @@ use crate::{SpawnError, idle::Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Slots {
+    lines: Lines,
+    held: DashMap<AgentKey, Arc<Slot>>,
+}
+
+/// Places in the foreground, and as many in the background.
+#[derive(Debug)]
+struct Lines {
     foreground: Line,
     background: Line,
-    held: DashMap<AgentKey, Arc<Slot>>,
 }
 
 /// Places, and those who wait for one.
@@ -27,16 +33,21 @@ struct Line {
     head: Mutual<()>,
 }
 
-/// One child's permit.
+/// How many children of one run are at work at once, within the limit of its session. Belongs into the context of the run, as an
+/// extension.
+#[derive(Debug)]
+pub struct RunPlaces(Lines);
+
+/// One child's permits: its run's if that has a limit of its own, and the session's.
 #[derive(Debug)]
 struct Slot {
-    of: Arc<Semaphore>,
+    of: Vec<Arc<Semaphore>>,
     hold: Mutex<Hold>,
 }
 
 #[derive(Debug)]
 struct Hold {
-    permit: Option<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
     /// How many of its calls wait for children.
     waiting: usize,
     /// The child has left, or went on in the background.
@@ -60,23 +71,26 @@ pub(crate) struct Lent {
 
 impl Slots {
     pub(crate) fn new(children: usize) -> Self {
-        let line = || Line {
-            places: Arc::new(Semaphore::new(children.clamp(1, Semaphore::MAX_PERMITS))),
-            head: Mutual::new(()),
-        };
-        Self { foreground: line(), background: line(), held: DashMap::new() }
+        Self { lines: Lines::new(children), held: DashMap::new() }
     }
 
     /// Waits for a place, first come, first served; not beyond a cancel of the caller.
     pub(crate) async fn enter(&self, cx: &RunContext) -> Result<Place<'_>, SpawnError> {
-        let line = if cx.sink().task().is_some() { &self.background } else { &self.foreground };
-        let permit = tokio::select! {
-            biased;
-            () = cx.cancelled() => return Err(SpawnError::Interrupted),
-            permit = line.pass() => permit,
-        };
-        let hold = Mutex::new(Hold { permit, waiting: 0, is_over: false });
-        Ok(Place { slots: self, slot: Arc::new(Slot { of: line.places.clone(), hold }), key: None })
+        let own = cx.get::<RunPlaces>();
+        // The run's first: a child that waits there takes no place from others.
+        let lines: Vec<_> =
+            own.iter().map(|own| &own.0).chain([&self.lines]).map(|lines| lines.of(cx)).collect();
+        let mut permits = Vec::with_capacity(lines.len());
+        for line in &lines {
+            permits.extend(tokio::select! {
+                biased;
+                () = cx.cancelled() => return Err(SpawnError::Interrupted),
+                permit = line.pass() => permit,
+            });
+        }
+        let of = lines.iter().map(|line| line.places.clone()).collect();
+        let hold = Mutex::new(Hold { permits, waiting: 0, is_over: false });
+        Ok(Place { slots: self, slot: Arc::new(Slot { of, hold }), key: None })
     }
 
     /// Lends out the place of whoever is about to wait for a child.
@@ -85,13 +99,35 @@ impl Slots {
         if let Some(slot) = &slot {
             let mut hold = slot.hold();
             hold.waiting += 1;
-            hold.permit = None;
+            hold.permits.clear();
         }
         Lent { slot, _waiting: Waiting::of(cx) }
     }
 }
 
+impl RunPlaces {
+    /// So many, at least 1.
+    pub fn new(children: usize) -> Self {
+        Self(Lines::new(children))
+    }
+}
+
+impl Lines {
+    fn new(places: usize) -> Self {
+        Self { foreground: Line::new(places), background: Line::new(places) }
+    }
+
+    fn of(&self, cx: &RunContext) -> &Line {
+        if cx.sink().task().is_some() { &self.background } else { &self.foreground }
+    }
+}
+
 impl Line {
+    fn new(places: usize) -> Self {
+        let places = Arc::new(Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { places, head: Mutual::new(()) }
+    }
+
     async fn pass(&self) -> Option<OwnedSemaphorePermit> {
         let _head = self.head.lock().await;
         // Never closed; without a permit a child would merely not wait for others.
@@ -114,7 +150,8 @@ impl Drop for Place<'_> {
             self.slots.held.remove_if(key, |_, slot| Arc::ptr_eq(slot, &self.slot));
         }
         let mut hold = self.slot.hold();
-        (hold.permit, hold.is_over) = (None, true);
+        hold.permits.clear();
+        hold.is_over = true;
     }
 }
 
@@ -125,11 +162,14 @@ impl Lent {
         if !slot.waits_no_more() {
             return;
         }
-        let permit = slot.of.clone().acquire_owned().await.ok();
+        let mut permits = Vec::with_capacity(slot.of.len());
+        for places in &slot.of {
+            permits.extend(places.clone().acquire_owned().await.ok());
+        }
         let mut hold = slot.hold();
         // Another call may have begun to wait meanwhile; it takes the place back when it goes on.
         if hold.waiting == 0 && !hold.is_over {
-            hold.permit = permit;
+            hold.permits = permits;
         }
     }
 }

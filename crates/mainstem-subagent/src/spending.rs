@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use mainstem_event::{EventSource, Outcome};
+use mainstem_event::{CancelReason, EventSource};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation};
@@ -72,8 +72,8 @@ impl Fleet {
                 account.books().clock += passed;
             }
             match account.reserve(|| Amount::tokens(0)) {
-                Err(over) => cx.stop_because(Outcome::Timeout, over.to_string()),
-                Ok(_) => cx.stop(Outcome::Timeout),
+                Err(over) => cx.cancel(CancelReason::Budget { why: over.to_string().into() }),
+                Ok(_) => cx.cancel(CancelReason::Budget { why: "the time budget is used up".into() }),
             }
         })
     }
@@ -156,7 +156,7 @@ fn refused(error: Exceeded) -> AgentError {
 
 /// Whether a call that failed cost nothing: it was stopped, or refused before it began.
 fn is_free(error: &AgentError) -> bool {
-    matches!(error, AgentError::Cancelled) || error.model_error().is_some_and(|error| error.is_refusal())
+    matches!(error, AgentError::Cancelled(_)) || error.model_error().is_some_and(|error| error.is_refusal())
 }
 
 impl Spending {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use mainstem_event::Timestamp;
+use mainstem_event::{CancelReason, Timestamp};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -64,10 +64,10 @@ async fn look(inner: &Inner) -> Result<(), TaskError> {
     let parents: BTreeSet<_> = inner.live.iter().map(|live| live.parent.clone()).collect();
     for parent in parents {
         for record in inner.store.list(&TaskFilter::of_parent(parent)).await? {
-            if record.cancel.is_some()
+            if let Some(request) = record.cancel
                 && let Some(live) = inner.live.get(&record.id)
             {
-                live.cancel.cancel();
+                live.cancel.cancel(CancelReason::Task { task: record.id, by: request.by.into() });
             }
         }
     }

@@ -15,6 +15,6 @@ mod store;
 pub use error::{IllegalChange, TaskError};
 pub use lease::{ExecutorId, LEASE};
 pub use record::{CancelRequest, TaskChange, TaskRecord};
-pub use set::{NewTask, TaskEnd, TaskSet, Work};
+pub use set::{CancelTask, NewTask, TaskEnd, TaskSet, Work};
 pub use status::allows;
 pub use store::{Expected, FileTaskStore, MemoryTaskStore, TaskFilter, TaskStore};

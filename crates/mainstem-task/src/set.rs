@@ -8,6 +8,7 @@ pub use self::begin::Work;
 use std::{
     fmt,
     future::Future,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -16,7 +17,7 @@ use std::{
 };
 
 use dashmap::{DashMap, DashSet};
-use mainstem_event::{Clock, EventSink, SystemClock, TaskStatus, Timestamp};
+use mainstem_event::{CancelReason, Clock, EventSink, SystemClock, TaskStatus, Timestamp};
 use mainstem_message::{AgentKey, Failure, SessionId, TaskId};
 use tokio::{
     sync::{Mutex, watch},
@@ -57,7 +58,7 @@ pub(crate) struct Inner {
 /// A task that is executed here.
 pub(crate) struct Live {
     pub(crate) parent: SessionId,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancel: CancelTask,
     sink: EventSink,
     fence: u64,
     abort: Option<AbortHandle>,
@@ -66,7 +67,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    fn new(parent: SessionId, cancel: CancellationToken, sink: EventSink, fence: u64) -> Self {
+    fn new(parent: SessionId, cancel: CancelTask, sink: EventSink, fence: u64) -> Self {
         Self { parent, cancel, sink, fence, abort: None, waiting: AtomicUsize::new(0) }
     }
 
@@ -108,7 +109,28 @@ pub struct NewTask {
     /// The child's sink, which moves to the background when the task is recorded.
     pub sink: EventSink,
     /// Stops the child gently.
-    pub cancel: CancellationToken,
+    pub cancel: CancelTask,
+}
+
+/// Asks the work of a task to stop, for a reason. Cheap to clone.
+#[derive(Clone)]
+pub struct CancelTask(Arc<dyn Fn(CancelReason) + Send + Sync>);
+
+impl CancelTask {
+    /// Asks by this function.
+    pub fn new(cancel: impl Fn(CancelReason) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(cancel))
+    }
+
+    pub(crate) fn cancel(&self, reason: CancelReason) {
+        (self.0)(reason);
+    }
+}
+
+impl fmt::Debug for CancelTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelTask").finish_non_exhaustive()
+    }
 }
 
 /// How a task's work ended.
@@ -120,7 +142,10 @@ pub enum TaskEnd {
     /// It failed.
     Failed(Failure),
     /// It was stopped.
-    Cancelled,
+    Cancelled {
+        /// By whom, in words for people.
+        by: Arc<str>,
+    },
 }
 
 impl TaskSet {
@@ -161,12 +186,25 @@ impl TaskSet {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn drive(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.drive_or(work, || {});
+    }
+
+    /// The same; at [`shutdown`](Self::shutdown) this is called before the work is dropped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn drive_or(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+        on_shutdown: impl FnOnce() + Send + 'static,
+    ) {
         let stop = self.0.stop.clone();
         self.0.tracker.spawn(async move {
+            let mut work = pin!(work);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => {}
-                () = work => {}
+                () = stop.cancelled() => on_shutdown(),
+                () = work.as_mut() => {}
             }
         });
     }
@@ -185,8 +223,10 @@ impl TaskSet {
     /// alive, and every task of the set has an end in its record. No task can begin any more.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &*self.0;
+        // With the reason first; what begins between the two is stopped by the token.
+        inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.stop.cancel();
-        inner.cancel_all(&inner.live_where(|_| true));
+        inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.tracker.close();
         if timeout(grace, inner.tracker.wait()).await.is_err() {
             // Again and again, for one that was just beginning may have no handle yet.
@@ -195,7 +235,7 @@ impl TaskSet {
             }
         }
         for id in inner.live_where(|_| true) {
-            inner.finish(&id, TaskEnd::Cancelled).await;
+            inner.finish(&id, TaskEnd::Cancelled { by: CancelReason::Shutdown.by() }).await;
         }
         if let Err(error) = inner.store.release(&inner.executor).await {
             tracing::warn!(%error, "the lease stays until it runs out");
@@ -216,10 +256,10 @@ impl Inner {
         ids
     }
 
-    fn cancel_all(&self, tasks: &[TaskId]) {
+    fn cancel_all(&self, tasks: &[TaskId], reason: &CancelReason) {
         for task in tasks {
             if let Some(cancel) = self.live.get(task).map(|live| live.cancel.clone()) {
-                cancel.cancel();
+                cancel.cancel(reason.clone());
             }
         }
     }

@@ -4,19 +4,20 @@ use std::{
     future::pending,
     io,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use mainstem_event::{
-    EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus, Timestamp,
+    CancelReason, EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus,
+    Timestamp,
 };
 use mainstem_message::{AgentKey, Failure, ReplyId, SessionId, TaskId};
 use mainstem_task::{
-    ExecutorId, Expected, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter, TaskRecord,
-    TaskSet, TaskStore,
+    CancelTask, ExecutorId, Expected, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter,
+    TaskRecord, TaskSet, TaskStore,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -100,6 +101,7 @@ impl Rig {
             agent_key: AgentKey::new("agent:kid:1"),
             agent_id: "kid".into(),
             agent_name: None,
+            label: None,
             session_id: SessionId::new("sub-1"),
             parent_session_id: SessionId::new("s"),
             depth: 1,
@@ -118,7 +120,7 @@ impl Rig {
             label: None,
             task: "dig".to_owned(),
             sink: EventSink::root(self.log.clone(), origin).child(source, ReplyId::new("reply-1")),
-            cancel: CancellationToken::new(),
+            cancel: CancelTask::new(|_| {}),
         }
     }
 
@@ -160,22 +162,28 @@ async fn an_end_is_recorded_once_the_store_can() {
 #[tokio::test(start_paused = true)]
 async fn an_end_that_another_process_recorded_stands() {
     let rig = Rig::new();
-    let task = rig.task();
-    let (id, cancel) = (task.id.clone(), task.cancel.clone());
+    let mut task = rig.task();
+    let (id, stop, reason) = (task.id.clone(), CancellationToken::new(), Arc::new(OnceLock::new()));
+    let (cancelled, told) = (stop.clone(), reason.clone());
+    task.cancel = CancelTask::new(move |why| {
+        told.set(why).unwrap();
+        cancelled.cancel();
+    });
     let work = Box::pin(async move {
-        cancel.cancelled().await;
+        stop.cancelled().await;
         TaskEnd::Completed("gold".to_owned())
     });
     rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
     let lost = TaskChange::Fail { error: Failure::new("executor_lost", "not heard of") };
     rig.store.update(&id, Expected::any(), lost, Timestamp::from_micros(1)).await.unwrap();
-    rig.set.cancel_below(&SessionId::new("s"));
+    rig.set.cancel_below(&SessionId::new("s"), &CancelReason::RunEnded);
     let record =
         rig.set.wait(std::slice::from_ref(&id), Duration::from_secs(1)).await.unwrap().unwrap().remove(0);
     while rig.set.live() > 0 {
         tokio::task::yield_now().await;
     }
     assert_eq!((record.status, record.result), (TaskStatus::Failed, None));
+    assert_eq!(reason.get(), Some(&CancelReason::RunEnded));
     assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
 }
 

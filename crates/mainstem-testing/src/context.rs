@@ -21,6 +21,7 @@ pub fn child_context(parent: &RunContext, agent_id: &str, session_id: &str) -> R
         agent_key: format!("agent:{agent_id}:{session_id}").into(),
         agent_id: agent_id.into(),
         agent_name: None,
+        label: None,
         session_id: session_id.into(),
         parent_session_id: parent.session_id().clone(),
         depth: parent.depth() + 1,

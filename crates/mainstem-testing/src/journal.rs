@@ -88,6 +88,7 @@ fn child(parent: &EventSink, name: &str) -> EventSink {
         agent_key: format!("agent:{name}:1").into(),
         agent_id: name.into(),
         agent_name: None,
+        label: None,
         session_id: format!("sub-{name}").into(),
         parent_session_id: origin.session_id.clone(),
         depth: 1,

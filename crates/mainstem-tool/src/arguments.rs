@@ -1,13 +1,27 @@
-//! Whether arguments fit a schema, and where they do not.
+//! Whether arguments fit a schema, where they do not, and what was meant by a number that was sent as text.
+
+mod meant;
+pub(crate) mod words;
 
 use serde_json::Value;
 
 use crate::{ToolError, schema::Schema};
 
-/// Checks arguments, and tells the model each problem with its JSON pointer (RFC 6901).
-pub(crate) fn check(tool: &str, schema: &Schema, arguments: &Value) -> Result<(), ToolError> {
-    let Some(problems) = schema.problems(arguments, "arguments") else { return Ok(()) };
-    Err(ToolError::new(format!("the arguments of {tool} don't fit its schema:{problems}")))
+/// Returns the arguments if they fit, with numbers and booleans that were sent as text read as what the schema asks for; else tells the
+/// model each problem with its JSON pointer (RFC 6901). `raw` is what `schema` was compiled from.
+pub(crate) fn fit(tool: &str, raw: &Value, schema: &Schema, arguments: Value) -> Result<Value, ToolError> {
+    let refused = |problems| ToolError::new(format!("the arguments of {tool} don't fit:{problems}"));
+    if let Some(problem) = schema.too_costly(&arguments, "arguments") {
+        return Err(refused(problem));
+    }
+    if schema.validator().is_valid(&arguments) {
+        return Ok(arguments);
+    }
+    let arguments = meant::read(raw, schema.validator(), arguments);
+    match schema.problems(raw, &arguments, "arguments") {
+        None => Ok(arguments),
+        Some(problems) => Err(refused(problems)),
+    }
 }
 
 #[cfg(test)]

@@ -14,14 +14,14 @@ use std::{
     },
 };
 
-use mainstem_event::{EventKind, EventSink, EventSource, Ids, Outcome, Timestamp, fold::Transcript};
+use mainstem_event::{CancelReason, EventKind, EventSink, EventSource, Ids, Timestamp, fold::Transcript};
 use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
 use mainstem_policy::{Price, Prices};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{blocking::Stop, builder::RunContextBuilder, progress::Progress};
-use crate::{Artifacts, Gate, MAX_RESULT_BYTES, Meter, extensions::Extensions};
+use crate::{Artifacts, Cancellation, Gate, MAX_RESULT_BYTES, Meter, extensions::Extensions};
 
 /// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
 #[derive(Clone)]
@@ -51,11 +51,11 @@ struct Invocation {
     agent: Arc<str>,
     sink: EventSink,
     transcript: Mutex<Transcript>,
-    cancel: CancellationToken,
-    /// How the invocation shall say that it ended, if it was stopped for a reason of its own.
-    stopped: OnceLock<(Outcome, Option<Arc<str>>)>,
+    cancel: Cancellation,
     /// The number of its latest event.
     latest: AtomicU64,
+    /// When that was, in microseconds.
+    latest_at: AtomicU64,
     meter: Meter,
     above: Option<Meter>,
 }
@@ -69,25 +69,26 @@ impl RunContext {
     /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        self.child_with(source, reply_id, self.invocation.cancel.child_token())
+        self.child_with(source, reply_id, self.invocation.cancel.below(self.agent()))
     }
 
     /// The same for a child that may outlive this invocation: its token hangs off the session's. Whoever waits for the child passes a
     /// cancel of this invocation on to it, for as long as it waits.
     #[must_use]
     pub fn detachable_child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        self.child_with(source, reply_id, self.shared.lifetime.child_token())
+        let cancel = Cancellation::below_token(&self.shared.lifetime, CancelReason::Shutdown);
+        self.child_with(source, reply_id, cancel)
     }
 
-    fn child_with(&self, source: EventSource, reply_id: ReplyId, cancel: CancellationToken) -> Self {
+    fn child_with(&self, source: EventSource, reply_id: ReplyId, cancel: Cancellation) -> Self {
         let agent = source.agent_id.clone();
         let invocation = Invocation {
             agent,
             transcript: Mutex::new(Transcript::new(reply_id.clone())),
             sink: self.invocation.sink.child(source, reply_id),
             cancel,
-            stopped: OnceLock::new(),
             latest: AtomicU64::new(0),
+            latest_at: AtomicU64::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
         };
@@ -195,14 +196,21 @@ impl RunContext {
     /// [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
-        let seq = self.invocation.sink.emit(kind);
+        let (seq, at) = self.invocation.sink.emit_timed(kind);
         self.invocation.latest.store(seq, Ordering::Relaxed);
+        self.invocation.latest_at.store(at.as_micros(), Ordering::Relaxed);
         seq
     }
 
     /// The number of the invocation's latest event; 0 before the first.
     pub fn last_event(&self) -> u64 {
         self.invocation.latest.load(Ordering::Relaxed)
+    }
+
+    /// When that was; `None` before the first.
+    pub fn last_event_at(&self) -> Option<Timestamp> {
+        let at = self.invocation.latest_at.load(Ordering::Relaxed);
+        (self.last_event() > 0).then(|| Timestamp::from_micros(at))
     }
 
     /// Waits for the caller: see [`EventSink::settle`].
@@ -225,30 +233,31 @@ impl RunContext {
         self.invocation.cancel.is_cancelled()
     }
 
-    /// Asks the invocation to stop, and to end with this outcome rather than as cancelled. The first reason counts.
-    pub fn stop(&self, outcome: Outcome) {
-        self.stop_with(outcome, None);
+    /// Asks the invocation to stop, with all below it that it waits for. The first reason counts, and says how it ends.
+    pub fn cancel(&self, reason: CancelReason) {
+        self.invocation.cancel.cancel(reason);
     }
 
-    /// The same, with a sentence about why for whoever reads how it ended.
-    pub fn stop_because(&self, outcome: Outcome, why: impl Into<Arc<str>>) {
-        self.stop_with(outcome, Some(why.into()));
+    /// Asks another invocation to stop because this one was asked to.
+    pub fn pass_cancel_to(&self, other: &Self) {
+        let reason = self.cancel_reason().unwrap_or(CancelReason::RunEnded);
+        other.cancel(reason.below(self.agent()));
     }
 
-    fn stop_with(&self, outcome: Outcome, why: Option<Arc<str>>) {
-        // Only the first reason counts.
-        let _ = self.invocation.stopped.set((outcome, why));
-        self.invocation.cancel.cancel();
+    /// Why the invocation was asked to stop; `None` if it was not.
+    pub fn cancel_reason(&self) -> Option<CancelReason> {
+        self.invocation.cancel.reason()
     }
 
-    /// The outcome given to [`stop`](Self::stop) or [`stop_because`](Self::stop_because), and the sentence, if there is one.
-    pub fn stopped(&self) -> Option<(Outcome, Option<&str>)> {
-        self.invocation.stopped.get().map(|(outcome, why)| (*outcome, why.as_deref()))
-    }
-
-    /// The token behind [`cancelled`](Self::cancelled), for code that takes one.
-    pub fn cancellation(&self) -> &CancellationToken {
+    /// What is behind [`cancel`](Self::cancel), to be kept without the context.
+    pub fn cancel_handle(&self) -> &Cancellation {
         &self.invocation.cancel
+    }
+
+    /// The token behind [`cancelled`](Self::cancelled), for code that takes one. Cancelling it says nothing about the reason, which
+    /// [`cancel`](Self::cancel) does.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.invocation.cancel.token()
     }
 
     /// The time now, on the session's clock.

@@ -23,6 +23,7 @@
 
 mod arguments;
 mod artifact;
+mod cancellation;
 mod context;
 mod error;
 mod extensions;
@@ -39,6 +40,7 @@ mod typed;
 
 pub use artifact::{Artifacts, MAX_RESULT_BYTES};
 pub use async_trait::async_trait;
+pub use cancellation::Cancellation;
 pub use context::{Progress, RunContext, RunContextBuilder, Stop};
 pub use error::ToolError;
 pub use gate::{Gate, Passing};

@@ -80,7 +80,7 @@ impl OutputSchema {
     /// # Errors
     /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
-        if let Some(problems) = self.0.validator.problems(&given, "the answer") {
+        if let Some(problems) = self.0.validator.problems(&self.0.asked, &given, "the answer") {
             return Err(problems);
         }
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use self::graph::Graph;
 pub use self::limits::SchemaLimit;
+use crate::arguments::words;
 
 /// Most problems told at once.
 const SHOWN: usize = 5;
@@ -59,10 +60,21 @@ impl Schema {
         self.graph.work(value) > COSTLY
     }
 
-    /// What of a value does not fit, a line for each, with its JSON pointer (RFC 6901); `whole` is what the value is called.
-    pub(crate) fn problems(&self, value: &Value, whole: &str) -> Option<String> {
-        if let Err(error) = self.graph.check_work(value) {
-            return Some(format!("\n- {whole}: can't be checked: {error}"));
+    pub(crate) fn validator(&self) -> &Validator {
+        &self.validator
+    }
+
+    /// Why a value can't be checked in bounded time, as a line of its problems.
+    pub(crate) fn too_costly(&self, value: &Value, whole: &str) -> Option<String> {
+        let error = self.graph.check_work(value).err()?;
+        Some(format!("\n- {whole}: can't be checked: {error}"))
+    }
+
+    /// What of a value does not fit, a line for each, with its JSON pointer (RFC 6901); `raw` is the schema itself, and `whole` is what the
+    /// value is called.
+    pub(crate) fn problems(&self, raw: &Value, value: &Value, whole: &str) -> Option<String> {
+        if let Some(problem) = self.too_costly(value, whole) {
+            return Some(problem);
         }
         let problems: Vec<_> = self
             .validator
@@ -70,7 +82,7 @@ impl Schema {
             .map(|error| {
                 let pointer = error.instance_path().to_string();
                 let place = if pointer.is_empty() { whole.to_owned() } else { format!("at {pointer}") };
-                format!("\n- {place}: {error}")
+                format!("\n- {place}: {}", words::of(raw, &error))
             })
             .collect();
         let mut lines: String = problems.iter().take(SHOWN).map(String::as_str).collect();

@@ -124,17 +124,18 @@ impl ToolSet {
         self.entries.iter().find(|entry| entry.spec.name == name)
     }
 
-    /// The tool that a model called, if there is one and the arguments fit.
+    /// The tool that a model called, if there is one and the arguments fit; and the arguments, in which numbers and booleans that were
+    /// sent as text are what the tool asks for.
     ///
     /// # Errors
     /// A sentence for the model: which tools there are, or what is wrong with the arguments and where.
-    pub fn resolve(&self, name: &str, arguments: &Value) -> Result<Arc<dyn Tool>, ToolError> {
+    pub fn resolve(&self, name: &str, arguments: Value) -> Result<(Arc<dyn Tool>, Value), ToolError> {
         let entry = self.entry(name).ok_or_else(|| {
             let known: Vec<_> = self.names().collect();
             ToolError::new(format!("unknown tool {name:?}; known: {}", known.join(", ")))
         })?;
-        arguments::check(name, &entry.schema, arguments)?;
-        Ok(entry.tool.clone())
+        let arguments = arguments::fit(name, &entry.spec.parameters, &entry.schema, arguments)?;
+        Ok((entry.tool.clone(), arguments))
     }
 
     /// What a model is told about them.

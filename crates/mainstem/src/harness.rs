@@ -13,6 +13,7 @@ use mainstem_journal::{Journal, JournalError, Scoped};
 use mainstem_message::{Message, SessionId};
 use mainstem_session::{Crew, Run, RunError, RunOptions, Session, SessionBuilder};
 use mainstem_spec::is_name;
+use mainstem_subagent::Limits;
 use mainstem_task::TaskSet;
 use mainstem_tool::OutputSchema;
 use schemars::JsonSchema;
@@ -206,6 +207,11 @@ impl Harness {
         });
         let (sessions, tenants) = Default::default();
         Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, tenants })))
+    }
+
+    /// How far agents may go; a run can only say less.
+    pub fn limits(&self) -> Limits {
+        self.0.builder.limits()
     }
 
     /// All background tasks, of all sessions; those of a tenant are its own harness's.

@@ -2,30 +2,43 @@
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
-use mainstem::spec::{Severity, SpecError, load_dir, load_file};
+use mainstem::{
+    Harness, HarnessBuilder,
+    prelude::ScriptedModel,
+    spec::{Severity, SpecError, SpecSet, load_dir, load_file, load_prompts},
+};
 use serde_json::{Value, json};
 
-use super::{counted, json, print, sources};
+use super::{counted, json, print};
 use crate::{
     args::{Form, Validate},
+    config::{Setting, Settings, var},
     exit::{Exit, Fault, OrExit},
+    harness::{furnish, in_words},
+    model,
     terminal::Terminal,
 };
 
-pub(super) fn validate(args: &Validate, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
-    let mut found = Vec::new();
-    if args.paths.is_empty() {
-        let sources = sources(workspace, &args.listing);
-        found = sources.load().1;
-        found.extend(sources.load_skills().1);
-    }
-    for path in &args.paths {
-        found.extend(of_path(path)?);
-    }
+pub(super) fn validate(
+    args: &Validate,
+    settings: &Settings,
+    workspace: &Setting<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Fault> {
+    let harness = harness(args, settings, &workspace.value).or_exit(Exit::Config)?;
+    let found = match &args.paths[..] {
+        [] => harness.check().map_err(|error| in_words(error, workspace)).or_exit(Exit::Config)?,
+        paths => {
+            let (specs, mut found) = of_paths(paths, &workspace.value)?;
+            let more = harness.check_agents(&specs).map_err(|error| in_words(error, workspace));
+            found.extend(more.or_exit(Exit::Config)?);
+            found
+        }
+    };
     match args.listing.output {
         Form::Json => json(&found.iter().map(object).collect(), terminal)?,
         Form::Text => print(&found.iter().map(|found| format!("{found}\n")).collect::<String>(), terminal)?,
@@ -37,14 +50,37 @@ pub(super) fn validate(args: &Validate, workspace: &Path, terminal: Terminal) ->
     Ok(if passes { Exit::Reply } else { Exit::Failed })
 }
 
-fn of_path(path: &Path) -> Result<Vec<SpecError>, Fault> {
-    if path.is_dir() {
-        return Ok(load_dir(path).1);
+/// The harness that `mainstem run` would build, with a model that is never asked.
+fn harness(args: &Validate, settings: &Settings, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
+    let harness = Harness::builder("main", ScriptedModel::new())
+        .registry(model::registry(settings, 0.0, var)?)
+        .workspace(workspace);
+    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, settings)
+}
+
+/// The agents of these files and directories, and what is wrong with the files.
+fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<SpecError>), Fault> {
+    let (mut specs, mut found) = (SpecSet::new(), Vec::new());
+    for path in paths {
+        if path.is_dir() {
+            let (more, said) = load_dir(path);
+            found.extend(said);
+            found.extend(specs.merge(more));
+        } else if path.exists() {
+            match load_file(path) {
+                Ok(parsed) => {
+                    found.extend(parsed.warnings);
+                    found.extend(specs.insert(parsed.spec));
+                }
+                Err(said) => found.extend(said),
+            }
+        } else {
+            let error = anyhow!("{}: there is no such file or directory", path.display());
+            return Err(error).or_exit(Exit::Usage);
+        }
     }
-    if !path.exists() {
-        return Err(anyhow!("{}: there is no such file or directory", path.display())).or_exit(Exit::Usage);
-    }
-    Ok(load_file(path).map_or_else(|found| found, |parsed| parsed.warnings))
+    found.extend(load_prompts(&mut specs, &[workspace.to_owned()]));
+    Ok((specs, found))
 }
 
 fn object(found: &SpecError) -> Value {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use mainstem_event::TaskStatus;
 
-use super::{Form, Mode, Sandbox, duration};
+use super::{FleetLimits, Form, Mode, Sandbox, duration};
 
 /// Which server, if any.
 #[derive(Debug, Default, Args)]
@@ -43,6 +43,8 @@ pub(crate) struct Chat {
     pub(crate) shell: bool,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
+    #[command(flatten)]
+    pub(crate) fleet: FleetLimits,
     /// How stderr shows what goes on.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,

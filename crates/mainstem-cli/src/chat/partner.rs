@@ -10,7 +10,7 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    args::{Chat, Source},
+    args::{Chat, FleetLimits, Source},
     config::{Setting, Settings, var},
     demo,
     exit::{Exit, Fault, OrExit},
@@ -34,6 +34,10 @@ impl Partner {
     pub(super) async fn open(args: &Chat, config: &Source, terminal: Terminal) -> Result<Self, Fault> {
         let session = args.session.clone().unwrap_or_else(new_session);
         match Remote::of(&args.at).or_exit(Exit::Usage)? {
+            Some(_) if args.fleet != FleetLimits::default() => Err(anyhow!(
+                "--server: how far agents may go there is the server's to say; leave the limits out"
+            ))
+            .or_exit(Exit::Usage),
             Some(remote) => {
                 let (agent, people) = (args.agent.clone(), terminal.has_person());
                 Ok(Self::There { remote, session, agent, people })
@@ -48,6 +52,7 @@ impl Partner {
             workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
             files: args.no_files.then(|| Setting::new(false, "--no-files")),
             shell: args.shell.then(|| Setting::new(true, "--shell")),
+            fleet: args.fleet,
             ..Settings::of_sandbox(&args.sandbox)
         };
         let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use toml::Spanned;
 
 use super::{Declared, ShellLimits, parts};
+use crate::args::FleetLimits;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +25,8 @@ pub(super) struct File {
     pub(super) model: Option<String>,
     pub(super) workspace: Option<PathBuf>,
     pub(super) max_turns: Option<NonZeroU32>,
+    #[serde(default)]
+    pub(super) limits: FleetLimits,
     pub(super) permissions: Option<RuleSet>,
     pub(super) files: Option<bool>,
     pub(super) shell: Option<bool>,

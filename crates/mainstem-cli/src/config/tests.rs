@@ -15,7 +15,7 @@ fn check(text: &str, expected: &str) {
 fn errors_name_the_place_and_no_secret() {
     check(
         "\nmodle = 'x'",
-        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did you mean `model`?",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did you mean `model`?",
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
@@ -114,6 +114,24 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
         "2:1: unknown field `token`, expected one of `tokens`, `cost`, `spawns`, `time_seconds`; did you mean `tokens`?",
     );
     check("[prices]\nx = { input = 1 }", "2:5: missing field `output`");
+}
+
+#[test]
+fn each_limit_of_agents_is_looked_for_on_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    std::fs::write(&path, "[limits]\nmax_depth = 1\nmax_children = 4\nwait = '90s'\nidle = 60").unwrap();
+    let line = ["mainstem", "run", "--max-children", "2", "--max-tasks", "0", "--max-depth", "9"];
+    let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
+    assert_eq!(run.max_depth, Some(9), "a filter, which is no limit");
+    let all = load(&run, Some(&path), |_| None).fleet;
+    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+    assert_eq!((all.max_depth, all.max_children.map(std::num::NonZeroUsize::get)), (Some(1), Some(2)));
+    assert_eq!((all.max_tasks, seconds(all.wait), seconds(all.idle)), (Some(0), Some(90), Some(60)));
+    check(
+        "[limits]\nmax_child = 1",
+        "2:1: unknown field `max_child`, expected one of `max_depth`, `max_children`, `max_tasks`, `wait`, `idle`; did you mean `max_children`?",
+    );
 }
 
 #[test]

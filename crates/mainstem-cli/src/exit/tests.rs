@@ -27,7 +27,12 @@ fn each_way_to_end_has_its_code() {
     check(Outcome::Error, model(ErrorKind::Auth), false, Exit::Refused);
     check(Outcome::Error, model(ErrorKind::RateLimited), false, Exit::Refused);
     check(Outcome::Error, model(ErrorKind::Protocol), false, Exit::Failed);
-    check(Outcome::Cancelled, Some(AgentError::Cancelled), false, Exit::Failed);
+    check(
+        Outcome::Cancelled,
+        Some(AgentError::Cancelled(mainstem_event::CancelReason::RunEnded)),
+        false,
+        Exit::Failed,
+    );
     assert_eq!(of_end(None, false), Exit::Failed);
 }
 

@@ -15,7 +15,7 @@ use mainstem::{
     event::{Cursor, EventStreamExt},
     prelude::Harness,
 };
-use mainstem_event::{AgentEvent, Clock, EventFilter, EventKind, SystemClock};
+use mainstem_event::{AgentEvent, CancelReason, Clock, EventFilter, EventKind, SystemClock};
 use tokio::{
     sync::mpsc::OwnedPermit,
     time::{Instant, Interval, Sleep, sleep},
@@ -73,6 +73,8 @@ pub(super) struct Drive {
 struct Clocks {
     frames: Interval,
     timeout: Pin<Box<Sleep>>,
+    /// After how long it is over.
+    limit: Duration,
     give_up: Pin<Box<Sleep>>,
     grace: Duration,
 }
@@ -148,7 +150,7 @@ impl Drive {
         let Some(tasks) = self.turn.tasks() else {
             // A server's turn goes on without its events.
             if self.stop.as_ref().is_some_and(Stop::is_at_once) {
-                self.turn.cancel().await;
+                self.turn.cancel(CancelReason::Dropped).await;
             }
             return;
         };
@@ -219,7 +221,7 @@ impl Drive {
     async fn cancel(&mut self, stop: Stop) {
         let agents = self.ledger.borrow().fleet.running().count();
         self.progress.note(&stop.note(agents));
-        self.turn.cancel().await;
+        self.turn.cancel(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
         self.stop = Some(stop);
     }
@@ -259,10 +261,11 @@ fn gated(events: Events) -> Events {
 
 impl Clocks {
     fn new(args: &args::Run) -> Self {
-        let timeout = Box::pin(sleep(args.timeout.unwrap_or(FOREVER).min(FOREVER)));
+        let limit = args.timeout.unwrap_or(FOREVER).min(FOREVER);
         Self {
             frames: progress::frames(),
-            timeout,
+            timeout: Box::pin(sleep(limit)),
+            limit,
             give_up: Box::pin(sleep(FOREVER)),
             grace: args.grace.min(FOREVER),
         }

@@ -4,7 +4,7 @@ use std::{future::pending, io, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
-use mainstem_event::Outcome;
+use mainstem_event::{CancelReason, Outcome};
 use tokio::time::sleep;
 
 use super::drive::Drive;
@@ -33,6 +33,15 @@ impl Stop {
     /// Whether the run is not even asked to end.
     pub(super) fn is_at_once(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::Record(_))
+    }
+
+    /// What its agents are told; `limit` is that of `--timeout`.
+    pub(super) fn reason(&self, limit: Duration) -> CancelReason {
+        match self {
+            Self::Signal(signal) => signal.reason(),
+            Self::Timeout => CancelReason::Timeout { after: limit },
+            Self::Stdout(_) | Self::Record(_) | Self::Lost(_) => CancelReason::Dropped,
+        }
     }
 
     pub(super) fn note(&self, agents: usize) -> String {

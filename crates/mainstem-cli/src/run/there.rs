@@ -31,6 +31,12 @@ pub(super) fn body(args: &args::Run, terminal: Terminal) -> anyhow::Result<Value
     if let Some(path) = &args.output_schema {
         options["output_schema"] = schema(path)?;
     }
+    if let Some(depth) = args.fleet.max_depth {
+        options["max_depth"] = json!(depth);
+    }
+    if let Some(children) = args.fleet.max_children {
+        options["max_children"] = json!(children);
+    }
     let mut body = json!({ "agent": args.agent, "options": options });
     if args.resume {
         body["resume"] = json!(true);

@@ -205,8 +205,9 @@ fn validate_points_out_everything() {
     1
     ./subagents/a.md:3:8: error: expected a whole number, got "many"
     ./subagents/a.md:4:1: warning: unknown key "temperture"; did you mean "temperature"?
+    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
     --
-    1 error, 1 warning
+    2 errors, 1 warning
     "#);
     let skills = broken("").file("skills/pdf/SKILL.md", "---\nname: pdf\n---\nUse pdftk.\n").run();
     let missing = "./skills/pdf/SKILL.md:1:1: error: the description is missing: say when to use the skill";
@@ -230,12 +231,13 @@ fn validate_points_out_everything() {
     ");
     assert_eq!(said(&broken("subagents/tester.md --strict").run()), "0\n--\n0 errors, 0 warnings\n");
     let foreign = workspace("validate --trust --foreign --strict").run();
-    assert_snapshot!(said(&foreign), @r"
+    assert_snapshot!(said(&foreign), @r#"
     1
     ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
+    ./subagents/reviewer.md:11:1: error: agent "reviewer": url is not in effect in this version, so the agent is left out
     --
-    0 errors, 1 warning
-    ");
+    1 error, 1 warning
+    "#);
 
     let done = broken("--output json subagents/a.md").run();
     let found: Value = serde_json::from_str(&done.stdout).unwrap();
@@ -247,6 +249,57 @@ fn validate_points_out_everything() {
         })
     );
     assert_eq!((done.code, found[0]["severity"].as_str()), (Some(1), Some("error")));
+}
+
+/// What a run warns of, a check finds: with line, column and what was meant.
+#[test]
+fn validate_sees_what_a_run_sees() {
+    let agent = |keys: &str| format!("---\ndescription: a\n{keys}\n---\nWork.\n");
+    let workspace = |arguments: &str| {
+        mainstem(&format!("agents validate {arguments}"))
+            .file("subagents/a.md", &agent("tools: [read_file, raed_file]\nskills: [pfd]"))
+            .file("subagents/b.md", &agent("model: opnai:gpt-4o"))
+            .file("subagents/c.md", &agent("mcp_servers:\n  - gti"))
+            .file("subagents/d.md", &agent("model: openai:gpt-4o"))
+            .file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: P\n---\nUse pdftk.\n")
+            .file("mainstem.toml", "[mcp.git]\ncommand = \"git-mcp\"\n")
+    };
+    assert_snapshot!(said(&workspace("").run()), @r#"
+    1
+    ./subagents/a.md:3:20: warning: agent "a" lists tool "raed_file", which does not exist; known: read_file, write_file, edit_file, list_files, glob_files, grep_files, agent_spawn, agent_fanout, agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list; did you mean "read_file"?
+    ./subagents/a.md:4:10: warning: agent "a" lists skill "pfd", which does not exist; known: pdf; did you mean "pdf"?
+    ./subagents/b.md:3:8: error: agent "b": unknown model "opnai:gpt-4o"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…; did you mean "openai:gpt-4o"?
+    ./subagents/c.md:4:5: warning: agent "c" lists MCP server "gti", which is not configured; known: git; did you mean "git"?
+    ./subagents/d.md:3:8: warning: agent "d": model "openai:gpt-4o" can't be used: OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs no key
+    --
+    1 error, 4 warnings
+    "#);
+    let done = workspace("subagents/c.md --strict").run();
+    assert_snapshot!(said(&done), @r#"
+    1
+    subagents/c.md:4:5: warning: agent "c" lists MCP server "gti", which is not configured; known: git; did you mean "git"?
+    --
+    0 errors, 1 warning
+    "#);
+    let done = workspace("--output json subagents/b.md").run();
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    let place = (&found[0]["line"], &found[0]["column"], &found[0]["key"], &found[0]["suggestion"]);
+    assert_eq!(place, (&json!(3), &json!(8), &json!("model"), &json!("openai:gpt-4o")));
+    assert_eq!(done.code, Some(1));
+}
+
+#[test]
+fn validate_finds_agents_that_only_spawn_one_another() {
+    let agent = "---\ndescription: a\ntools: [agent_spawn]\npermissions:\n  agent_spawn(general-purpose): deny\n---\nDelegate.\n";
+    let workspace =
+        mainstem("agents validate --strict").file("subagents/a.md", agent).file("subagents/b.md", agent);
+    assert_snapshot!(said(&workspace.run()), @r#"
+    1
+    ./subagents/a.md:3:1: warning: agent "a" can only spawn, and reaches no agent with a tool to work with; it may spawn: a, b
+    ./subagents/b.md:3:1: warning: agent "b" can only spawn, and reaches no agent with a tool to work with; it may spawn: a, b
+    --
+    0 errors, 2 warnings
+    "#);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn errors_have_their_place() {
     let with = |text| mainstem("run -m demo Hi").file("mainstem.toml", text);
     check(
         with("max_turn = 3"),
-        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did \
+        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did \
          you mean `max_turns`?\n",
     );
     check(
@@ -66,7 +66,7 @@ fn broken_agents_are_pointed_out_and_left_out() {
         [
             "./subagents/a.md:3:8: error: expected a whole number, got \"many\"",
             "./subagents/b.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
-            "error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
+            "./subagents/c.md:3:8: error: agent \"c\": unknown model \"nope:x\"; known: demo, anthropic:…, gemini:…, ollama:…, openai:…, responses:…",
         ]
     );
 }

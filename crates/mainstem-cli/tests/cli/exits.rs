@@ -1,5 +1,6 @@
 //! Each exit code, and what is said with it.
 
+use mainstem_event::{EventKind, Outcome};
 use serde_json::json;
 
 use crate::{
@@ -193,4 +194,25 @@ fn a_timeout_is_124() {
     assert!(started.elapsed().as_secs() < 5);
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((&json["outcome"], &json["reply"]), (&json!("timeout"), &json!(null)));
+    // What the agents themselves say, too.
+    let done = mainstem("run -m demo --timeout 300ms --progress quiet --output ndjson").run();
+    let events = crate::support::events(&done.stdout);
+    let EventKind::AgentEnd { outcome, error, .. } = &events.last().unwrap().kind else { panic!("{done:?}") };
+    assert_eq!(
+        (*outcome, error.as_ref().unwrap().to_string()),
+        (Outcome::Timeout, "timeout: timed out after 300 ms".to_owned())
+    );
+}
+
+#[test]
+fn the_demo_can_be_kept_from_spawning() {
+    let deepest = |limits: &str, file: &str| {
+        let cli = mainstem(&format!("run -m demo --demo-pace 0 --progress quiet --output ndjson {limits}"));
+        let done = if file.is_empty() { cli.run() } else { cli.file("mainstem.toml", file).run() };
+        crate::support::events(&done.stdout).iter().map(|event| event.depth()).max()
+    };
+    assert_eq!(deepest("", ""), Some(2));
+    assert_eq!(deepest("--max-agent-depth 1", ""), Some(1));
+    assert_eq!(deepest("", "[limits]\nmax_depth = 1\n"), Some(1));
+    assert_eq!(deepest("--max-agent-depth 2", "[limits]\nmax_depth = 0\n"), Some(2));
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use mainstem_message::{ContentBlock, Message, ReplyId, Role, ToolCallId, ToolResult, ToolState};
+use mainstem_message::{ContentBlock, Failure, Message, ReplyId, Role, ToolCallId, ToolResult, ToolState};
 
 use super::{Event, EventType, StreamOptions};
 use crate::{
@@ -25,6 +25,7 @@ struct State {
     /// What each tool at work has answered so far.
     outputs: HashMap<ToolCallId, ToolResult>,
     summing_up: bool,
+    has_result: bool,
 }
 
 /// What an event says, and whether that is complete.
@@ -41,12 +42,14 @@ impl Projector {
         let reply_id = event.reply_id()?;
         let state = self.open.entry(reply_id.clone()).or_insert_with(|| State::new(reply_id.clone()));
         let said = state.push(&event.kind, self.options.incremental);
+        let failure = state.failure(&event.kind);
         if matches!(event.kind, EventKind::AgentEnd { .. }) {
             self.open.remove(reply_id);
         }
-        let (kind, message, is_last) = said?;
+        let failed = || failure.is_some().then(|| (EventType::AgentResult, Arc::new(nothing_said()), true));
+        let (kind, message, is_last) = said.or_else(failed)?;
         let source = event.origin.source.clone();
-        self.options.wants(kind, is_last).then_some(Event { kind, message, is_last, source })
+        self.options.wants(kind, is_last).then_some(Event { kind, message, is_last, error: failure, source })
     }
 }
 
@@ -57,6 +60,7 @@ impl State {
             block: String::new(),
             outputs: HashMap::new(),
             summing_up: false,
+            has_result: false,
         }
     }
 
@@ -91,9 +95,19 @@ impl State {
                 Some(answered(ToolResult { state: *state, ..result }, true))
             }
             HintBlock { hint, .. } => Some((EventType::Hint, Arc::new(Message::user(hint.clone())), true)),
-            AgentResult { result } => Some((EventType::AgentResult, result.clone(), true)),
+            AgentResult { result } => {
+                self.has_result = true;
+                Some((EventType::AgentResult, result.clone(), true))
+            }
             _ => None,
         }
+    }
+
+    /// Why the invocation ends without a result, if it does.
+    fn failure(&self, kind: &EventKind) -> Option<Failure> {
+        let EventKind::AgentEnd { outcome, error, .. } = kind else { return None };
+        let unnamed = || Failure::new(outcome.as_str(), "the agent ended without an answer");
+        (!self.has_result).then(|| error.clone().unwrap_or_else(unnamed))
     }
 
     fn reasoning(&self) -> EventType {
@@ -131,6 +145,10 @@ impl State {
         add(&mut piece.content);
         Some(answered(piece, false))
     }
+}
+
+fn nothing_said() -> Message {
+    Message::new(Role::Assistant, Vec::new())
 }
 
 fn nothing_yet(id: &ToolCallId, name: &str) -> ToolResult {

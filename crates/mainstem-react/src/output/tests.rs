@@ -97,7 +97,7 @@ async fn what_counts_as_an_answer() {
     }
     check([given(json!({"score": 5}))], false, r#"{"score":5}"#).await;
     check([given(json!({"score": 0})), given(json!({"score": 1}))], false, r#"{"score":1}"#).await;
-    let error = "error: the answer does not fit the output schema:\n- at /score: 0 is less than the minimum of 1\n\
+    let error = "error: the answer does not fit the output schema:\n- at /score: must be at least 1, got 0\n\
                  the answer was: {\"score\":0}";
     check([given(json!({"score": "a"})), given(json!({"score": 0}))], false, error).await;
 }

@@ -132,6 +132,9 @@ async fn every_hostile_request_is_answered_with_its_code() {
         post(runs, &[me, json], r#"{"input": " "}"#, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": 7}"#, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": "x", "inptu": "y"}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": "x", "options": {"max_depth": 4}}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": "x", "options": {"max_children": 17}}"#, 422, "bad_body"),
+        post(runs, &[me, json], r#"{"input": "x", "options": {"max_children": 0}}"#, 422, "bad_body"),
         post(runs, &[me, json], r#"{"input": "x", "options": {"budget": {"tokens": -1}}}"#, 422, "bad_body"),
         post(
             runs,

@@ -105,6 +105,23 @@ async fn an_answer_has_the_form_that_was_asked_for() {
 }
 
 #[tokio::test]
+async fn a_run_may_narrow_the_servers_limits_and_is_told_where_they_are() {
+    let script = main_says([spawn(Turn::new(), "go"), Turn::new().text("Alone, then.")]);
+    let rig = Rig::of(script).await;
+    let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=10");
+    let body = json!({ "input": "go", "options": { "max_depth": 0, "max_children": 1 } });
+    let run: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
+    assert_eq!(run["reply"], "Alone, then.", "{run}");
+    let events = rig.get("/v1/sessions/s/events?follow=false").await.text().await.unwrap();
+    assert!(events.contains("an agent at depth 0 can't spawn: agents exist down to depth 0"), "{events}");
+    let problem =
+        rig.post("/v1/sessions/s/runs", json!({ "input": "go", "options": { "max_children": 17 } })).await;
+    let problem: Value = problem.json().await.unwrap();
+    assert_eq!(problem["errors"][0]["pointer"], "/options/max_children", "{problem}");
+    assert_eq!(problem["detail"], "`max_children` must be from 1 to 16, the limit of this server");
+}
+
+#[tokio::test]
 async fn a_run_is_cancelled_and_a_child_alone() {
     let script = ScriptedModel::new()
         .agent("main", [spawn(Turn::new(), "hang"), Turn::new().text("It was stopped.")])
@@ -121,7 +138,8 @@ async fn a_run_is_cancelled_and_a_child_alone() {
     };
     let one = begin("one").await;
     assert_eq!(rig.post(&format!("{one}/cancel"), json!({})).await.status(), 202);
-    until(&rig, &one, |run| run["status"] == "cancelled").await;
+    let run = until(&rig, &one, |run| run["status"] == "cancelled").await;
+    assert_eq!(run["error"]["message"], "cancelled by the user (over HTTP)", "{run}");
     // A second time changes nothing.
     assert_eq!(rig.post(&format!("{one}/cancel"), json!({})).await.status(), 202);
 

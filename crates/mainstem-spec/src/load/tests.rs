@@ -176,6 +176,9 @@ fn a_directory_brings_the_prompt_of_its_agent() {
         .with("subagents/mute.md", named("team/mute"))
         .with("team/odd/AGENTS.md", b"\xff")
         .with("subagents/odd.md", named("team/odd"))
+        .with("subagents/both.md", named("team/good") + "Be brief.\n")
+        .with("subagents/alone.md", named("team/mute") + "Be brief.\n")
+        .with("subagents/half.md", named("team/odd") + "Be brief.\n")
         .with("subagents/plain.md", agent("P"));
     let code = tempfile::tempdir().unwrap();
     fs::write(code.path().join("AGENTS.md"), "From elsewhere.").unwrap();
@@ -184,10 +187,23 @@ fn a_directory_brings_the_prompt_of_its_agent() {
     specs.insert(AgentSpec::new("code", "C").with_workspace_path(code.path()));
     let said = load_prompts(&mut specs, &[workspace.0.path().to_owned()]);
     let prompts: Vec<_> = specs.iter().map(|spec| format!("{}: {}", spec.id, spec.prompt)).collect();
-    assert_eq!(prompts, ["code: From elsewhere.", "good: Be kind.", "mute: ", "odd: ", "plain: Be brief."]);
+    assert_eq!(
+        prompts,
+        [
+            "alone: Be brief.",
+            "both: Be brief.\n\nBe kind.",
+            "code: From elsewhere.",
+            "good: Be kind.",
+            "half: Be brief.",
+            "mute: ",
+            "odd: ",
+            "plain: Be brief.",
+        ]
+    );
     let root = format!("{}/", workspace.0.path().display());
     let said: String = said.iter().map(|error| format!("{error}\n").replace(&root, "")).collect();
     assert_snapshot!(said, @r#"
+    team/odd/AGENTS.md:1:1: warning: agent "half" lacks a part of its prompt: the file isn't UTF-8 text
     team/mute/AGENTS.md: warning: agent "mute" has no prompt: can't be read: No such file or directory (os error 2)
     team/odd/AGENTS.md:1:1: warning: agent "odd" has no prompt: the file isn't UTF-8 text
     "#);
@@ -204,4 +220,15 @@ fn a_prompt_is_not_brought_from_outside() {
     let said = load_prompts(&mut specs, &[workspace.path("ws")]);
     assert_eq!((specs.get("a").unwrap().prompt.as_str(), said.len()), ("", 1));
     assert!(said[0].message.contains("leads out"), "{}", said[0]);
+}
+
+#[test]
+fn a_finding_of_another_is_at_the_place_of_its_name() {
+    let workspace = Workspace::new().with("subagents/a.md", "---\ndescription: A\ntools: [read, fly]\n---\n");
+    let (specs, _) = load_dir(&workspace.path("subagents"));
+    let finding = SpecError::warning("unknown tool").about("tools");
+    let located = locate(finding.clone(), specs.get("a").unwrap(), Some("fly"));
+    let root = format!("{}/", workspace.0.path().display());
+    assert_eq!(located.to_string().replace(&root, ""), "subagents/a.md:3:15: warning: unknown tool");
+    assert_eq!(locate(finding.clone(), &AgentSpec::new("a", "A"), Some("fly")), finding);
 }

@@ -39,6 +39,9 @@ pub(crate) const KEYS: [&str; 24] = [
     "output_schema",
 ];
 
+/// The keys whose names whoever checks a spec further looks up.
+const LISTS: [&str; 6] = ["model", "tools", "disallowed_tools", "skills", "mcp_servers", "permissions"];
+
 /// Four names for one thing; an earlier one wins.
 const STEPS: [&str; 4] = ["steps", "max_iters", "maxTurns", "maxSteps"];
 
@@ -86,6 +89,9 @@ impl Reader {
         let key = if STEPS.contains(&key) { "steps" } else { key };
         if let Some(key) = KEYS.into_iter().find(|name| *name == key) {
             self.places.push((key, entry.at));
+            if LISTS.contains(&key) {
+                self.items.extend(entry.node.named().into_iter().map(|(name, at)| (key, name, at)));
+            }
         }
     }
 

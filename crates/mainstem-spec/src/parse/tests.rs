@@ -242,17 +242,47 @@ fn what_is_ignored_is_a_warning() {
     subagents/reviewer.md:3:1: warning: "maxTurns" is ignored, because "steps" is given too
     subagents/reviewer.md:5:1: warning: "max_iters" is ignored, because "steps" is given too
     "#);
-    assert_snapshot!(report("description: a\nworkspace.path: reviewers"), @"subagents/reviewer.md:3:1: warning: the prompt below is ignored, because workspace.path brings its own");
     assert_snapshot!(report("description: a\nurl: https://x.example"), @"subagents/reviewer.md:3:1: warning: the prompt below is ignored, because url brings its own");
     assert_snapshot!(report("description: a\nheaders: {a: b}"), @"subagents/reviewer.md:3:1: warning: headers are ignored without a url");
 }
 
 #[test]
 fn what_is_ignored_is_not_in_the_spec() {
-    let text = "---\ndescription: a\nmaxTurns: 3\nsteps: 5\nworkspace: {path: ./x}\nname: y\n---\nBe brief.";
+    let text = "---\ndescription: a\nmaxTurns: 3\nsteps: 5\nurl: https://x.example\nname: y\n---\nBe brief.";
     let spec = read(text).unwrap().spec;
     assert_eq!((spec.steps, spec.prompt.as_str(), spec.id.as_str()), (5, "", "reviewer"));
     assert_eq!(spec.validate(), Ok(()));
+}
+
+#[test]
+fn a_body_beside_a_directory_is_the_prompt() {
+    let parsed = read("---\ndescription: a\nworkspace: {path: ./x}\n---\nBe brief.").unwrap();
+    assert_eq!((parsed.spec.prompt.as_str(), parsed.warnings), ("Be brief.", vec![]));
+}
+
+#[test]
+fn everything_can_be_listed_beside_more() {
+    let tools = |list: &str| read(&format!("---\ndescription: a\ntools: {list}\n---\n")).unwrap().spec.tools;
+    assert_eq!(tools("'*'"), None);
+    assert_eq!(tools("['*']"), None);
+    let both = Some(vec!["*".to_owned(), "agent_spawn".to_owned()]);
+    assert_eq!(tools("['*', agent_spawn]"), both);
+    assert_eq!(tools("'*, agent_spawn'"), both);
+    assert_eq!(tools("[]"), Some(vec![]));
+}
+
+#[test]
+fn a_listed_name_has_its_place() {
+    let text = "---\ndescription: a\nmodel: x:y\ntools:\n  - read\n  - fly\nmcp_servers: {git: {command: git}}\nskills: a, b\n---\n";
+    let parsed = read(text).unwrap();
+    let at = |key: &str, name: &str| parsed.place_of(key, Some(name)).map(|at| (at.line, at.column));
+    assert_eq!(at("model", "x:y"), Some((3, 8)));
+    assert_eq!(at("tools", "fly"), Some((6, 5)));
+    assert_eq!(at("mcp_servers", "git"), Some((7, 15)));
+    assert_eq!(at("skills", "b"), Some((8, 9)));
+    // What is not listed so, such as a name of another product, is somewhere under its key.
+    assert_eq!(at("tools", "read_file"), Some((4, 1)));
+    assert_eq!(at("url", "x"), None);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn escape(text: &str) -> String {
 }
 
 fn by(task: &TaskRecord) -> &str {
-    task.cancel.as_ref().map_or("somebody", |cancel| &cancel.by)
+    task.cancel.as_ref().map_or("the user", |cancel| &cancel.by)
 }
 
 fn error(task: &TaskRecord) -> String {
@@ -89,7 +89,7 @@ pub(super) fn of_task(task: &TaskRecord) -> String {
     let _ = match task.status {
         TaskStatus::Completed => write!(text, "\nresult:\n{}", task.result.as_deref().unwrap_or_default()),
         TaskStatus::Failed => write!(text, "\nerror: {}", error(task)),
-        TaskStatus::Cancelled => write!(text, "\nerror: cancelled by {}", by(task)),
+        TaskStatus::Cancelled => write!(text, "\ncancelled by {}", by(task)),
         _ => write!(text, "\nIt is still at work."),
     };
     text

@@ -14,9 +14,16 @@ impl Allowed {
         Self { only: spec.tools.clone(), never: spec.disallowed_tools.clone() }
     }
 
+    /// Whether it lets its agent have a tool that would be inherited.
     pub(super) fn has(&self, tool: &str) -> bool {
         let is_in = |list: &[String]| list.iter().any(|listed| is_meant(listed, tool));
         self.only.as_deref().is_none_or(is_in) && !is_in(&self.never)
+    }
+
+    /// Whether it lists a tool besides what is inherited, for which `*` stands.
+    pub(super) fn names(&self, tool: &str) -> bool {
+        let mut listed = self.only.iter().flatten().filter(|listed| *listed != "*");
+        listed.any(|listed| is_meant(listed, tool)) && self.has(tool)
     }
 }
 

@@ -52,6 +52,11 @@ fn tools_are_inherited_unless_the_spec_says_otherwise() {
     check(&spec().with_tools(["agent_spawn", "agent_send"]), "agent_spawn agent_send");
     check(&spec().with_tools(["agent_spawn"]).with_disallowed_tools(["agent_spawn"]), "");
     check(&spec().with_disallowed_tools(["agent_spawn"]), "search write");
+    // `*` is what is inherited, and no more.
+    check(&spec().with_tools(["*"]), "search write");
+    check(&spec().with_tools(["*", "agent_spawn"]), "search write agent_spawn");
+    check(&spec().with_tools(["*", "agent_spawn"]).with_disallowed_tools(["write"]), "search agent_spawn");
+    check(&spec().with_tools(["search", "agent_l*"]), "search agent_list");
 }
 
 #[test]
@@ -217,6 +222,65 @@ fn a_model_is_offered_what_it_may_spawn() {
     assert_eq!(refusal("ghost").unwrap(), r#"unknown agent_id "ghost"; known: general-purpose, kid"#);
     assert_eq!(refusal("ghots").unwrap(), r#"unknown agent_id "ghots"; known: general-purpose, kid"#);
     assert!(catalog.get("ghost").is_some(), "code may call it");
+}
+
+#[test]
+fn agents_that_can_only_spawn_one_another_are_said() {
+    let stuck = |specs: Vec<AgentSpec>| {
+        let (_, problems) = factory().catalog(&set(specs));
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let deny = |agent: &str, others: &[&str]| {
+        let spec = AgentSpec::new(agent, "A").with_tools(["agent_spawn"]);
+        others
+            .iter()
+            .fold(spec, |spec, id| spec.with_permission(format!("agent_spawn({id})"), Permission::Deny))
+    };
+    // `general-purpose` works, and can be spawned unless that is denied.
+    assert_eq!(stuck(vec![deny("a", &[]), deny("b", &[])]), [""; 0]);
+    let said = |id: &str, reaches: &str| {
+        format!(
+            "agent {id:?} can only spawn, and reaches no agent with a tool to work with; it may spawn: {reaches}"
+        )
+    };
+    let pair = vec![deny("a", &["general-purpose"]), deny("b", &["general-purpose"])];
+    assert_eq!(stuck(pair.clone()), [said("a", "a, b"), said("b", "a, b")]);
+    assert_eq!(stuck(vec![deny("a", &["general-purpose", "a"])]), [said("a", "none")]);
+    // One that works opens the circle for all that reach it.
+    let worker = AgentSpec::new("worker", "W").with_tools(["search"]);
+    assert_eq!(stuck([pair.clone(), vec![worker]].concat()), [""; 0]);
+    // One without any tool answers by itself.
+    let none: [&str; 0] = [];
+    let thinker = AgentSpec::new("thinker", "T").with_tools(none);
+    assert_eq!(stuck([pair, vec![thinker]].concat()), [""; 0]);
+}
+
+#[test]
+fn a_finding_names_key_and_what_was_meant() {
+    let mut factory = factory();
+    factory.skills = vec!["pdf".to_owned()];
+    factory.registry = factory.registry.with_provider("openai", |_| Ok(Arc::new(ScriptedModel::new())));
+    factory.servers = vec![Offer::new(Arc::new(Source("git", "log")), Audience::Everyone)];
+    let specs = set([
+        spec().with_tools(["serach", "fly"]).with_skills(["pfd"]).with_mcp_servers(["gti"]),
+        AgentSpec::new("lost", "L").with_model("fsat"),
+        AgentSpec::new("lust", "L").with_model("opnai:gpt-4o"),
+    ]);
+    let found = factory.catalog(&specs).1.into_iter().map(|problem| problem.finding(&specs));
+    let mut said: Vec<_> = found
+        .map(|found| (found.is_error(), found.key.unwrap(), found.suggestion.unwrap_or_default()))
+        .collect();
+    said.sort();
+    let row = |is_error, key: &str, meant: &str| (is_error, key.to_owned(), meant.to_owned());
+    let expected = [
+        row(false, "mcp_servers", "git"),
+        row(false, "skills", "pdf"),
+        row(false, "tools", ""),
+        row(false, "tools", "search"),
+        row(true, "model", "fast"),
+        row(true, "model", "openai:gpt-4o"),
+    ];
+    assert_eq!(said, expected);
 }
 
 /// Keeps what it is asked, and says it was asked.

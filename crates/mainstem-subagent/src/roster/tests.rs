@@ -14,6 +14,7 @@ fn source(path: &str, stream_id: u64) -> EventSource {
         agent_key: key(name),
         agent_id: "worker".into(),
         agent_name: None,
+        label: None,
         session_id: session(name),
         parent_session_id: session(parent.rsplit('/').next().unwrap_or_default()),
         depth: path.split('/').count() as u16,

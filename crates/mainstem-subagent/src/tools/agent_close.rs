@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainstem_event::CancelReason;
 use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +27,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let fleet = Fleet::of(&cx)?;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
-        fleet.close(&key).await?;
+        fleet.close(&key, &CancelReason::agent(cx.agent())).await?;
         Ok::<_, SpawnError>(format!("agent_key: {key}\nstatus: closed"))
     }))
 }

@@ -8,13 +8,15 @@ use std::{
 use mainstem_message::{Failure, Message};
 use mainstem_model::{Model, ModelOptions};
 use mainstem_react::{Agent, Middleware};
-use mainstem_spec::{AgentSpec, Parsed, SpecError, create_file, parse};
+use mainstem_spec::{AgentSpec, Origin, Parsed, SpecError, create_file, parse};
 use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
+    AgentFactory, CatalogEntry, Drafted,
     agent_tool::{admit, turn},
+    factory::rules,
     launch::new_source,
     spending::Metered,
     trust,
@@ -42,6 +44,8 @@ pub(crate) struct Drafts {
     workspace: PathBuf,
     /// The tools that an agent can have.
     tools: Vec<String>,
+    /// Builds what was drafted.
+    factory: AgentFactory,
 }
 
 impl Drafts {
@@ -52,13 +56,14 @@ impl Drafts {
         middleware: &[Arc<dyn Middleware>],
         workspace: PathBuf,
         tools: Vec<String>,
+        factory: AgentFactory,
     ) -> Self {
         let drafter = Agent::builder(GENERATE, model).options(options).max_iterations(1);
         let drafter = drafter.system_prompt(instructions(&tools)).build();
         #[expect(clippy::expect_used, reason = "only tools can clash")]
         let drafter = drafter.expect("it has no tools");
         let drafter = middleware.iter().fold(drafter, |drafter, one| drafter.with_innermost(one.clone()));
-        Self { drafter: drafter.with_innermost(Arc::new(Metered)), workspace, tools }
+        Self { drafter: drafter.with_innermost(Arc::new(Metered)), workspace, tools, factory }
     }
 
     /// The tool of one agent.
@@ -83,28 +88,44 @@ impl Drafts {
             let there = format!("{path} is there already, and stays as it is: edit it, or take another name");
             return Err(ToolError::new(there));
         }
-        let (text, warnings) = match self.draft(cx, &name, &description).await? {
+        let (text, parsed) = match self.draft(cx, &name, &description).await? {
             Ok(drafted) => drafted,
             Err(output) => return Ok(output),
         };
-        let status = if dry_run { "dry_run, nothing was written" } else { "written" };
-        if !dry_run {
-            let (workspace, text) = (self.workspace.clone(), text.clone());
-            cx.blocking(move |_| write(&workspace, &dir, &name, &text)).await?;
+        let warnings = warnings(&parsed);
+        if dry_run {
+            let status = "dry_run, nothing was written";
+            return Ok(format!("path: {path}\nstatus: {status}\n{warnings}file:\n{text}").into());
         }
-        let note = if dry_run { "" } else { WRITTEN };
-        Ok(format!("path: {path}\nstatus: {status}\n{note}{warnings}file:\n{text}").into())
+        let (workspace, file, written) =
+            (self.workspace.clone(), dir.join(format!("{name}.md")), text.clone());
+        cx.blocking(move |_| write(&workspace, &dir, &name, &written)).await?;
+        let note = self.add(cx, parsed.spec.with_origin(Origin::File(file)));
+        Ok(format!("path: {path}\nstatus: written\nnote: {note}\n{warnings}file:\n{text}").into())
     }
 
-    /// The file's text and what is suspicious about it; or, if the second draft is no agent either, what is wrong.
+    /// Lets the rest of the run spawn a new agent, and says so, or why not.
+    fn add(&self, cx: &RunContext, spec: AgentSpec) -> String {
+        let built = self.factory.build(&spec).and_then(|agent| Ok((agent, rules(&spec)?)));
+        let (agent, rules) = match built {
+            Ok(built) => built,
+            Err(error) => return format!("it can't be spawned: {error}"),
+        };
+        match Drafted::add(cx, CatalogEntry { spec: Arc::new(spec), agent, rules }) {
+            true => "agent_spawn can start it from now on".to_owned(),
+            false => "it can be spawned from the next run on".to_owned(),
+        }
+    }
+
+    /// The file's text and what it says; or, if the second draft is no agent either, what is wrong.
     async fn draft(
         &self,
         cx: &RunContext,
         name: &str,
         description: &str,
-    ) -> Result<Result<(String, String), ToolOutput>, ToolError> {
+    ) -> Result<Result<(String, Parsed), ToolOutput>, ToolError> {
         let limits = admit(cx)?;
-        let mut source = new_source(cx, self.drafter.id());
+        let mut source = new_source(cx, &self.drafter, None);
         let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
         loop {
             let (outcome, messages) = turn(&self.drafter, cx, limits, &source, said.clone(), task).await?;
@@ -115,7 +136,7 @@ impl Drafts {
             };
             let text = unfenced(&answer.text());
             let errors = match self.check(name, &text) {
-                Ok(parsed) => return Ok(Ok((text, warnings(&parsed)))),
+                Ok(parsed) => return Ok(Ok((text, parsed))),
                 Err(errors) => lines(&errors),
             };
             if source.turn > 1 {
@@ -133,7 +154,8 @@ impl Drafts {
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");
-        let listed = parsed.spec.tools.iter().flatten().filter(|tool| !self.tools.contains(tool));
+        let listed = parsed.spec.tools.iter().flatten();
+        let listed = listed.filter(|tool| *tool != "*" && !self.tools.contains(tool));
         let unknown = listed.map(|tool| {
             SpecError::error(format!("there is no tool {tool:?}; known: {known}")).about("tools")
         });
@@ -179,9 +201,6 @@ fn task(name: &str, description: &str) -> String {
 fn instructions(tools: &[String]) -> String {
     format!("{INSTRUCTIONS}\n\nTools that exist: {}", tools.join(", "))
 }
-
-const WRITTEN: &str =
-    "note: this wrote the file and no more; the agent can be spawned once agent files are read again\n";
 
 const INSTRUCTIONS: &str = "\
 You write files that declare agents. Answer with the file and nothing else: no fence around it, no word before or after it.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use mainstem_event::CancelReason;
 use mainstem_message::TaskId;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
@@ -30,7 +31,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let text = format!("It had ended before, and stays as it is.\n{}", task_text(&before));
             return Ok(ToolOutput::from(text));
         }
-        let task = fleet.tasks.cancel(&id, cx.agent(), ACKNOWLEDGED).await?;
+        let task = fleet.tasks.cancel(&id, &CancelReason::agent(cx.agent()), ACKNOWLEDGED).await?;
         if !task.is_over() {
             let text = format!("It was asked to stop and has not yet.\n{}", task_text(&task));
             return Ok(ToolOutput::failed(text));

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use mainstem_event::TaskStatus;
 use mainstem_message::{TaskId, ToolState};
 use mainstem_task::TaskRecord;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
@@ -42,9 +43,9 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     )
 }
 
-/// An error if one has failed, running if one still is.
+/// An error if one has failed, running if one still is. A task that was cancelled is over as its canceller wanted, which is no error.
 pub(super) fn state(tasks: &[TaskRecord]) -> ToolState {
-    if tasks.iter().any(|task| task.is_over() && task.result.is_none()) {
+    if tasks.iter().any(|task| task.status == TaskStatus::Failed) {
         ToolState::Error
     } else if tasks.iter().all(TaskRecord::is_over) {
         ToolState::Success

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstem_event::TaskStatus;
+use mainstem_event::{CancelReason, TaskStatus};
 use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::time::{sleep, timeout};
 
@@ -121,7 +121,7 @@ impl TaskSet {
         }
     }
 
-    /// Asks a task to stop, and waits until it has, for so long. Its record says whether it has; one that was over before stays as it was.
+    /// Asks a task to stop, in the name of `by` (words for people, to be put after "cancelled by"), and waits until it has, for so long. Its record says whether it has; one that was over before stays as it was.
     ///
     /// # Errors
     /// The id is unknown, or the wish can't be kept.
@@ -132,7 +132,8 @@ impl TaskSet {
             return Ok(record);
         }
         if let Some(live) = self.0.live.get(id) {
-            live.cancel.cancel();
+            let by = record.cancel.as_ref().map_or(by, |cancel| cancel.by.as_str());
+            live.cancel.cancel(CancelReason::Task { task: id.clone(), by: by.into() });
         }
         let over = self.wait(std::slice::from_ref(id), at_most).await?;
         match over.and_then(|mut records| records.pop()) {
@@ -157,9 +158,9 @@ impl TaskSet {
         }
     }
 
-    /// Asks all tasks below a root session to stop that are executed here, without waiting.
-    pub fn cancel_below(&self, root: &SessionId) {
-        self.0.cancel_all(&self.live_below(root));
+    /// Asks all tasks below a root session to stop that are executed here, for this reason, without waiting.
+    pub fn cancel_below(&self, root: &SessionId, reason: &CancelReason) {
+        self.0.cancel_all(&self.live_below(root), reason);
     }
 
     /// The ids of the tasks of a parent that are executed here.
@@ -192,10 +193,7 @@ impl TaskSet {
             let change = match end(&record.id) {
                 TaskEnd::Completed(result) => TaskChange::Complete { result },
                 TaskEnd::Failed(error) => TaskChange::Fail { error },
-                TaskEnd::Cancelled => {
-                    let by = record.cancel.as_ref().map_or("its run", |request| &request.by).to_owned();
-                    TaskChange::Cancel { by }
-                }
+                TaskEnd::Cancelled { by } => TaskChange::Cancel { by: by.to_string() },
             };
             match inner.store.update(&record.id, Expected::version(record.version), change, inner.now()).await
             {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use mainstem_event::{EventKind, TaskStatus};
+use mainstem_event::{CancelReason, EventKind, TaskStatus};
 use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::{sync::oneshot, time::sleep};
 
@@ -57,7 +57,12 @@ impl TaskSet {
         }
         drop(beginning);
         // Only a task that was dropped with its runtime does not answer; then nobody waits either.
-        answer.await.unwrap_or_else(|_| Err((TaskError::Closed, Box::pin(async { TaskEnd::Cancelled }))))
+        answer.await.unwrap_or_else(|_| {
+            Err((
+                TaskError::Closed,
+                Box::pin(async { TaskEnd::Cancelled { by: CancelReason::Shutdown.by() } }),
+            ))
+        })
     }
 }
 
@@ -133,10 +138,7 @@ impl Inner {
         let change = match end {
             TaskEnd::Completed(result) => TaskChange::Complete { result },
             TaskEnd::Failed(error) => TaskChange::Fail { error },
-            TaskEnd::Cancelled => {
-                let by = if self.stop.is_cancelled() { "the shutdown of its harness" } else { "its parent" };
-                TaskChange::Cancel { by: by.to_owned() }
-            }
+            TaskEnd::Cancelled { by } => TaskChange::Cancel { by: by.to_string() },
         };
         let (to, error) = match self.record_end(id, fence, change).await {
             Ok(record) => (record.status, record.error),

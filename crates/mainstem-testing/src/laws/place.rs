@@ -79,9 +79,18 @@ impl<'a> Seen<'a> {
 
 /// All but what differs between the turns of one agent.
 fn identity(source: &EventSource) -> impl PartialEq + '_ {
-    let EventSource { agent_key, agent_id, agent_name, session_id, parent_session_id, depth, path, .. } =
-        source;
-    (agent_key, agent_id, agent_name, session_id, parent_session_id, depth, path)
+    let EventSource {
+        agent_key,
+        agent_id,
+        agent_name,
+        label,
+        session_id,
+        parent_session_id,
+        depth,
+        path,
+        ..
+    } = source;
+    (agent_key, agent_id, agent_name, label, session_id, parent_session_id, depth, path)
 }
 
 /// Of one invocation only this may change on the way: it becomes part of a task; and what is part of one outlives its run.

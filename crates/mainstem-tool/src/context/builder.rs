@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Artifacts, Gate, Meter, extensions::Extensions};
+use crate::{Artifacts, Cancellation, Gate, Meter, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
 pub struct RunContextBuilder {
     agent: Arc<str>,
     sink: EventSink,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     extensions: Extensions,
     shared: Shared,
 }
@@ -37,7 +37,7 @@ impl RunContextBuilder {
             user: None,
             attributes: Map::new(),
         };
-        Self { agent, sink, cancel: CancellationToken::new(), extensions: Extensions::default(), shared }
+        Self { agent, sink, cancel: Cancellation::new(), extensions: Extensions::default(), shared }
     }
 
     /// Where ids come from; random ones by default.
@@ -46,13 +46,13 @@ impl RunContextBuilder {
         self
     }
 
-    /// The token that stops the run.
-    pub fn cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+    /// What stops the run.
+    pub fn cancel(mut self, cancel: impl Into<Cancellation>) -> Self {
+        self.cancel = cancel.into();
         self
     }
 
-    /// The token that stops whatever outlives the run; by default nothing does.
+    /// The token that stops whatever outlives the run when the harness shuts down; by default nothing does.
     pub fn lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self
@@ -103,8 +103,8 @@ impl RunContextBuilder {
             transcript: Mutex::new(Transcript::new(reply_id)),
             sink: self.sink,
             cancel: self.cancel,
-            stopped: OnceLock::new(),
             latest: AtomicU64::new(0),
+            latest_at: AtomicU64::new(0),
             meter: Meter::default(),
             above: None,
         };

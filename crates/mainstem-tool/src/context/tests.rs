@@ -35,6 +35,7 @@ fn source() -> EventSource {
         agent_key: "agent:kid:1".into(),
         agent_id: "kid".into(),
         agent_name: None,
+        label: None,
         session_id: "sub-1".into(),
         parent_session_id: "s".into(),
         depth: 1,

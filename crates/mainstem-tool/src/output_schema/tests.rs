@@ -14,8 +14,8 @@ fn an_object_is_taken_as_it_is() {
     let schema =
         json!({"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]});
     check(schema.clone(), json!({"score": 3}), Ok(json!({"score": 3})));
-    check(schema.clone(), json!({"score": "3"}), Err("\n- at /score: \"3\" is not of type \"integer\""));
-    check(schema, json!({}), Err("\n- the answer: \"score\" is a required property"));
+    check(schema.clone(), json!({"score": "3"}), Err("\n- at /score: must be a whole number, got \"3\""));
+    check(schema, json!({}), Err("\n- the answer: \"score\" is missing"));
 }
 
 #[test]
@@ -23,8 +23,8 @@ fn anything_else_is_a_field_of_an_object() {
     let list = json!({"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}});
     assert_eq!(OutputSchema::new(list.clone()).unwrap().asked()["type"], "object");
     check(list.clone(), json!({"value": [1, 2]}), Ok(json!([1, 2])));
-    check(list.clone(), json!({"value": ["a"]}), Err("\n- at /value/0: \"a\" is not of type \"integer\""));
-    check(list, json!([1]), Err("\n- the answer: [1] is not of type \"object\""));
+    check(list.clone(), json!({"value": ["a"]}), Err("\n- at /value/0: must be a whole number, got \"a\""));
+    check(list, json!([1]), Err("\n- the answer: must be an object with \"value\", got [1]"));
 }
 
 #[test]

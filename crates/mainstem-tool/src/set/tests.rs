@@ -28,10 +28,10 @@ fn a_set_keeps_order_and_refuses_twins() {
     );
     assert_eq!(set.names().collect::<Vec<_>>(), ["search", "fetch"]);
     assert_eq!(set.filtered(|name| name == "fetch").specs().len(), 1);
-    let error = set.resolve("serch", &json!({})).err().unwrap();
+    let error = set.resolve("serch", json!({})).err().unwrap();
     assert_eq!(error.to_string(), r#"unknown tool "serch"; known: search, fetch"#);
-    assert!(set.resolve("search", &json!({ "query": 1 })).is_err());
-    assert!(set.resolve("search", &json!({ "query": "rust" })).is_ok());
+    assert!(set.resolve("search", json!({ "query": 1 })).is_err());
+    assert!(set.resolve("search", json!({ "query": "rust" })).is_ok());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
 
+mod check;
 mod crew;
 #[cfg(feature = "files")]
 mod files;
@@ -339,6 +340,10 @@ impl HarnessBuilder {
             .ids(self.ids.clone())
             .clock(self.clock.clone())
             .log(self.log.clone())
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Whether the program says where records of tasks are kept.

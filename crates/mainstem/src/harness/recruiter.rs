@@ -50,7 +50,7 @@ impl Recruiter {
         let mut watch = scope.sources.watch();
         let (declared, said) = builder.declared(&scope, &mut watch, &Declared::default())?;
         let (crew, warnings) = builder.crew(&scope, &declared, None, None)?;
-        let said = said.iter().map(ToString::to_string).chain(warnings).collect();
+        let said = said.iter().chain(&warnings).map(ToString::to_string).collect();
         let present = Present { crew: Arc::new(crew), led: BTreeMap::new(), warnings: said };
         let (known, present) = (Mutex::new(Known { watch, declared }), Mutex::new(present));
         Ok(Self(Arc::new(Inner { builder, scope, known, present })))
@@ -117,7 +117,7 @@ impl Recruiter {
         });
         let crew = match crew {
             Ok((crew, said)) => {
-                warnings.extend(said);
+                warnings.extend(said.iter().map(ToString::to_string));
                 Arc::new(crew)
             }
             Err(error) => {

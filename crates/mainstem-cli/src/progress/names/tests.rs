@@ -9,6 +9,7 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
         agent_key: format!("agent:{id}:{session}").into(),
         agent_id: id.into(),
         agent_name: None,
+        label: None,
         session_id: session.into(),
         parent_session_id: parent.into(),
         depth: 1,

@@ -14,6 +14,7 @@ fn of(path: &str) -> AgentEvent {
             agent_key: "k".into(),
             agent_id: id.into(),
             agent_name: None,
+            label: None,
             session_id: "sub".into(),
             parent_session_id: "s".into(),
             depth: path.matches('/').count() as u16,

@@ -9,13 +9,17 @@ use crate::{
     node::{Entry, Node},
 };
 
+/// Every tool that is inherited.
+const ALL: &str = "*";
+
 /// Ours that change files.
 const EDITS: [&str; 2] = ["write_file", "edit_file"];
 
 impl Reader {
     pub(in crate::parse) fn tools(&mut self, node: &Node) -> Read<()> {
         let names = node.names()?;
-        if names.iter().any(|name| name == "*") {
+        // Alone it says what holds anyway; beside others it adds them to what is inherited.
+        if names.iter().all(|name| name == ALL) && !names.is_empty() {
             self.spec.tools = None;
             return Ok(());
         }

@@ -132,6 +132,7 @@ impl Script {
             agent_key: format!("agent:{agent}:{who}").into(),
             agent_id: agent.into(),
             agent_name: None,
+            label: None,
             session_id: format!("sub-{who}").into(),
             parent_session_id: above.map_or_else(|| "s".into(), |above| above.session_id.clone()),
             depth: above.map_or(1, |above| above.depth + 1),

@@ -29,7 +29,19 @@ pub(in crate::harness) struct Scope {
 #[derive(Default)]
 pub(in crate::harness) struct Declared {
     specs: SpecSet,
+    /// The same, without what directories add to their prompts.
+    written: SpecSet,
     skills: SkillSet,
+}
+
+impl Declared {
+    pub(super) fn specs(&self) -> &SpecSet {
+        &self.specs
+    }
+
+    pub(super) fn skills(&self) -> &SkillSet {
+        &self.skills
+    }
 }
 
 impl HarnessBuilder {
@@ -65,12 +77,13 @@ impl HarnessBuilder {
         watch: &mut Watch,
         last: &Declared,
     ) -> Result<(Declared, Vec<SpecError>), BuildError> {
-        let (mut specs, mut said) = scope.sources.reload(&last.specs);
+        let (mut specs, mut said) = scope.sources.reload(&last.written);
         for spec in self.specs_of(scope) {
             spec.validate().map_err(|errors| BuildError::Spec { id: spec.id.clone(), errors })?;
             said.extend(specs.insert(spec.clone()));
         }
         scope.sources.watch_prompts(watch, &specs);
+        let written = specs.clone();
         said.extend(load_prompts(&mut specs, scope.sources.workspaces()));
         let (mut skills, about_skills) = scope.sources.reload_skills(&last.skills);
         said.extend(about_skills);
@@ -78,7 +91,7 @@ impl HarnessBuilder {
             skill.validate().map_err(|errors| BuildError::Skill { name: skill.name.clone(), errors })?;
             said.extend(skills.insert(skill.clone()));
         }
-        Ok((Declared { specs, skills }, said))
+        Ok((Declared { specs, written, skills }, said))
     }
 
     /// The agents that code declares for a scope.
@@ -87,7 +100,7 @@ impl HarnessBuilder {
         self.specs.iter().chain(own.into_iter().flatten())
     }
 
-    /// Puts together who works in a run, and says, in words, what is wrong with what is left out; of that, agents from files stay as they
+    /// Puts together who works in a run, and says what is wrong with what is left out; of that, agents from files stay as they
     /// were in `last`. The root is the harness's own agent, unless another is chosen.
     pub(in crate::harness) fn crew(
         &self,
@@ -95,8 +108,8 @@ impl HarnessBuilder {
         declared: &Declared,
         last: Option<&Crew>,
         chosen: Option<&AgentSpec>,
-    ) -> Result<(Crew, Vec<String>), BuildError> {
-        let Declared { specs, skills } = declared;
+    ) -> Result<(Crew, Vec<SpecError>), BuildError> {
+        let Declared { specs, skills, .. } = declared;
         let (specs, left_out) = self.without_untrusted_addresses(scope, specs);
         let specs = &specs;
         let spec = chosen.or_else(|| specs.get(&self.name));
@@ -104,17 +117,15 @@ impl HarnessBuilder {
         let mut skills = skills.clone();
         skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
         let (mut factory, taken) = self.factory(scope, spec, &skills)?;
-        let (offers, mut about_servers) = scope.servers.offers(specs, |spec| self.untrusted(scope, spec));
+        let (offers, mut about_servers) = scope.servers.renew(specs, |spec| self.untrusted(scope, spec));
         factory.servers = offers;
         let (mut catalog, problems) = factory.catalog(specs);
         let mut said = self.said_of(scope, problems, specs, last, &mut catalog)?;
         said.append(&mut about_servers);
         said.extend(left_out);
-        said.extend(
-            taken.iter().map(|tool| {
-                format!("warning: the program has a tool {tool:?}, so the workspace's is not used")
-            }),
-        );
+        said.extend(taken.iter().map(|tool| {
+            SpecError::warning(format!("the program has a tool {tool:?}, so the workspace's is not used"))
+        }));
         let prompt = self.system_prompt.clone().filter(|_| chosen.is_none());
         let agent = self.root(&factory, &root, prompt)?;
         let rules = self
@@ -126,7 +137,7 @@ impl HarnessBuilder {
         Ok((crew, said))
     }
 
-    /// What is wrong with agents, in words; one whose file can't be built stays as it was in `last`.
+    /// What is wrong with agents; one whose file can't be built stays as it was in `last`.
     fn said_of(
         &self,
         scope: &Scope,
@@ -134,23 +145,24 @@ impl HarnessBuilder {
         specs: &SpecSet,
         last: Option<&Crew>,
         catalog: &mut Catalog,
-    ) -> Result<Vec<String>, BuildError> {
+    ) -> Result<Vec<SpecError>, BuildError> {
         let mut said = Vec::new();
         for problem in problems {
             if self.is_fatal(scope, &problem) {
                 return Err(BuildError::Agent(problem));
             }
-            said.push(in_words(&problem));
+            said.push(problem.finding(specs));
             let spec = specs.get(problem.agent_id()).filter(|_| !problem.is_warning());
             if let Some(entry) = former(spec, last) {
-                said.push(format!("warning: agent {:?} stays in effect as it was before", entry.spec.id));
+                let stays = format!("agent {:?} stays in effect as it was before", entry.spec.id);
+                said.push(SpecError::warning(stays));
                 catalog.keep(entry.clone());
             }
         }
         Ok(said)
     }
 
-    fn factory(
+    pub(super) fn factory(
         &self,
         scope: &Scope,
         root: Option<&AgentSpec>,
@@ -248,9 +260,4 @@ fn former<'a>(spec: Option<&AgentSpec>, last: Option<&'a Crew>) -> Option<&'a Ca
 
 fn existing(path: &Path) -> Result<PathBuf, BuildError> {
     if path.is_dir() { Ok(path.to_owned()) } else { Err(BuildError::Workspace { path: path.to_owned() }) }
-}
-
-fn in_words(problem: &CatalogError) -> String {
-    let severity = if problem.is_warning() { "warning" } else { "error" };
-    format!("{severity}: {problem}")
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use mainstem_policy::Part;
-use mainstem_spec::{AgentSpec, Origin, SpecSet};
+use mainstem_spec::{AgentSpec, Origin, SpecError, SpecSet, locate};
 use mainstem_subagent::trust::{ADDRESS, parts};
 
 use super::{HarnessBuilder, Scope};
@@ -44,17 +44,18 @@ impl HarnessBuilder {
         self
     }
 
-    /// The specs without remote agents whose address is not trusted, and in words which these are.
+    /// The specs without remote agents whose address is not trusted, and which these are.
     pub(super) fn without_untrusted_addresses(
         &self,
         scope: &Scope,
         specs: &SpecSet,
-    ) -> (SpecSet, Vec<String>) {
+    ) -> (SpecSet, Vec<SpecError>) {
         let (mut kept, mut said) = (specs.clone(), Vec::new());
         for spec in specs.iter() {
             if let Some(part) = self.untrusted(scope, spec).iter().find(|part| part.key() == ADDRESS) {
                 kept.remove(&spec.id);
-                said.push(format!("error: agent {:?} is left out until it is trusted ({part})", spec.id));
+                let why = format!("agent {:?} is left out until it is trusted ({part})", spec.id);
+                said.push(locate(SpecError::error(why).about("url"), spec, None));
             }
         }
         (kept, said)

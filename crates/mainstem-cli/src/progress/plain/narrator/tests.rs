@@ -13,6 +13,7 @@ fn event(of: Option<&str>, kind: EventKind) -> AgentEvent {
             agent_key: format!("agent:{id}:1").into(),
             agent_id: id.into(),
             agent_name: None,
+            label: None,
             session_id: format!("sub-{id}").into(),
             parent_session_id: "s".into(),
             depth: 1,

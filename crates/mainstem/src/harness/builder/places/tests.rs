@@ -11,6 +11,7 @@ fn agent(path: &str) -> EventSource {
         agent_key: path.into(),
         agent_id: id.into(),
         agent_name: None,
+        label: None,
         session_id: path.into(),
         parent_session_id: parent.into(),
         depth: path.split('/').count() as u16,

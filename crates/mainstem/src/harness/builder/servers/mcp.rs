@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join_all;
 use mainstem_mcp::{Client, Server};
 use mainstem_policy::Part;
-use mainstem_spec::{AgentSpec, McpServer, SpecSet};
+use mainstem_spec::{AgentSpec, McpServer, SpecError, SpecSet, locate};
 use mainstem_subagent::{Audience, Offer, trust::server_key};
 use mainstem_tool::ToolSource;
 use serde::Deserialize;
@@ -68,12 +68,13 @@ struct Inner {
 }
 
 impl Servers {
-    /// Which servers there are for whom, and in words what is wrong with those that agents declare, of whose specs some parts are not trusted.
-    pub(in crate::harness::builder) fn offers(
+    /// Which servers there are for whom, and what is wrong with those that agents declare, of whose specs some parts are not trusted. Those that
+    /// no agent declares any more end.
+    pub(in crate::harness::builder) fn renew(
         &self,
         specs: &SpecSet,
         untrusted: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<String>) {
+    ) -> (Vec<Offer>, Vec<SpecError>) {
         let audience = |client: &Client| match client.server().is_listed_only() {
             true => Audience::Listed,
             false => Audience::Everyone,
@@ -90,8 +91,11 @@ impl Servers {
                     offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
                     own.insert((spec.id.clone(), declared.name.clone()), client);
                 }
-                Err(why) => problems
-                    .push(format!("error: agent {:?}: MCP server {:?}: {why}", spec.id, declared.name)),
+                Err(why) => {
+                    let why = format!("agent {:?}: MCP server {:?}: {why}", spec.id, declared.name);
+                    let finding = SpecError::error(why).about("mcp_servers");
+                    problems.push(locate(finding, spec, Some(&declared.name)));
+                }
             }
         }
         *known = own;

@@ -1,7 +1,7 @@
 //! Without MCP there are no servers.
 
 use mainstem_policy::Part;
-use mainstem_spec::{AgentSpec, SpecSet};
+use mainstem_spec::{AgentSpec, SpecError, SpecSet, locate};
 use mainstem_subagent::Offer;
 
 use crate::BuildError;
@@ -20,18 +20,19 @@ impl Declared {
 }
 
 impl Servers {
-    pub(in crate::harness::builder) fn offers(
+    pub(in crate::harness::builder) fn renew(
         &self,
         specs: &SpecSet,
         _: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<String>) {
+    ) -> (Vec<Offer>, Vec<SpecError>) {
         let wants =
             |spec: &AgentSpec| spec.mcp_servers.iter().flatten().any(|server| server.declaration.is_some());
         let said = |spec: &AgentSpec| {
-            format!(
-                "error: agent {:?} declares an MCP server, and this program is built without the feature `mcp`",
+            let why = format!(
+                "agent {:?} declares an MCP server, and this program is built without the feature `mcp`",
                 spec.id
-            )
+            );
+            locate(SpecError::error(why).about("mcp_servers"), spec, None)
         };
         (Vec::new(), specs.iter().filter(|spec| wants(spec)).map(said).collect())
     }

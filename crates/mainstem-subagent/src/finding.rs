@@ -1,0 +1,70 @@
+//! What is wrong with an agent, at the place in its file.
+
+use mainstem_model::ResolveError;
+use mainstem_spec::{SpecError, SpecSet, closest, locate};
+
+use crate::CatalogError;
+
+impl CatalogError {
+    /// Returns the same as a finding about the agent's file, with the place and with what was probably meant.
+    ///
+    /// Reads the file again; blocks on the file system.
+    #[must_use]
+    pub fn finding(&self, specs: &SpecSet) -> SpecError {
+        let finding = match self.is_warning() {
+            true => SpecError::warning(self.to_string()),
+            false => SpecError::error(self.to_string()),
+        };
+        let (key, name) = self.about();
+        let finding = finding.about(key).with_suggestion(self.suggestion().as_deref());
+        match specs.get(self.agent_id()) {
+            Some(spec) => locate(finding, spec, name),
+            None => finding,
+        }
+    }
+
+    /// The key that it is about, and the name that stands there.
+    fn about(&self) -> (&str, Option<&str>) {
+        match self {
+            Self::Model { source, .. } => ("model", Some(name(source))),
+            Self::Permissions { source, .. } => ("permissions", Some(&source.pattern)),
+            Self::Tools { .. } | Self::OnlySpawns { .. } => ("tools", None),
+            Self::UnknownTool { tool, .. } => ("tools", Some(tool)),
+            Self::UnknownSkill { skill, .. } => ("skills", Some(skill)),
+            Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
+            Self::NoWorkspace { .. } => ("workspace.path", None),
+            Self::NotInEffect { key, .. } => (key, None),
+            Self::Output { .. } => ("output_schema", None),
+        }
+    }
+
+    /// The known name that is nearest to the one that is wrong.
+    fn suggestion(&self) -> Option<String> {
+        let (wrong, known) = match self {
+            Self::Model { source: ResolveError::Unknown { name, known }, .. } => return model(name, known),
+            Self::UnknownTool { tool: name, known, .. }
+            | Self::UnknownSkill { skill: name, known, .. }
+            | Self::UnknownServer { server: name, known, .. } => (name, known),
+            _ => return None,
+        };
+        closest(wrong, known.iter().map(String::as_str)).map(str::to_owned)
+    }
+}
+
+fn name(error: &ResolveError) -> &str {
+    match error {
+        ResolveError::Unknown { name, .. } | ResolveError::Provider { name, .. } => name,
+        _ => "",
+    }
+}
+
+/// A registered name, or the same model of a provider whose name is nearly that.
+fn model(name: &str, known: &[String]) -> Option<String> {
+    let names = known.iter().filter(|known| !known.ends_with(":…")).map(String::as_str);
+    let of_provider = || {
+        let (provider, model) = name.split_once(':')?;
+        let provider = closest(provider, known.iter().filter_map(|known| known.strip_suffix(":…")))?;
+        Some(format!("{provider}:{model}"))
+    };
+    closest(name, names).map(str::to_owned).or_else(of_provider)
+}
