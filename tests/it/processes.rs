@@ -149,3 +149,43 @@ async fn a_caller_that_stops_polling_loses_no_lease_and_promotes_nothing() {
     let all = after.list(&TaskFilter::all()).await.unwrap();
     assert_eq!(all[0].status, TaskStatus::Cancelled);
 }
+
+/// What the log says of tasks and what their records say, with whether the parent was told.
+async fn tasks_of(session: &Session) -> Vec<(TaskStatus, Option<TaskStatus>, bool)> {
+    let (records, fleet) = (session.tasks().await.unwrap(), session.fleet());
+    let seen = |task: &mainstem::task::TaskRecord| {
+        (task.status, fleet.tasks.get(&task.id).copied(), task.delivered_at.is_some())
+    };
+    records.iter().map(seen).collect()
+}
+
+#[test]
+fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let begin = serde_json::json!({ "agent_id": "kid", "task": "hang", "timeout_seconds": 0 });
+    let turns = [Turn::new().call("agent_spawn", begin), Turn::new().text("Begun."), Turn::new().text("I see.")];
+    let model = ScriptedModel::new().agent("main", turns).agent("kid", [Turn::new().text("I hang").hang()]);
+    let process = || {
+        let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();
+        let harness = Harness::builder("main", model.clone()).workspace(dir.path().join("ws"));
+        harness.subagent(AgentSpec::new("kid", "K")).journal(journal).build().unwrap()
+    };
+    std::fs::create_dir(dir.path().join("ws")).unwrap();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Its work stops without a word, and its lease stays, as after a kill.
+    runtime().block_on(async {
+        let session = process().open_session("s").await.unwrap();
+        session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+        assert_eq!(tasks_of(&session).await, [(TaskStatus::Running, Some(TaskStatus::Running), false)]);
+    });
+    runtime().block_on(async {
+        let harness = process();
+        // What the journal was given last is written before the session can be opened.
+        let session = harness.open_session("s").await.unwrap();
+        assert_eq!(tasks_of(&session).await, [(TaskStatus::Failed, Some(TaskStatus::Failed), false)]);
+        let events: Vec<_> = session.run("and?", RunOptions::new()).unwrap().collect().await;
+        let told = |event: &AgentEvent| matches!(&event.kind, EventKind::HintBlock { hint, .. } if hint.contains("status=FAILED"));
+        assert_eq!(events.iter().filter(|event| told(event)).count(), 1);
+        assert_eq!(tasks_of(&session).await, [(TaskStatus::Failed, Some(TaskStatus::Failed), true)]);
+    });
+}

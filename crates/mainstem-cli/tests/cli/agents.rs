@@ -256,7 +256,7 @@ fn validate_points_out_everything() {
 fn validate_sees_what_a_run_sees() {
     let agent = |keys: &str| format!("---\ndescription: a\n{keys}\n---\nWork.\n");
     let workspace = |arguments: &str| {
-        mainstem(&format!("agents validate {arguments}"))
+        mainstem(&format!("agents validate --trust {arguments}"))
             .file("subagents/a.md", &agent("tools: [read_file, raed_file]\nskills: [pfd]"))
             .file("subagents/b.md", &agent("model: opnai:gpt-4o"))
             .file("subagents/c.md", &agent("mcp_servers:\n  - gti"))

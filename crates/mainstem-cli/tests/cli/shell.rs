@@ -74,7 +74,7 @@ fn nothing_is_left_of_an_mcp_server_when_the_harness_is_killed() {
     let server = calls(vec![shell("true")]);
     let config = "[mcp.stubborn]\ncommand = 'sh'\nargs = ['server.sh']\n";
     let with_server = || {
-        let cli = cli(&server, "")
+        let cli = cli(&server, "--trust")
             .file("mainstem.toml", config)
             .file("server.sh", &STUBBORN.replace("MARK", &mark));
         cli.arg("Hi").streams(Stdio::null(), Stdio::null()).spawn()
@@ -120,7 +120,7 @@ fn commands_can_be_without_a_network() {
     let connect: &'static str = Box::leak(command.into_boxed_str());
     let answer = |arguments: &str, config: &str| {
         let server = calls(vec![shell(connect)]);
-        run(cli(&server, arguments).file("mainstem.toml", config));
+        run(cli(&server, arguments).arg("--trust").file("mainstem.toml", config));
         results(&server).remove(0)
     };
     let connected = answer("--shell", "");
@@ -141,7 +141,7 @@ fn commands_can_be_without_a_network() {
 fn limits_of_commands_can_be_set() {
     let answer = |arguments: &str, config: &str| {
         let server = calls(vec![shell("cat /dev/zero > big")]);
-        run(cli(&server, arguments).file("mainstem.toml", config));
+        run(cli(&server, arguments).arg("--trust").file("mainstem.toml", config));
         results(&server).remove(0)
     };
     let config = "[shell_limits]\nfile_size = '1MiB'\nprocesses = 64\n";
@@ -162,7 +162,7 @@ fn limits_of_commands_can_be_set() {
 #[test]
 fn doctor_shows_what_holds_commands() {
     let config = "shell_network = 'off'\n[shell_limits]\nprocesses = 7\n";
-    let done = mainstem("doctor -m demo").file("mainstem.toml", config).run();
+    let done = mainstem("doctor -m demo --trust").file("mainstem.toml", config).run();
     let line = done.stdout.lines().find(|line| line.contains("shell: ")).unwrap_or_default();
     assert!(line.contains(" namespace") && line.contains("network off"), "{done:?}");
     assert!(line.ends_with("limits: CPU time 1800 s, memory 4 GiB, a file 2 GiB, 7 processes"), "{done:?}");

@@ -382,7 +382,7 @@ fn commands_that_only_look_say_what_is_not_trusted() {
     let mark = "mainstem.toml: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
     let kid = "subagents/kid.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
     for (line, code, has_agents) in
-        [("tools", 3, true), ("agents validate", 0, true), ("agents list", 0, false), ("models", 0, false)]
+        [("tools", 3, true), ("agents validate", 1, true), ("agents list", 0, false), ("models", 0, false)]
     {
         let done = folder.run(line);
         assert_eq!(done.code, Some(code), "{line}: {done:?}");
