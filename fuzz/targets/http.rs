@@ -1,7 +1,8 @@
 //! Requests to the server: whatever is asked, the server does not fail, and a refusal says why.
 
 use std::{
-    sync::{LazyLock, Mutex},
+    collections::BTreeSet,
+    sync::{LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -38,7 +39,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 static ROUTER: Mutex<(usize, Option<Router>)> = Mutex::new((0, None));
 
 fn router() -> Router {
-    let mut current = ROUTER.lock().unwrap();
+    let mut current = ROUTER.lock().unwrap_or_else(PoisonError::into_inner);
     let (answered, router) = &mut *current;
     *answered += 1;
     if *answered % REQUESTS == 0 {
@@ -102,6 +103,21 @@ async fn assert_answered(response: Response, is_head: bool) {
     assert_eq!(problem["status"], status, "{problem}");
     for member in ["title", "detail", "code"] {
         assert!(problem[member].as_str().is_some_and(|text| !text.is_empty()), "{member}: {problem}");
+    }
+}
+
+#[test]
+fn the_corpus_reaches_the_handlers() {
+    let statuses: BTreeSet<_> = crate::corpus::read("http")
+        .iter()
+        .map(|(name, bytes)| {
+            let request = request(bytes).unwrap_or_else(|| panic!("{name} is not a request"));
+            let response = RUNTIME.block_on(async { timeout(PATIENCE, start().oneshot(request)).await });
+            response.unwrap().unwrap().status().as_u16()
+        })
+        .collect();
+    for status in [200, 204, 400, 404, 405, 415] {
+        assert!(statuses.contains(&status), "{status} is not in {statuses:?}");
     }
 }
 

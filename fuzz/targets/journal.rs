@@ -1,6 +1,8 @@
 //! Rows of a journal's file that something else wrote: a damaged row costs that row, and is an error, never a panic.
 
-use std::sync::{LazyLock, Mutex};
+mod sessions;
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use mainstem::{
     event::AgentEvent,
@@ -26,23 +28,26 @@ struct File {
     _directory: TempDir,
 }
 
-static FILE: LazyLock<File> = LazyLock::new(|| {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("journal.db");
-    let beside = Connection::open(&path).unwrap();
-    beside.execute_batch(ROWS).unwrap();
-    // What is written is read back at once; nothing of it needs to survive.
-    beside.execute_batch("PRAGMA synchronous = OFF").unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    File {
-        journal: SqliteJournal::open(&path).unwrap(),
-        beside: Mutex::new(beside),
-        runtime,
-        _directory: directory,
-    }
-});
+static FILE: LazyLock<File> = LazyLock::new(File::create);
 
 impl File {
+    fn create() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let beside = Connection::open(&path).unwrap();
+        beside.execute_batch(ROWS).unwrap();
+        // What is written is read back at once; nothing of it needs to survive.
+        beside.execute_batch("PRAGMA synchronous = OFF").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let journal = SqliteJournal::open(&path).unwrap();
+        Self { journal, beside: Mutex::new(beside), runtime, _directory: directory }
+    }
+
+    /// The connection, also after an input has failed: a smaller one is then looked for.
+    fn beside(&self) -> MutexGuard<'_, Connection> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read(&self, from: u64) -> Result<Vec<AgentEvent>, JournalError> {
         self.runtime.block_on(self.journal.read(&"s".into(), from, 10))
     }
@@ -50,7 +55,7 @@ impl File {
 
 /// Puts the bytes into the row, as a BLOB and as TEXT of whatever encoding.
 fn check(input: &Input) {
-    let beside = FILE.beside.lock().unwrap();
+    let beside = FILE.beside();
     for column in ["?1", "CAST(?1 AS TEXT)"] {
         let update = format!("UPDATE events SET event = {column} WHERE seq = ?2");
         beside.execute(&update, params![input.bytes, DAMAGED as i64]).unwrap();

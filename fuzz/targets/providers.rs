@@ -37,6 +37,19 @@ impl Vendor {
         deltas.into_iter().map(|delta| delta.map_err(|error| format!("{error:?}"))).collect()
     }
 
+    /// The corpus has answers that are read to their end, not only errors.
+    fn assert_reached(&self, target: &str) {
+        let heard = crate::corpus::read(target).into_iter().flat_map(|(_, bytes)| {
+            let (status, media_type, pieces) = (200, self.media_type, vec![bytes]);
+            self.heard(&self.model, Reply { status, media_type, pieces })
+        });
+        let heard: Vec<_> = heard.flatten().collect();
+        let has = |test: fn(&ModelDelta) -> bool| heard.iter().any(test);
+        assert!(has(|delta| matches!(delta, ModelDelta::Text(_))), "no text in {heard:?}");
+        assert!(has(|delta| matches!(delta, ModelDelta::CallStart { .. })), "no call in {heard:?}");
+        assert!(has(|delta| matches!(delta, ModelDelta::Stop(_))), "no end in {heard:?}");
+    }
+
     fn check(&self, input: &Input) {
         let pieces: Vec<_> = input.pieces().map(<[u8]>::to_vec).collect();
         let whole = || vec![input.bytes.clone()];
@@ -66,6 +79,7 @@ const EVENTS: &str = "text/event-stream";
 fn openai() {
     static VENDOR: LazyLock<Vendor> =
         LazyLock::new(|| Vendor::new(EVENTS, |url| OpenAi::new("m").with_base_url(url).unwrap()));
+    VENDOR.assert_reached("openai");
     fuzz!("openai", |input| VENDOR.check(input));
 }
 
@@ -73,6 +87,7 @@ fn openai() {
 fn openai_responses() {
     static VENDOR: LazyLock<Vendor> =
         LazyLock::new(|| Vendor::new(EVENTS, |url| OpenAiResponses::new("m").with_base_url(url).unwrap()));
+    VENDOR.assert_reached("openai_responses");
     fuzz!("openai_responses", |input| VENDOR.check(input));
 }
 
@@ -80,6 +95,7 @@ fn openai_responses() {
 fn anthropic() {
     static VENDOR: LazyLock<Vendor> =
         LazyLock::new(|| Vendor::new(EVENTS, |url| Anthropic::new("m").with_base_url(url).unwrap()));
+    VENDOR.assert_reached("anthropic");
     fuzz!("anthropic", |input| VENDOR.check(input));
 }
 
@@ -87,6 +103,7 @@ fn anthropic() {
 fn gemini() {
     static VENDOR: LazyLock<Vendor> =
         LazyLock::new(|| Vendor::new(EVENTS, |url| Gemini::new("m").with_base_url(url).unwrap()));
+    VENDOR.assert_reached("gemini");
     fuzz!("gemini", |input| VENDOR.check(input));
 }
 
@@ -95,5 +112,6 @@ fn ollama() {
     static VENDOR: LazyLock<Vendor> = LazyLock::new(|| {
         Vendor::new("application/x-ndjson", |url| Ollama::new("m").with_base_url(url).unwrap())
     });
+    VENDOR.assert_reached("ollama");
     fuzz!("ollama", |input| VENDOR.check(input));
 }
