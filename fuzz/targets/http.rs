@@ -48,11 +48,19 @@ fn router() -> Router {
     router.get_or_insert_with(start).clone()
 }
 
+/// A server with a session `s` in which a run has ended.
 fn start() -> Router {
-    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
-    let harness = Harness::builder("main", model).build().unwrap();
-    let tokens = Tokens::new().with(TOKEN, None).unwrap();
-    Server::new(harness).tokens(tokens).build().unwrap().router()
+    const RUN: &str =
+        "POST /v1/sessions/s/runs\ncontent-type: application/json\nprefer: wait=1\n\n{\"input\":\"go\"}";
+    RUNTIME.block_on(async {
+        let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
+        let harness = Harness::builder("main", model).build().unwrap();
+        let tokens = Tokens::new().with(TOKEN, None).unwrap();
+        let router = Server::new(harness).tokens(tokens).build().unwrap().router();
+        let response = router.clone().oneshot(request(RUN.as_bytes()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        router
+    })
 }
 
 /// A request as text: method and path, headers, a blank line, the body. `None` if HTTP itself has no such request.
@@ -75,9 +83,10 @@ fn request(bytes: &[u8]) -> Option<Request<Body>> {
 fn check(input: &Input) {
     let Some(request) = request(&input.bytes) else { return };
     let is_head = request.method() == "HEAD";
+    let router = router();
     RUNTIME.block_on(async {
         // Who asks to wait may be kept waiting; nothing else may.
-        let asked = timeout(PATIENCE, router().oneshot(request));
+        let asked = timeout(PATIENCE, router.oneshot(request));
         let Ok(response) = asked.await else {
             assert!(input.text().contains("wait"), "no answer within {PATIENCE:?}");
             return;
@@ -112,7 +121,8 @@ fn the_corpus_reaches_the_handlers() {
         .iter()
         .map(|(name, bytes)| {
             let request = request(bytes).unwrap_or_else(|| panic!("{name} is not a request"));
-            let response = RUNTIME.block_on(async { timeout(PATIENCE, start().oneshot(request)).await });
+            let router = start();
+            let response = RUNTIME.block_on(async { timeout(PATIENCE, router.oneshot(request)).await });
             response.unwrap().unwrap().status().as_u16()
         })
         .collect();
