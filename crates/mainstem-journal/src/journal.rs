@@ -138,8 +138,8 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// How many events are kept.
+    /// How many events are kept; 0 where a damaged row says that the first comes after the last.
     pub fn events(&self) -> u64 {
-        self.last + 1 - self.first
+        self.last.saturating_add(1).saturating_sub(self.first)
     }
 }

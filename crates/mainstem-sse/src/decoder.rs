@@ -66,7 +66,8 @@ impl Decoder {
 
     /// A decoder that refuses events with more than `limit` bytes of data, event type or id.
     ///
-    /// The three are measured apart, so a connection holds at most a small multiple of `limit`.
+    /// The three are measured apart and as sent (an invalid byte becomes three), so a connection
+    /// holds at most a small multiple of `limit`.
     /// A limit of 0 counts as 1.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {

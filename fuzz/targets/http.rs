@@ -1,0 +1,137 @@
+//! Requests to the server: whatever is asked, the server does not fail, and a refusal says why.
+
+use std::{
+    collections::BTreeSet,
+    sync::{LazyLock, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, header},
+    response::Response,
+};
+use http_body_util::BodyExt;
+use mainstem::{
+    model::scripted::Turn,
+    prelude::{Harness, ScriptedModel},
+};
+use mainstem_server::{Server, Tokens};
+use serde_json::Value;
+use tokio::{runtime::Runtime, time::timeout};
+use tower::ServiceExt;
+
+use crate::{fuzz, input::Input};
+
+const TOKEN: &str = "the-token-of-the-harness";
+
+/// A server answers this many requests before the next one takes its place, so that sessions do not pile up.
+const REQUESTS: usize = 500;
+
+/// A request that takes longer hangs; `wait` parameters and `Prefer` ask for up to 60 s.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+});
+
+static ROUTER: Mutex<(usize, Option<Router>)> = Mutex::new((0, None));
+
+fn router() -> Router {
+    let mut current = ROUTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let (answered, router) = &mut *current;
+    *answered += 1;
+    if *answered % REQUESTS == 0 {
+        *router = None;
+    }
+    router.get_or_insert_with(start).clone()
+}
+
+/// A server with a session `s` in which a run has ended.
+fn start() -> Router {
+    const RUN: &str =
+        "POST /v1/sessions/s/runs\ncontent-type: application/json\nprefer: wait=1\n\n{\"input\":\"go\"}";
+    RUNTIME.block_on(async {
+        let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi.")]);
+        let harness = Harness::builder("main", model).build().unwrap();
+        let tokens = Tokens::new().with(TOKEN, None).unwrap();
+        let router = Server::new(harness).tokens(tokens).build().unwrap().router();
+        let response = router.clone().oneshot(request(RUN.as_bytes()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        router
+    })
+}
+
+/// A request as text: method and path, headers, a blank line, the body. `None` if HTTP itself has no such request.
+fn request(bytes: &[u8]) -> Option<Request<Body>> {
+    let end = bytes.windows(2).position(|two| two == b"\n\n").unwrap_or(bytes.len());
+    let body = bytes.get(end + 2..).unwrap_or_default().to_vec();
+    let mut lines = bytes[..end].split(|byte| *byte == b'\n');
+    let first = lines.next()?;
+    let space = first.iter().position(|byte| *byte == b' ')?;
+    let mut request = Request::builder().method(&first[..space]).uri(&first[space + 1..]);
+    request =
+        request.header(header::HOST, "localhost").header(header::AUTHORIZATION, format!("Bearer {TOKEN}"));
+    for line in lines {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        request = request.header(&line[..colon], line[colon + 1..].trim_ascii());
+    }
+    request.body(Body::from(body)).ok()
+}
+
+fn check(input: &Input) {
+    let Some(request) = request(&input.bytes) else { return };
+    let is_head = request.method() == "HEAD";
+    let router = router();
+    RUNTIME.block_on(async {
+        // Who asks to wait may be kept waiting; nothing else may.
+        let asked = timeout(PATIENCE, router.oneshot(request));
+        let Ok(response) = asked.await else {
+            assert!(input.text().contains("wait"), "no answer within {PATIENCE:?}");
+            return;
+        };
+        assert_answered(response.unwrap(), is_head).await;
+    });
+}
+
+async fn assert_answered(response: Response, is_head: bool) {
+    let status = response.status().as_u16();
+    assert!(status < 500, "{response:?}");
+    if status < 400 || is_head {
+        return;
+    }
+    let media_type = response.headers().get(header::CONTENT_TYPE).cloned();
+    assert_eq!(
+        media_type.as_ref().map(|value| value.as_bytes()),
+        Some(&b"application/problem+json"[..]),
+        "{response:?}"
+    );
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let problem: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(problem["status"], status, "{problem}");
+    for member in ["title", "detail", "code"] {
+        assert!(problem[member].as_str().is_some_and(|text| !text.is_empty()), "{member}: {problem}");
+    }
+}
+
+#[test]
+fn the_corpus_reaches_the_handlers() {
+    let statuses: BTreeSet<_> = crate::corpus::read("http")
+        .iter()
+        .map(|(name, bytes)| {
+            let request = request(bytes).unwrap_or_else(|| panic!("{name} is not a request"));
+            let router = start();
+            let response = RUNTIME.block_on(async { timeout(PATIENCE, router.oneshot(request)).await });
+            response.unwrap().unwrap().status().as_u16()
+        })
+        .collect();
+    for status in [200, 204, 400, 404, 405, 415] {
+        assert!(statuses.contains(&status), "{status} is not in {statuses:?}");
+    }
+}
+
+#[test]
+fn http() {
+    fuzz!("http", check);
+}
