@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mainstem::{
-    model::scripted::Turn,
+    model::{Model, scripted::Turn},
     prelude::{AgentSpec, Harness, HarnessBuilder, ScriptedModel, ToolError, tool_fn},
 };
 use mainstem_server::{Builder, Server, Tokens};
@@ -129,7 +129,7 @@ pub(crate) fn events(frames: &[String]) -> Vec<&String> {
 }
 
 /// `main`, which can spawn `kid`, look, and write if a person lets it.
-pub(crate) fn fleet(model: ScriptedModel) -> HarnessBuilder {
+pub(crate) fn fleet(model: impl Model) -> HarnessBuilder {
     let tool = |name: &str| {
         tool_fn(name, "Does it", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") })
     };
