@@ -2,8 +2,10 @@
 //! and one test at a time: figures of the process and latencies are compared.
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
+mod attack;
 mod clients;
 mod flat;
+mod neighbour;
 mod player;
 mod process;
 #[expect(dead_code, reason = "the other tests use what these do not")]

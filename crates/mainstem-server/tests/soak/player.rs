@@ -20,7 +20,7 @@ pub(crate) const LONG: &str = "[long]";
 pub(crate) const HANG: &str = "[hang]";
 /// Starts a background task, then answers.
 pub(crate) const SPAWN: &str = "[spawn]";
-/// Words without end.
+/// Words without end, at the pace of a fast model.
 pub(crate) const ENDLESS: &str = "[endless]";
 
 impl Model for Player {
@@ -34,7 +34,7 @@ impl Model for Player {
         let input: String = new.filter(|message| message.role == Role::User).map(|new| new.text()).collect();
         match input {
             input if input.contains(LONG) => words(20, ms(1)),
-            input if input.contains(ENDLESS) => words(usize::MAX, Duration::ZERO),
+            input if input.contains(ENDLESS) => words(usize::MAX, ms(5)),
             input if input.contains(HANG) => Box::pin(text("Well.").chain(stream::pending())),
             input if input.contains(SPAWN) => spawn(),
             _ => Box::pin(text("ok").chain(stop(StopReason::Stop))),
@@ -54,10 +54,7 @@ fn stop(reason: StopReason) -> Deltas {
 
 fn words(count: usize, pace: Duration) -> ModelStream {
     let words = stream::iter(0..count).then(move |_| async move {
-        match pace.is_zero() {
-            true => tokio::task::yield_now().await,
-            false => tokio::time::sleep(pace).await,
-        }
+        tokio::time::sleep(pace).await;
         Ok(ModelDelta::Text("word ".to_owned()))
     });
     Box::pin(words.chain(stop(StopReason::Stop)))
