@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const TOKEN: &str = "the-token-of-the-harness";
 
-pub(crate) fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 

@@ -1,6 +1,9 @@
 //! What a hostile tenant does to a server, until it is told to stop.
 
-use std::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use futures_util::future::join_all;
 use reqwest::Client;
@@ -33,42 +36,50 @@ pub(crate) const ALL: [Attack; 4] = [Attack::Flood, Attack::Schemas, Attack::Nev
 pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) token: &'static str,
+    /// How often the attacker was served.
+    pub(crate) served: Arc<AtomicUsize>,
+}
+
+impl Target {
+    fn count(&self, was_served: bool) {
+        self.served.fetch_add(usize::from(was_served), Ordering::Relaxed);
+    }
 }
 
 impl Attack {
-    /// Attacks until the token is cancelled; returns how many requests were answered.
-    pub(crate) async fn carry_out(self, target: &Target, stop: &CancellationToken) -> usize {
+    /// Attacks until the token is cancelled.
+    pub(crate) async fn carry_out(self, target: &Target, stop: &CancellationToken) {
+        let client = Client::new();
         match self {
             Self::Flood => {
-                join_all((0..32).map(|number| flood(target, stop, number, json!({})))).await.iter().sum()
+                let all = (0..32).map(|number| flood(&client, target, stop, number, json!({})));
+                join_all(all).await;
             }
             Self::Schemas => {
                 let schemas = [patterns(60), doubling(24), json!({ "type": "integer" })];
                 let all = (0..12).map(|number| {
                     let options = json!({ "output_schema": schemas[number % schemas.len()] });
-                    flood(target, stop, 100 + number, options)
+                    flood(&client, target, stop, 100 + number, options)
                 });
-                join_all(all).await.iter().sum()
+                join_all(all).await;
             }
             Self::NeverRead => never_read(target, stop).await,
-            Self::Endless => endless(target, stop).await,
+            Self::Endless => endless(&client, target, stop).await,
         }
     }
 }
 
 /// Begins runs in sessions of its own, one after the other.
-async fn flood(target: &Target, stop: &CancellationToken, number: usize, options: Value) -> usize {
-    let client = Client::new();
-    let mut answered = 0;
-    while !stop.is_cancelled() {
-        let path = format!("/v1/sessions/flood-{number}-{}/runs", answered % 50);
-        let request = client.post(format!("{}{path}", target.url)).bearer_auth(target.token);
+async fn flood(client: &Client, target: &Target, stop: &CancellationToken, number: usize, options: Value) {
+    for begun in 0.. {
+        let url = format!("{}/v1/sessions/flood-{number}-{}/runs", target.url, begun % 50);
+        let request = client.post(url).bearer_auth(target.token);
         let request = request.json(&json!({ "input": LONG, "options": options, "queue": true }));
-        if stop.run_until_cancelled(request.send()).await.is_some_and(|answer| answer.is_ok()) {
-            answered += 1;
+        match stop.run_until_cancelled(request.send()).await {
+            Some(answer) => target.count(answer.is_ok()),
+            None => return,
         }
     }
-    answered
 }
 
 /// A form with so many expensive patterns.
@@ -91,47 +102,39 @@ fn doubling(levels: usize) -> Value {
 }
 
 /// Holds connections with requests whose answers it does not read.
-async fn never_read(target: &Target, stop: &CancellationToken) -> usize {
+async fn never_read(target: &Target, stop: &CancellationToken) {
     let host = target.url.strip_prefix("http://").unwrap();
     let mut held = Vec::new();
     for number in 0..400 {
-        let path = ["/openapi.json", "/v1/sessions/flood-0-0/events"][number % 2];
-        let ask =
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\n\r\n", target.token);
+        let path = ["/openapi.json", "/v1/sessions/own-0/events"][number % 2];
+        let token = target.token;
+        let ask = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n");
         if stop.is_cancelled() {
-            break;
+            return;
         }
         let Ok(mut stream) = TcpStream::connect(host).await else { continue };
         // The server may have cut it off already.
-        let _ = stream.write_all(ask.repeat(60).as_bytes()).await;
+        target.count(stream.write_all(ask.repeat(60).as_bytes()).await.is_ok());
         held.push(stream);
     }
     stop.cancelled().await;
-    held.len()
 }
 
-/// Begins runs that never end, as many as it gets, with a reader for each; begins more when refused.
-async fn endless(target: &Target, stop: &CancellationToken) -> usize {
-    let client = Client::new();
+/// Begins runs that never end, as many as it gets, and reads them; again and again where it is refused.
+async fn endless(client: &Client, target: &Target, stop: &CancellationToken) {
     let one = async |number: usize| {
-        let mut read = 0;
-        while !stop.is_cancelled() {
-            let path = format!("/v1/sessions/endless-{number}/runs");
-            let request = client.post(format!("{}{path}", target.url)).bearer_auth(target.token);
-            let request = request.header("accept", "text/event-stream");
+        loop {
+            let request = client.post(format!("{}/v1/sessions/endless-{number}/runs", target.url));
+            let request = request.bearer_auth(target.token).header("accept", "text/event-stream");
             let request =
                 request.json(&json!({ "input": ENDLESS, "options": { "on_disconnect": "cancel" } }));
-            let Some(Ok(mut answer)) = stop.run_until_cancelled(request.send()).await else { continue };
+            let Some(answer) = stop.run_until_cancelled(request.send()).await else { return };
+            let Ok(mut answer) = answer else { continue };
             while let Some(Ok(Some(_))) = stop.run_until_cancelled(answer.chunk()).await {
-                read += 1;
+                target.count(true);
             }
-            pause(stop, ms(20)).await;
+            stop.run_until_cancelled(tokio::time::sleep(ms(20))).await;
         }
-        read
     };
-    join_all((0..64).map(one)).await.iter().sum()
-}
-
-async fn pause(stop: &CancellationToken, time: Duration) {
-    stop.run_until_cancelled(tokio::time::sleep(time)).await;
+    join_all((0..64).map(one)).await;
 }

@@ -1,10 +1,12 @@
 //! One tenant attacks, and another does not notice.
 
 use std::{
+    sync::{Arc, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use mainstem::journal::SqliteJournal;
 use mainstem_server::Tokens;
 use reqwest::Client;
@@ -17,40 +19,70 @@ use crate::{
     clients::eventually,
     is_slow,
     player::Player,
+    process::Held,
     rig::{Rig, TOKEN, fleet, ms},
 };
 
 const ACME: &str = "the-token-of-tenant-acme";
 const GLOBEX: &str = "the-token-of-tenant-globex";
 
+/// How many of the victim's runs are measured at a time.
+const RUNS: usize = 100;
+
+/// By how much the p99 may grow: measured in an optimised build, on a machine without other load.
+const GROWTH: u32 = 2;
+
+/// What a run may take elsewhere, where attackers and server share two cores and unoptimised code: it says only that nothing is stuck.
+const STUCK: Duration = ms(10_000);
+
+/// Below this nothing is slow.
+const FAST: Duration = ms(20);
+
+/// Schemas compiled at once would need a thread each.
+const THREADS: usize = 8;
+
 #[test]
 fn a_tenant_that_attacks_does_not_keep_another_from_working() {
     alone(async {
-        let runs = if is_slow() { 400 } else { 100 };
-        let mut attacks: Vec<Vec<Attack>> = vec![ALL.to_vec()];
-        if let Ok(only) = std::env::var("ATTACK") {
-            attacks = vec![vec![ALL[only.parse::<usize>().unwrap()]]];
-        } else if is_slow() {
-            attacks.extend(ALL.map(|one| vec![one]));
+        let mut all = vec![vec![Attack::Schemas], ALL.to_vec()];
+        if is_slow() {
+            all.extend([Attack::Flood, Attack::NeverRead, Attack::Endless].map(|one| vec![one]));
         }
-        for attacks in attacks {
-            let (calm, attacked) = measure(&attacks, runs).await;
+        let mut noticed = Vec::new();
+        for attacks in all {
+            let Measured { calm, attacked, served, threads } = measure(&attacks).await;
             let ratio = attacked.p99.as_secs_f64() / calm.p99.as_secs_f64();
-            println!("{attacks:?}: calm {calm:?}, attacked {attacked:?}, p99 {ratio:.1} of calm");
+            println!(
+                "{attacks:?}, served {served}: calm {calm:.1?}, attacked {attacked:.1?}, p99 {ratio:.1} of calm, {threads} more threads"
+            );
+            assert!(attacks != [Attack::Schemas] || threads <= THREADS, "{threads} more threads");
+            assert!(attacked.p99 <= STUCK, "{attacks:?}: {attacked:?}");
+            if is_slow() && !cfg!(debug_assertions) && attacked.p99 > (calm.p99 * GROWTH).max(FAST) {
+                noticed.push(attacks);
+            }
         }
+        assert!(noticed.is_empty(), "the victim notices {noticed:?}");
     });
 }
 
 /// How long the victim's runs took.
 #[derive(Debug)]
 struct Took {
-    runs: usize,
     p50: Duration,
     p99: Duration,
 }
 
-/// The victim's runs before and during attacks.
-async fn measure(attacks: &[Attack], runs: usize) -> (Took, Took) {
+struct Measured {
+    calm: Took,
+    attacked: Took,
+    /// How often the attacker was served.
+    served: usize,
+    /// How many threads the process had more at the end of the attack.
+    threads: usize,
+}
+
+/// The victim's runs before, during and after attacks; calm is the slower of before and after.
+async fn measure(attacks: &[Attack]) -> Measured {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let harness = fleet(Player).ids(mainstem::event::RandomIds).journal(journal);
@@ -58,31 +90,30 @@ async fn measure(attacks: &[Attack], runs: usize) -> (Took, Took) {
     let tokens = Tokens::new().with(TOKEN, None).unwrap();
     let tokens = tokens.with(ACME, Some("acme")).unwrap().with(GLOBEX, Some("globex")).unwrap();
     let rig = Rig::start(harness.clone(), |builder| builder.tokens(tokens)).await;
-    let target = |token| Target { url: rig.url.clone(), token };
+    let target = |token| Target { url: rig.url.clone(), token, served: Arc::default() };
     let (victim, attacker) = (target(ACME), target(GLOBEX));
-    on_a_thread(victim.clone(), async move |victim| work(&victim, 24).await).await;
-    let calm = on_a_thread(victim.clone(), async move |victim| work(&victim, runs).await).await;
-    let stop = CancellationToken::new();
-    let attackers: Vec<_> = attacks
-        .iter()
-        .map(|attack| {
-            let (attack, stop) = (*attack, stop.clone());
-            on_a_thread(attacker.clone(), async move |target| attack.carry_out(&target, &stop).await)
-        })
-        .collect();
-    tokio::time::sleep(ms(300)).await;
-    let attacked = on_a_thread(victim, async move |victim| work(&victim, runs).await).await;
-    println!("{attacks:?} {calm:?} {attacked:?}");
+    let work = || on_a_thread(victim.clone(), async |victim| work(&victim).await);
+    work().await;
+    let before = work().await;
+    let (stop, threads) = (CancellationToken::new(), Held::now().threads);
+    let begin = |attack: &Attack| {
+        let (attack, stop) = (*attack, stop.clone());
+        on_a_thread(attacker.clone(), async move |target| attack.carry_out(&target, &stop).await)
+    };
+    let attackers: Vec<_> = attacks.iter().map(begin).collect();
+    let served = || attacker.served.load(Ordering::Relaxed);
+    eventually("the attacker is served", async || served() > 0).await;
+    let attacked = work().await;
+    let served = served();
+    let threads = Held::now().threads.saturating_sub(threads);
     stop.cancel();
-    for attacker in attackers {
-        let answered = attacker.await;
-        assert!(answered > 0, "{attacks:?} reached the server");
-        println!("answered {answered}");
-    }
+    join_all(attackers).await;
     eventually("the attacker's runs end", async || rig.figure("runs_active").await == 0).await;
+    let after = work().await;
     rig.stop.cancel();
     harness.shutdown(ms(1_000)).await;
-    (calm, attacked)
+    let calm = Took { p50: before.p50.max(after.p50), p99: before.p99.max(after.p99) };
+    Measured { calm, attacked, served, threads }
 }
 
 /// Runs clients on a thread of their own, so that they do not wait for the server's.
@@ -99,14 +130,10 @@ fn on_a_thread<T: Send + 'static>(
 }
 
 /// The victim's work: runs, each of which has to succeed.
-async fn work(victim: &Target, runs: usize) -> Took {
+async fn work(victim: &Target) -> Took {
     let client = Client::new();
-    let mut took = Vec::new();
-    let until = Instant::now() + ms(6_000);
-    for number in 0..runs {
-        if Instant::now() > until {
-            break;
-        }
+    let (mut took, until) = (Vec::new(), Instant::now() + ms(if is_slow() { 5_000 } else { 1_500 }));
+    for number in (0..RUNS).take_while(|_| Instant::now() < until) {
         let begun = Instant::now();
         let request = client.post(format!("{}/v1/sessions/own-{}/runs", victim.url, number % 8));
         let request = request.bearer_auth(victim.token).header("prefer", "wait=30");
@@ -117,5 +144,5 @@ async fn work(victim: &Target, runs: usize) -> Took {
     }
     took.sort_unstable();
     let at = |percent: usize| took[(took.len() - 1) * percent / 100];
-    Took { runs: took.len(), p50: at(50), p99: at(99) }
+    Took { p50: at(50), p99: at(99) }
 }
