@@ -137,9 +137,8 @@ async fn what_is_not_read_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_carry_the_prefix_that_the_routes_are_nested_under() {
-    let harness = fleet(ScriptedModel::new().agent("main", [Turn::new().text(&"x".repeat(300 << 10))]))
-        .build()
-        .unwrap();
+    let harness =
+        fleet(ScriptedModel::new().agent("main", [Turn::new().text("x".repeat(300 << 10))])).build().unwrap();
     let server = Server::new(harness).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

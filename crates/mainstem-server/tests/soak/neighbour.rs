@@ -39,7 +39,7 @@ const STUCK: Duration = ms(10_000);
 const FAST: Duration = ms(20);
 
 /// Schemas compiled at once would need a thread each.
-const THREADS: usize = 8;
+const THREADS: usize = 12;
 
 #[test]
 fn a_tenant_that_attacks_does_not_keep_another_from_working() {
