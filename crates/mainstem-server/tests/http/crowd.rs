@@ -145,6 +145,7 @@ async fn links_carry_the_prefix_that_the_routes_are_nested_under() {
     let app = axum::Router::new().nest("/agents", server.router());
     #[expect(clippy::disallowed_methods, reason = "ended with the test")]
     let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::new();
     let begun = client.post(format!("{url}/agents/v1/sessions/s/runs")).header("prefer", "wait=10");
     let begun = begun.json(&json!({ "input": "go" })).send().await.unwrap();
