@@ -12,7 +12,7 @@ use mainstem::{
     message::RunId,
     prelude::Run,
 };
-use tokio::time::sleep;
+use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -61,6 +61,8 @@ pub(crate) struct App {
     pub(crate) reader_shares: Arc<Shares>,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
+    /// Each tenant's schemas are compiled one at a time: that takes a processor's time.
+    schema_turns: DashMap<Tenant, Arc<Semaphore>>,
     pub(crate) health: Health,
     /// The OpenAPI document, for each prefix under which the routes are nested.
     pub(crate) documents: DashMap<Arc<str>, Bytes>,
@@ -101,6 +103,7 @@ impl App {
             reader_shares,
             body_shares,
             connection_shares,
+            schema_turns: DashMap::new(),
             health: Health::default(),
             documents: DashMap::new(),
             stop: CancellationToken::new(),
@@ -310,6 +313,12 @@ impl App {
             let detail = format!("your share of the {most} runs that this server drives at once is in use");
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail).retry_after(5)
         })
+    }
+
+    /// Held while a schema of this tenant is compiled.
+    pub(crate) fn schema_turn(&self, tenant: &Tenant) -> Arc<Semaphore> {
+        let turn = self.schema_turns.entry(tenant.clone());
+        turn.or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
 
     /// How many runs are queued or active.

@@ -19,7 +19,7 @@ use mainstem::{
     tool::OutputSchema,
 };
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{
     app::{App, unrecorded},
@@ -130,7 +130,8 @@ fn ended(outcome: &RunOutcome) -> RunEnd {
 }
 
 impl Options {
-    async fn into_run(self, limits: Limits) -> Result<RunOptions, Problem> {
+    async fn into_run(self, app: &App, caller: &Caller) -> Result<RunOptions, Problem> {
+        let limits = caller.harness.limits();
         within("max_depth", self.max_depth.map(usize::from), 0, limits.max_depth.into())?;
         within("max_children", self.max_children, 1, limits.max_children)?;
         let mut options = RunOptions::new()
@@ -149,17 +150,23 @@ impl Options {
             options = options.with_user(user);
         }
         if let Some(schema) = self.output_schema {
-            options = options.with_output(compiled(schema).await?);
+            options = options.with_output(compiled(schema, app.schema_turn(&caller.tenant)).await?);
         }
         Ok(options)
     }
 }
 
-/// Compiles a caller's schema, off the async threads.
-async fn compiled(schema: Value) -> Result<OutputSchema, Problem> {
-    let compiled = spawn_blocking(move || OutputSchema::new(schema)).await.map_err(|_| {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server is shutting down")
-    })?;
+/// Compiles a caller's schema, off the async threads, when it is its tenant's turn.
+async fn compiled(schema: Value, turn: Arc<Semaphore>) -> Result<OutputSchema, Problem> {
+    let stopping =
+        || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server is shutting down");
+    let turn = turn.acquire_owned().await.map_err(|_| stopping())?;
+    let compile = move || {
+        // Held until the end, also if the caller leaves.
+        let _turn = turn;
+        OutputSchema::new(schema)
+    };
+    let compiled = spawn_blocking(compile).await.map_err(|_| stopping())?;
     compiled.map_err(|error| {
         let detail = error.to_string();
         let errors = json!([{ "pointer": "/options/output_schema", "detail": detail }]);
@@ -194,13 +201,13 @@ pub(crate) async fn post(
     either_input_or_resume(&wanted)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    let options = wanted.options.into_run(caller.harness.limits()).await?;
-    let agent = wanted.agent;
-    let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
-    // Whoever is refused has begun nothing: no session, no run.
+    // A caller that is refused has begun nothing: no session, no run; nor is its schema compiled.
     if key.is_none() {
         drop(app.admit(&caller.tenant)?);
     }
+    let options = wanted.options.into_run(&app, &caller).await?;
+    let agent = wanted.agent;
+    let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     wanted.options.crew = crew(&app, &caller, agent).await?;
     let conversation = match wanted.input {
         Some(_) => app.open(&caller, &id).await?,

@@ -137,15 +137,15 @@ async fn what_is_not_read_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_carry_the_prefix_that_the_routes_are_nested_under() {
-    let harness = fleet(ScriptedModel::new().agent("main", [Turn::new().text(&"x".repeat(300 << 10))]))
-        .build()
-        .unwrap();
+    let harness =
+        fleet(ScriptedModel::new().agent("main", [Turn::new().text("x".repeat(300 << 10))])).build().unwrap();
     let server = Server::new(harness).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let app = axum::Router::new().nest("/agents", server.router());
     #[expect(clippy::disallowed_methods, reason = "ended with the test")]
     let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::new();
     let begun = client.post(format!("{url}/agents/v1/sessions/s/runs")).header("prefer", "wait=10");
     let begun = begun.json(&json!({ "input": "go" })).send().await.unwrap();

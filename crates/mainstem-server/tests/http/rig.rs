@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mainstem::{
-    model::scripted::Turn,
+    model::{Model, scripted::Turn},
     prelude::{AgentSpec, Harness, HarnessBuilder, ScriptedModel, ToolError, tool_fn},
 };
 use mainstem_server::{Builder, Server, Tokens};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const TOKEN: &str = "the-token-of-the-harness";
 
-pub(crate) fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn events(frames: &[String]) -> Vec<&String> {
 }
 
 /// `main`, which can spawn `kid`, look, and write if a person lets it.
-pub(crate) fn fleet(model: ScriptedModel) -> HarnessBuilder {
+pub(crate) fn fleet(model: impl Model) -> HarnessBuilder {
     let tool = |name: &str| {
         tool_fn(name, "Does it", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") })
     };
