@@ -163,7 +163,8 @@ async fn tasks_of(session: &Session) -> Vec<(TaskStatus, Option<TaskStatus>, boo
 fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let begin = serde_json::json!({ "agent_id": "kid", "task": "hang", "timeout_seconds": 0 });
-    let turns = [Turn::new().call("agent_spawn", begin), Turn::new().text("Begun."), Turn::new().text("I see.")];
+    let turns =
+        [Turn::new().call("agent_spawn", begin), Turn::new().text("Begun."), Turn::new().text("I see.")];
     let model = ScriptedModel::new().agent("main", turns).agent("kid", [Turn::new().text("I hang").hang()]);
     let process = || {
         let journal = mainstem::journal::SqliteJournal::open(dir.path().join("j.db")).unwrap();

@@ -15,7 +15,6 @@ use mainstem::{
     prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
     react::RunOutcome,
     session::{Crew, RunEnd, RunRecord},
-    subagent::Limits,
     tool::OutputSchema,
 };
 use serde_json::{Value, json};

@@ -190,7 +190,7 @@ impl Past {
     }
 
     /// Ends its tasks, of which none has an executor any more; what ran them has its end before they have theirs.
-    fn close_tasks(&mut self, log: &Arc<SessionLog>) {
+    fn close_tasks(&self, log: &Arc<SessionLog>) {
         let open: Vec<_> = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()).collect();
         for (task, status) in open {
             let (to, error) = match self.task_end(task) {

@@ -1,28 +1,29 @@
 //! A conversation: one log, one history, one run at a time.
 
+mod builder;
+
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use mainstem_event::{
-    CancelReason, Clock, Cursor, EventSink, FleetState, Ids, LogOptions, Origin, Outcome, RandomIds,
-    SendMode, SessionLog, SystemClock,
+    CancelReason, Cursor, EventSink, FleetState, Ids, Origin, Outcome, SendMode, SessionLog,
 };
-use mainstem_journal::{Journal, JournalError};
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
-use mainstem_policy::{Limits as Budget, PlanMode, Prices};
+use mainstem_policy::{PlanMode, Prices};
 use mainstem_react::RunOutput;
 use mainstem_subagent::{
-    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Drafted, Fleet, Limits, RunPlaces, SpawnError,
+    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Drafted, Fleet, RunPlaces, SpawnError,
 };
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::{Cancellation, RunContext, ToolOutput};
 use serde_json::{Map, Value};
 
+pub use self::builder::SessionBuilder;
 use crate::{
-    NothingToResume, OnTaskFinished, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord,
-    checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns, wake::Wake,
+    NothingToResume, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord, checkpoints::Checkpoints,
+    deferred::Deferred, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -57,19 +58,7 @@ pub(crate) struct Inner {
 impl Session {
     /// A session in whose runs these work.
     pub fn builder(crews: Arc<dyn Crews>) -> SessionBuilder {
-        SessionBuilder {
-            crews,
-            id: None,
-            limits: Limits::default(),
-            tasks: None,
-            budget: Budget::default(),
-            prices: Arc::default(),
-            attributes: Map::new(),
-            ids: Arc::new(RandomIds),
-            clock: Arc::new(SystemClock),
-            log: LogOptions::default(),
-            on_task_finished: OnTaskFinished::default(),
-        }
+        SessionBuilder::new(crews)
     }
 
     /// Its id.
@@ -353,168 +342,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("log", &self.0.log).finish_non_exhaustive()
-    }
-}
-
-/// Builds a [`Session`].
-#[must_use]
-pub struct SessionBuilder {
-    crews: Arc<dyn Crews>,
-    id: Option<SessionId>,
-    limits: Limits,
-    tasks: Option<TaskSet>,
-    budget: Budget,
-    prices: Arc<Prices>,
-    attributes: Map<String, Value>,
-    ids: Arc<dyn Ids>,
-    clock: Arc<dyn Clock>,
-    log: LogOptions,
-    on_task_finished: OnTaskFinished,
-}
-
-impl SessionBuilder {
-    /// Its id; a random one by default.
-    pub fn id(mut self, id: SessionId) -> Self {
-        self.id = Some(id);
-        self
-    }
-
-    /// How far agents may go.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Where background work is done; in a set of its own by default, with records in memory.
-    pub fn tasks(mut self, tasks: TaskSet) -> Self {
-        self.tasks = Some(tasks);
-        self
-    }
-
-    /// What all its runs together may spend.
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
-    }
-
-    /// What models cost; the built-in list by default.
-    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
-        self.prices = prices;
-        self
-    }
-
-    /// What tools and children of every run should know; a run can't say otherwise.
-    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.attributes.insert(name.into(), value.into());
-        self
-    }
-
-    /// Where ids come from.
-    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
-        self.ids = ids;
-        self
-    }
-
-    /// What time it is.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// What happens when a background task ends between runs.
-    pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
-        self.on_task_finished = what;
-        self
-    }
-
-    /// How much the log keeps and lets through.
-    pub fn log(mut self, options: LogOptions) -> Self {
-        self.log = options;
-        self
-    }
-
-    /// The session as a journal has it, or one that begins there: what was said is known again, and what was cut off when its process
-    /// ended has its `AGENT_END`, and children can be sent to. It is open for others once every clone of it, every run and every cursor is dropped.
-    ///
-    /// # Errors
-    /// It is open elsewhere; the journal can't be read or written.
-    pub async fn open(mut self, journal: &Arc<dyn Journal>) -> Result<Session, JournalError> {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
-        let record = journal.open(&id).await?;
-        let last = record.position().last;
-        let mut past = Past::read(&**journal, &id, last).await?;
-        let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
-        past.close(&log);
-        let children = std::mem::take(&mut past.children);
-        // Each run looks again who there is.
-        let crew = match self.crews.known() {
-            Some(crew) => crew,
-            None => self.crews.present().await,
-        };
-        // The records of its tasks say the same as its log, before anybody asks.
-        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
-        let ended = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
-        if let Err(error) = ended {
-            tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
-        }
-        let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
-        let session = self.assemble(log, past, Some(checkpoints), None);
-        session.0.fleet.take_back(&crew, children);
-        *lock(&session.0.crew) = Some(crew);
-        session.checkpoint();
-        Ok(session)
-    }
-
-    /// The session, in memory.
-    pub fn build(mut self) -> Session {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
-        let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
-        self.assemble(log, Past::default(), None, None)
-    }
-
-    /// A new session that a journal records from its first run on, which opens it there; until then nothing waits for the journal.
-    ///
-    /// If the journal can't record it, its runs end with an error that says why.
-    pub fn begin(mut self, journal: &Arc<dyn Journal>) -> Session {
-        let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
-        let record = Arc::new(Deferred::new(journal.clone(), id.clone()));
-        let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record.clone());
-        let checkpoints = Checkpoints::new(journal.clone(), 0);
-        self.assemble(log, Past::default(), Some(checkpoints), Some(record))
-    }
-
-    fn assemble(
-        self,
-        log: Arc<SessionLog>,
-        past: Past,
-        checkpoints: Option<Checkpoints>,
-        deferred: Option<Arc<Deferred>>,
-    ) -> Session {
-        let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
-        let fleet = Fleet::new(self.limits, tasks.clone());
-        Session(Arc::new(Inner {
-            crews: self.crews,
-            crew: Mutex::default(),
-            buffer: self.log.buffer,
-            watch: Mutex::new((None, past.fleet)),
-            log,
-            fleet: Arc::new(fleet.with_budget(self.budget)),
-            tasks,
-            prices: self.prices,
-            attributes: self.attributes,
-            ids: self.ids,
-            history: Mutex::new(past.history),
-            runs: Mutex::new(past.runs),
-            checkpoints,
-            deferred,
-            turns: Turns::new(),
-            wake: Wake::new(self.on_task_finished),
-        }))
-    }
-}
-
-impl fmt::Debug for SessionBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionBuilder").field("id", &self.id).finish_non_exhaustive()
     }
 }

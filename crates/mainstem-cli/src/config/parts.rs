@@ -5,14 +5,14 @@ use std::path::Path;
 use mainstem::{
     guard::Network,
     mcp::Server,
-    policy::Part,
+    policy::{Part, Prices},
     subagent::trust::{server_does, shown_address, with_variables},
     vendor::vendor,
 };
 use serde_json::{Value, json};
 
 use super::{
-    Access, Declared, NAME, Setting, Settings,
+    Access, Declared, NAME, Setting, Settings, ShellLimits,
     file::{File, Provider},
 };
 
@@ -52,19 +52,8 @@ pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
         agent_servers: said,
         ..none()
     });
-    if shell_network == Some(Network::On) {
-        let does = "lets agents' commands use the network";
-        let shell_network = Some(Setting::new(Network::On, origin));
-        parts.add("shell_network", json!("on"), [does.to_owned()], Settings { shell_network, ..none() });
-    }
-    if !shell_limits.is_empty() {
-        let does = format!("sets the limits of agents' commands ({shell_limits})");
-        parts.add("shell_limits", raw["shell_limits"].clone(), [does], Settings { shell_limits, ..none() });
-    }
-    if prices.is_some() {
-        let does = "says what models cost, by which budgets of money are counted";
-        parts.add("prices", raw["prices"].clone(), [does.to_owned()], Settings { prices, ..none() });
-    }
+    parts.sandbox(shell_network, shell_limits);
+    parts.prices(prices);
     if let Some(leads_to) = &leads_to {
         let does = format!("lets agents work in {leads_to}, outside the folder");
         parts.add("workspace", json!(leads_to), [does], Settings { workspace: workspace.clone(), ..none() });
@@ -123,6 +112,29 @@ impl Parts<'_> {
     ) {
         if said == Some(true) {
             self.add(key, json!(true), [does.to_owned()], sets(Some(Setting::new(true, self.origin))));
+        }
+    }
+
+    /// What commands may reach and use up.
+    fn sandbox(&mut self, network: Option<Network>, shell_limits: ShellLimits) {
+        if network == Some(Network::On) {
+            let does = "lets agents' commands use the network";
+            let shell_network = Some(Setting::new(Network::On, self.origin));
+            let sets = Settings { shell_network, ..none() };
+            self.add("shell_network", json!("on"), [does.to_owned()], sets);
+        }
+        if !shell_limits.is_empty() {
+            let does = format!("sets the limits of agents' commands ({shell_limits})");
+            let content = self.raw["shell_limits"].clone();
+            self.add("shell_limits", content, [does], Settings { shell_limits, ..none() });
+        }
+    }
+
+    fn prices(&mut self, prices: Option<Prices>) {
+        if prices.is_some() {
+            let does = "says what models cost, by which budgets of money are counted";
+            let content = self.raw["prices"].clone();
+            self.add("prices", content, [does.to_owned()], Settings { prices, ..none() });
         }
     }
 
