@@ -17,12 +17,17 @@ pub(crate) fn read(target: &str) -> Vec<(String, Vec<u8>)> {
     paths.into_iter().map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect()
 }
 
-/// Checks each file whole, in two halves, and byte by byte.
+/// A file is cut into so many pieces at most: each may be a chunk that a server sends.
+const PIECES: usize = 4096;
+
+/// Checks each file whole, in two halves, and byte by byte, a large one in pieces of some bytes.
 #[expect(clippy::print_stdout, reason = "the test that fails shows which file it was at")]
 pub(crate) fn replay(corpus: &[(String, Vec<u8>)], check: impl Fn(&Input)) {
     for (name, bytes) in corpus {
         println!("{name}");
-        for cuts in [vec![], vec![bytes.len() / 2], (1..bytes.len()).collect()] {
+        for cuts in
+            [vec![], vec![bytes.len() / 2], (1..bytes.len()).step_by(1 + bytes.len() / PIECES).collect()]
+        {
             timed(&Input { bytes: bytes.clone(), cuts }, &check);
         }
     }

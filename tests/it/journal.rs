@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -22,13 +22,18 @@ use mainstem_testing::{laws, render};
 
 use crate::support::{OpenNow, Spawns, harness, ms};
 
-/// A journal that several harnesses have, one after the other: processes, as it were. Counts the events that are read of it.
+/// A journal that several harnesses have, one after the other: processes, as it were. Counts the events that are read of it. An event of it
+/// can be damaged.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared(Arc<dyn Journal>, Arc<AtomicUsize>);
+pub(crate) struct Shared(Arc<dyn Journal>, Arc<AtomicUsize>, Arc<AtomicU64>);
 
 impl Shared {
     pub(crate) fn new(journal: impl Journal) -> Self {
-        Self(Arc::new(journal), Arc::default())
+        Self(Arc::new(journal), Arc::default(), Arc::default())
+    }
+
+    fn damage(&self, seq: u64) {
+        self.2.store(seq, Ordering::SeqCst);
     }
 
     /// How many events were read since this was last asked.
@@ -46,7 +51,15 @@ macro_rules! pass_on {
             })*
 
             async fn read(&self, session: &SessionId, from: u64, max: usize) -> Result<Vec<AgentEvent>, JournalError> {
-                let page = self.0.read(session, from, max).await?;
+                let mut page = self.0.read(session, from, max).await?;
+                let damaged = self.2.load(Ordering::SeqCst);
+                if let Some(place) = page.iter().position(|event| event.seq == damaged) {
+                    page.truncate(place);
+                    if place == 0 {
+                        let why = "expected value at line 1 column 1".to_owned();
+                        return Err(JournalError::Damaged { session: session.clone(), seq: damaged, why });
+                    }
+                }
                 self.1.fetch_add(page.len(), Ordering::SeqCst);
                 Ok(page)
             }
@@ -302,6 +315,22 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
         all_is_done(&next).await;
         let after = all(&journal).await;
         laws(&after).unwrap_or_else(|error| panic!("cut after {cut}: {error}\n{}", render(&after)));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_event_costs_that_event_and_not_the_session() {
+    let all = whole(script()).await;
+    for damaged in 1..=all.len() as u64 {
+        let journal = Shared::new(MemoryJournal::new());
+        say(&process(&journal, script()), "go").await;
+        journal.damage(damaged);
+        let next =
+            process(&journal, ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On."))));
+        let session = next.open_session("s").await.unwrap_or_else(|error| panic!("{damaged}: {error}"));
+        session.run("again", RunOptions::new()).unwrap().reply().await.unwrap();
+        drop((session, next));
+        assert!(journal.delete(&"s".into()).await.unwrap(), "{damaged}");
     }
 }
 

@@ -128,9 +128,10 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
     let options = RunOptions::new()
         .with_background(background)
         .with_people(people)
-        .with_plan_mode(args.plan)
         .with_budget(settings.budget)
         .with_diagnostics(args.diagnostics);
+    // Without the flag a session that plans goes on planning.
+    let options = if args.plan { options.with_plan_mode(true) } else { options };
     Ok(match output {
         Some(schema) => options.with_output(schema),
         None => options,

@@ -81,7 +81,7 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
     let agent = args.agent.as_deref();
     let journal =
         args.journal.as_deref().map(|path| store::open(Some(path))).transpose().or_exit(Exit::Config)?;
-    let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: args.demo_pace, journal };
+    let wanted = Wanted { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use mainstem::{
     event::{Ids, RandomIds},
     message::TaskId,
-    task::{ExecutorId, FileTaskStore, TaskFilter, TaskRecord, TaskSet},
+    task::{ExecutorId, FileTaskStore, LEASE, TaskFilter, TaskRecord, TaskSet},
 };
 use mainstem_event::{SystemClock, TaskStatus};
 use serde_json::{Value, json};
@@ -61,7 +61,11 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
                     return Err(anyhow!("task {id} is not over after {time}")).or_exit(Exit::Timeout);
                 }
             }
-            TasksCommand::Cancel { id } => show(&place.cancel(id).await.or_exit(Exit::Failed)?, terminal)?,
+            TasksCommand::Cancel { id } => {
+                let task = place.cancel(id).await.or_exit(Exit::Failed)?;
+                show(&task, terminal)?;
+                check_stopped(&task).or_exit(Exit::Failed)?;
+            }
         }
         Ok(Exit::Reply)
     })
@@ -145,6 +149,18 @@ impl Place {
             }
         }
     }
+}
+
+/// A cancel is done when the task's executor has acknowledged it.
+fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
+    ensure!(
+        task.is_over(),
+        "task {:?} has not stopped: its executor has not answered within {} s; if it is gone, the task ends within {} s",
+        task.id.as_str(),
+        HEARD.as_secs(),
+        LEASE.as_secs()
+    );
+    Ok(())
 }
 
 fn task(value: Value) -> anyhow::Result<TaskRecord> {

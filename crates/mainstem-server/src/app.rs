@@ -12,7 +12,7 @@ use mainstem::{
     message::RunId,
     prelude::Run,
 };
-use tokio::{sync::Semaphore, time::sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
     runs::Found,
     shares::{Share, Shares, Tenant},
     tokens::Tokens,
+    turns::Turns,
 };
 
 /// How much may go on at once.
@@ -40,6 +41,9 @@ pub(crate) struct Limits {
 
 /// How many readers follow sessions, in all.
 pub(crate) const READERS: usize = 512;
+
+/// How many requests of a tenant are worked on at once.
+pub(crate) const REQUESTS: usize = 8;
 
 /// How many bodies are read at once.
 pub(crate) const BODIES: usize = 64;
@@ -62,7 +66,8 @@ pub(crate) struct App {
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
     /// Each tenant's schemas are compiled one at a time: that takes a processor's time.
-    schema_turns: DashMap<Tenant, Arc<Semaphore>>,
+    pub(crate) schema_turns: Turns,
+    pub(crate) request_turns: Turns,
     pub(crate) health: Health,
     /// The OpenAPI document, for each prefix under which the routes are nested.
     pub(crate) documents: DashMap<Arc<str>, Bytes>,
@@ -103,7 +108,8 @@ impl App {
             reader_shares,
             body_shares,
             connection_shares,
-            schema_turns: DashMap::new(),
+            schema_turns: Turns::new(1),
+            request_turns: Turns::new(REQUESTS),
             health: Health::default(),
             documents: DashMap::new(),
             stop: CancellationToken::new(),
@@ -313,12 +319,6 @@ impl App {
             let detail = format!("your share of the {most} runs that this server drives at once is in use");
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail).retry_after(5)
         })
-    }
-
-    /// Held while a schema of this tenant is compiled.
-    pub(crate) fn schema_turn(&self, tenant: &Tenant) -> Arc<Semaphore> {
-        let turn = self.schema_turns.entry(tenant.clone());
-        turn.or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
 
     /// How many runs are queued or active.

@@ -64,8 +64,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             return Err(problem.into_response());
         }
         // A body may be large and slow: each tenant has so many at once. Without a caller it is a small one.
-        let share = match request.extensions().get::<Identified>() {
-            Some(Identified(tenant)) => Some(app.body_shares.take(tenant).ok_or_else(crowded)?),
+        let caller = request.extensions().get::<Identified>().cloned();
+        let share = match &caller {
+            Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
             None => None,
         };
         let most = if share.is_some() { MAX } else { MAX_UNKNOWN };
@@ -75,6 +76,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         let path = request.uri().path().to_owned();
         let bytes = timeout(PATIENCE, Bytes::from_request(request, app)).await;
         drop(share);
+        if let Some(Identified { tenant, turn }) = caller {
+            turn.begin(app.request_turns.take(&tenant).await);
+        }
         let bytes = bytes.map_err(|_| late().into_response())?;
         let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;

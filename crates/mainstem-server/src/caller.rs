@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::Harness;
 
-use crate::{app::App, connection::Connection, problem::Problem, shares::Tenant};
+use crate::{app::App, connection::Connection, problem::Problem, shares::Tenant, turns::Turn};
 
 /// Where a browser keeps its token: `EventSource` sends no headers of one's own.
 pub(crate) const COOKIE: &str = "mainstem_token";
@@ -19,6 +19,15 @@ pub(crate) const COOKIE: &str = "mainstem_token";
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
+    /// One of the tenant's requests that are worked on at once.
+    turn: Turn,
+}
+
+impl Caller {
+    /// Lets another request of the tenant be worked on: this one waits for something, or is answered.
+    pub(crate) fn rest(&self) {
+        self.turn.end();
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
@@ -36,18 +45,27 @@ impl FromRequestParts<Arc<App>> for Caller {
             let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", detail);
             return Err(problem.retry_after(5).into_response());
         }
-        parts.extensions.insert(Identified(caller.tenant.clone()));
+        // Further ones wait, so that a flood of one tenant's requests does not stand before everybody else's. One with a body waits when
+        // that is read.
+        let has_body = parts.method == Method::POST && parts.headers.contains_key(header::CONTENT_TYPE);
+        if !has_body {
+            caller.turn.begin(app.request_turns.take(&caller.tenant).await);
+        }
+        parts.extensions.insert(Identified { tenant: caller.tenant.clone(), turn: caller.turn.clone() });
         Ok(caller)
     }
 }
 
 /// In a request's extensions once its caller is known.
 #[derive(Clone)]
-pub(crate) struct Identified(pub(crate) Tenant);
+pub(crate) struct Identified {
+    pub(crate) tenant: Tenant,
+    pub(crate) turn: Turn,
+}
 
 fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     if app.tokens.is_empty() {
-        return Ok(Caller { tenant: None, harness: app.harness.clone() });
+        return Ok(Caller { tenant: None, harness: app.harness.clone(), turn: Turn::default() });
     }
     let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail).challenge();
     let token = presented(headers).ok_or_else(|| {
@@ -61,7 +79,7 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", error.to_string())
         })?,
     };
-    Ok(Caller { tenant: tenant.map(Arc::from), harness })
+    Ok(Caller { tenant: tenant.map(Arc::from), harness, turn: Turn::default() })
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {

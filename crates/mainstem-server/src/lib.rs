@@ -49,6 +49,7 @@ mod sessions;
 mod shares;
 mod tasks;
 mod tokens;
+mod turns;
 mod wire;
 
 pub use hosts::Hosts;

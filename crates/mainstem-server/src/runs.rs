@@ -18,7 +18,7 @@ use mainstem::{
     tool::OutputSchema,
 };
 use serde_json::{Value, json};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::{
     app::{App, unrecorded},
@@ -30,6 +30,7 @@ use crate::{
     once::{self, Asked},
     prefix::Prefix,
     problem::Problem,
+    shares::Tenant,
     wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
@@ -135,7 +136,6 @@ impl Options {
         within("max_children", self.max_children, 1, limits.max_children)?;
         let mut options = RunOptions::new()
             .with_budget(self.budget)
-            .with_plan_mode(self.plan_mode)
             .with_force_sync(self.force_sync)
             .with_people(self.people.unwrap_or(true))
             .with_background(match self.background {
@@ -144,22 +144,23 @@ impl Options {
                 Leftover::Cancel => Background::Cancel,
             });
         (options.spawn.max_depth, options.spawn.max_children) = (self.max_depth, self.max_children);
+        options.plan_mode = self.plan_mode;
         options.attributes = self.attributes;
         if let Some(user) = self.user {
             options = options.with_user(user);
         }
         if let Some(schema) = self.output_schema {
-            options = options.with_output(compiled(schema, app.schema_turn(&caller.tenant)).await?);
+            options = options.with_output(compiled(schema, app, &caller.tenant).await?);
         }
         Ok(options)
     }
 }
 
-/// Compiles a caller's schema, off the async threads, when it is its tenant's turn.
-async fn compiled(schema: Value, turn: Arc<Semaphore>) -> Result<OutputSchema, Problem> {
+/// Compiles a caller's schema, off the async threads, one of each tenant at a time: it takes a processor's time.
+async fn compiled(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
     let stopping =
         || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server is shutting down");
-    let turn = turn.acquire_owned().await.map_err(|_| stopping())?;
+    let turn = app.schema_turns.take(tenant).await;
     let compile = move || {
         // Held until the end, also if the caller leaves.
         let _turn = turn;
@@ -224,6 +225,7 @@ pub(crate) async fn post(
             (begin(&app, &caller, conversation, wanted, run)?, true)
         }
     };
+    caller.rest();
     let mut response = match (form, seat) {
         (Some(form), Some(seat)) => {
             let reader = Reader { form, seat, prefix: prefix.clone() };

@@ -70,6 +70,7 @@ pub(crate) async fn wait(
     Path(id): Path<String>,
     Query(params): Query<Wait>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
+    caller.rest();
     let (tasks, id) = (caller.harness.tasks(), TaskId::new(id.as_str()));
     let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
     let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(failed)?;
@@ -83,6 +84,7 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
+    caller.rest();
     let id = TaskId::new(id.as_str());
     let record = caller.harness.tasks().cancel(&id, "the user (over HTTP)", Duration::from_secs(5)).await;
     Ok((StatusCode::ACCEPTED, Json(record.map_err(failed)?)))

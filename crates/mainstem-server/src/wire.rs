@@ -85,8 +85,8 @@ pub(crate) struct Options {
     pub(crate) attributes: Map<String, Value>,
     /// What it may spend.
     pub(crate) budget: Budget,
-    /// Only look, until a person has accepted a plan.
-    pub(crate) plan_mode: bool,
+    /// Whether the session plans from now on, so that agents only look until a person has accepted a plan; as it is without.
+    pub(crate) plan_mode: Option<bool>,
     /// Children that are out of time are stopped, and never become background tasks.
     pub(crate) force_sync: bool,
     /// Whether somebody answers confirmations; true by default.

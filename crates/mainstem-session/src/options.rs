@@ -22,8 +22,9 @@ pub struct RunOptions {
     pub buffer: Option<usize>,
     /// What becomes of children that take longer than their parents wait.
     pub spawn: SpawnOptions,
-    /// Begins the run in plan mode: only tools that change nothing run, until a person has accepted a plan.
-    pub plan_mode: bool,
+    /// Whether the session plans from this run on: then only tools that change nothing run, until a person has accepted a plan. By default it
+    /// goes on as it is.
+    pub plan_mode: Option<bool>,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
     pub budget: Limits,
     /// The form that the root's answer shall have; any by default.
@@ -76,10 +77,10 @@ impl RunOptions {
         self
     }
 
-    /// Begins the run in plan mode.
+    /// Begins the run in plan mode, or leaves plan mode.
     #[must_use]
     pub fn with_plan_mode(mut self, plan_mode: bool) -> Self {
-        self.plan_mode = plan_mode;
+        self.plan_mode = Some(plan_mode);
         self
     }
 

@@ -82,7 +82,15 @@ impl Past {
     pub(crate) async fn read(journal: &dyn Journal, id: &SessionId, last: u64) -> Result<Self, JournalError> {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
-            let page = journal.read(id, past.seq + 1, PAGE).await?;
+            let page = match journal.read(id, past.seq + 1, PAGE).await {
+                // One event that can't be read costs that event; readers get a gap in its place.
+                Err(error @ JournalError::Damaged { seq, .. }) if seq > past.seq => {
+                    tracing::warn!(session = %id, %error, "a damaged event is passed over");
+                    past.seq = seq;
+                    continue;
+                }
+                page => page?,
+            };
             // What retention has dropped meanwhile is not there.
             if page.first().is_none_or(|event| event.seq > last) {
                 break;

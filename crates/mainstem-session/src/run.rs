@@ -177,8 +177,8 @@ impl Start {
         session.enter(&run_id);
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
-        if options.plan_mode {
-            session.fleet_of().set_plan_mode(PlanMode::On);
+        if let Some(plans) = options.plan_mode {
+            session.fleet_of().set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
         let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);

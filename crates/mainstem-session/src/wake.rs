@@ -54,6 +54,8 @@ impl Session {
     async fn wake_up(&self) {
         let turn = self.turns().take().await;
         let Some(options) = self.wake().last().clone() else { return };
+        // Whether it plans may have changed since.
+        let options = RunOptions { plan_mode: None, ..options };
         if self.fleet_of().has_news(self.id(), &self.history()).await {
             let run = Run::new(self.clone(), Vec::new(), options, turn);
             // Why it failed is in the log, as everything else is.

@@ -26,8 +26,11 @@ pub(super) fn body(args: &args::Run, terminal: Terminal) -> anyhow::Result<Value
     if let Some(cost) = args.budget_cost {
         budget["cost"] = json!(cost);
     }
-    let mut options =
-        json!({ "people": people, "plan_mode": args.plan, "background": background, "budget": budget });
+    let mut options = json!({ "people": people, "background": background, "budget": budget });
+    // Without the flag a session that plans goes on planning.
+    if args.plan {
+        options["plan_mode"] = json!(true);
+    }
     if let Some(path) = &args.output_schema {
         options["output_schema"] = schema(path)?;
     }

@@ -290,9 +290,12 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     std::fs::write(dir.path().join("subagents/kid.md"), "---\ndescription: K\n---\nYou are a kid.\n")
         .unwrap();
     let journal = dir.path().join("j.db");
-    let run = mainstem("run -m openai:m --no-files --progress quiet --session s Go --journal").arg(&journal);
-    let run = run.arg("-w").arg(dir.path());
-    let run = run.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").start();
+    let start = |session: &str| {
+        let line = format!("run -m openai:m --no-files --progress quiet --session {session} Go --journal");
+        let run = mainstem(&line).arg(&journal).arg("-w").arg(dir.path());
+        run.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").start()
+    };
+    let run = start("s");
     server.until_hanging(1);
     let tasks = |arguments: &str| mainstem(&format!("tasks {arguments} -w")).arg(dir.path()).run();
     let listed: Value = serde_json::from_str(&tasks("list --output json --status running").stdout).unwrap();
@@ -309,6 +312,18 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     assert!(over.code == Some(0) && over.stdout.contains("status: cancelled"), "{over:?}");
     let run = run.done();
     assert_eq!(run.code, Some(0), "{run:?}");
+    // A task whose executor is dead does not stop because it is asked to.
+    let killed = start("killed");
+    server.until_hanging(1);
+    killed.signal("KILL");
+    let listed: Value = serde_json::from_str(&tasks("list --output json --status running").stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap_or_else(|| panic!("{listed}"));
+    let unheard = tasks(&format!("cancel {id}"));
+    assert!(unheard.code == Some(1) && unheard.stdout.contains("status: running"), "{unheard:?}");
+    assert!(
+        unheard.stderr.contains("has not stopped: its executor has not answered within 5 s"),
+        "{unheard:?}"
+    );
     let unknown = tasks("show task-of-nobody");
     assert_eq!(
         (unknown.code, &*unknown.stderr),

@@ -239,3 +239,40 @@ async fn an_input_is_a_users() {
     let input = json!({ "role": "user", "content": [{ "type": "text", "text": "Hi." }] });
     assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": input })).await.status(), 202);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_enters_plan_mode_and_another_leaves_it() {
+    let look = || Turn::new().call("look", json!({}));
+    let turns = [look(), Turn::new().text("1"), look(), Turn::new().text("2"), look(), Turn::new().text("3")];
+    let rig = Rig::of(ScriptedModel::new().agent("main", turns)).await;
+    let states = async |options: Value| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
+        let body = json!({ "input": "go", "options": options });
+        let text = request.json(&body).send().await.unwrap().text().await.unwrap();
+        let ends = parsed(&text).into_iter().filter_map(|event| match &event.kind {
+            mainstem::event::EventKind::ToolResultEnd { state, .. } => Some(format!("{state:?}")),
+            _ => None,
+        });
+        ends.collect::<Vec<_>>()
+    };
+    assert_eq!(states(json!({ "plan_mode": true })).await, ["Denied"]);
+    assert_eq!(states(json!({})).await, ["Denied"], "it goes on planning");
+    assert_eq!(states(json!({ "plan_mode": false })).await, ["Success"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_wait_leave_their_turn_to_others() {
+    let slow = || Turn::new().wait(ms(1_000)).text("Slow.");
+    let rig = Rig::of(ScriptedModel::new().agent("main", [slow()])).await;
+    let begun = std::time::Instant::now();
+    // More than are worked on at once.
+    let runs = (0..20).map(|number| {
+        let request =
+            rig.ask(Method::POST, &format!("/v1/sessions/s-{number}/runs")).header("prefer", "wait=30");
+        request.json(&json!({ "input": "go" })).send()
+    });
+    for response in futures_util::future::join_all(runs).await {
+        assert_eq!(response.unwrap().status(), 200);
+    }
+    assert!(begun.elapsed() < ms(2_500), "{:?}", begun.elapsed());
+}
