@@ -256,7 +256,8 @@ impl Events {
         let place = || format!("{}: what came after event {}", self.remote.base, self.last);
         let value: Value = serde_json::from_slice(line).with_context(place)?;
         let whole = match value["truncated"]["href"].as_str() {
-            Some(href) => self.remote.get(href.strip_prefix("/v1").unwrap_or(href)).await?,
+            // The server may be nested under a path, which is part of its address.
+            Some(href) => self.remote.get(href.split_once("/v1").map_or(href, |(_, path)| path)).await?,
             None => value,
         };
         serde_json::from_value(whole).with_context(place)

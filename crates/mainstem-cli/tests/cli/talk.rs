@@ -314,7 +314,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     assert_eq!(run.code, Some(0), "{run:?}");
     // A task whose executor is dead does not stop because it is asked to.
     let killed = start("killed");
-    server.until_hanging(1);
+    server.until_hanging(2);
     killed.signal("KILL");
     let listed: Value = serde_json::from_str(&tasks("list --output json --status running").stdout).unwrap();
     let id = listed[0]["id"].as_str().unwrap_or_else(|| panic!("{listed}"));
