@@ -23,7 +23,7 @@ pub struct Event {
     pub message: Arc<Message>,
     /// Whether the message is complete.
     pub is_last: bool,
-    /// Why there is no answer: with the `AGENT_RESULT` of an invocation that failed or was stopped, whose message is empty.
+    /// Why the invocation has no answer. Set on the `AGENT_RESULT` of an invocation that failed or was cancelled; its message is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// Who said it; absent for the agent whose stream this is.

@@ -30,7 +30,7 @@ const READABLE: [&str; 12] = [
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Puts the calling thread, and whatever it starts, under the rules. There is no way back.
+/// Applies the rules to the calling thread and to every process that it starts. They can't be lifted.
 ///
 /// The working directory is writable. It is opened by `.`, from the handle that this process was started with: whatever its path leads to
 /// by now, the rule is about this directory. Signals to processes outside are held back, and so is what `/proc` tells of them: their

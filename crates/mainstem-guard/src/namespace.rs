@@ -24,7 +24,7 @@ const MOST: usize = 256;
 
 /// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so.
 ///
-/// Root needs nothing more. Others need a user namespace, in which they are who they are.
+/// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
 pub(crate) fn unshare(network: Network) -> bool {
     let mut flags = CloneFlags::CLONE_NEWPID;
     if network == Network::Off {

@@ -8,10 +8,10 @@ use seccompiler::{
     apply_filter,
 };
 
-/// Lets this thread, and what it starts, make no socket but those of the file system. There is no way back.
+/// Denies every socket other than file-system sockets to the calling thread and to every process that it starts. This can't be lifted.
 ///
-/// Where a namespace could be made, there is no network in it either; the filter makes both kinds of machines answer alike, and it
-/// holds where namespaces are refused. io_uring, which makes sockets without that system call, is refused.
+/// A network namespace, where the system allows one, has no network either. The filter also works without namespaces, and gives the same
+/// error with and without them. It denies io_uring, which can make sockets without that system call.
 pub(crate) fn switch_off() -> io::Result<()> {
     let program = program().map_err(|error| {
         io::Error::other(format!("the network can't be switched off on this machine: {error}"))

@@ -136,8 +136,8 @@ impl App {
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
     }
 
-    /// A caller's session that is open here. One whose record has failed is closed once nothing runs in it, to be opened again: until then
-    /// nobody is shown what a restart could take back.
+    /// Returns a caller's open session. A session whose record has failed is closed as soon as none of its runs is active, and is then
+    /// opened again; until then it is an error, so that no reader sees events that a restart could take back.
     fn opened(&self, caller: &Caller, id: &str) -> Result<Option<Arc<Conversation>>, Problem> {
         let key = key(caller, id);
         let Some(found) = self.sessions.get(&key).map(|found| found.clone()) else { return Ok(None) };

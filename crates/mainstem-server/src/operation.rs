@@ -220,7 +220,7 @@ pub(crate) fn routes(operations: Vec<Operation>) -> Router<Arc<App>> {
     })
 }
 
-/// What is not read is refused, so that nobody believes it had an effect.
+/// Refuses query parameters that would be ignored: the caller would expect an effect.
 async fn without_query(request: Request, next: Next) -> Response {
     if request.uri().query().is_some_and(|query| !query.is_empty()) {
         let detail = "this path takes no parameters after the `?`";

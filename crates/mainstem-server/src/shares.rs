@@ -1,4 +1,4 @@
-//! Fair shares of what is limited: half of it is divided among the tenants, the other half is for whoever comes first.
+//! Fair shares of what is limited: half of it is divided among the tenants, the other half is first come, first served.
 
 use std::{
     collections::HashMap,

@@ -93,7 +93,7 @@ pub(crate) struct Options {
     pub(crate) people: Option<bool>,
     /// The deepest agent, the one that runs being at 0; at most what the server allows, which is the default.
     pub(crate) max_depth: Option<u16>,
-    /// How many children are at work at once; at most what the server allows, which is the default.
+    /// How many children run at once. The default and the maximum are the server's limit.
     #[schemars(range(min = 1))]
     pub(crate) max_children: Option<usize>,
     /// What becomes of background tasks when the agent has its answer.

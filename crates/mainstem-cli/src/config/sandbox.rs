@@ -15,7 +15,7 @@ impl ShellLimits {
         others.0.into_iter().chain(self.0).collect()
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if no limit is set.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

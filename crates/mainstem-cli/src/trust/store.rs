@@ -33,7 +33,7 @@ struct Contents {
 }
 
 impl Store {
-    /// The user's; `None` where there is no place for it.
+    /// Returns the user's store; `None` if the system has no state directory.
     pub(super) fn of_user() -> Option<Self> {
         let dirs = etcetera::choose_base_strategy().ok()?;
         let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());

@@ -21,7 +21,7 @@ fn model() -> Server {
     Server::start(|_| vec![Step::Text("Hi.")])
 }
 
-/// A folder that somebody else has filled, and the home of the user who comes to it.
+/// An untrusted folder, and the home directory of the user who runs commands in it.
 struct Folder {
     dir: tempfile::TempDir,
     home: tempfile::TempDir,
