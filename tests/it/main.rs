@@ -28,6 +28,7 @@ mod random_tasks;
 mod readers;
 mod reasons;
 mod reload;
+mod restart;
 mod resume;
 mod schema;
 mod send;

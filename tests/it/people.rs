@@ -650,6 +650,7 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
     0 main TOOL_RESULT_START plan_exit {"plan":"Poke it gently."} (call-7)
     0 main REQUIRE_USER_CONFIRM plan_exit
     0 main USER_CONFIRM_RESULT plan_exit yes
+    0 main PLAN_MODE_CHANGED off
     0 main TOOL_RESULT_TEXT_DELTA "The plan is accepted; carry it out." (call-7)
     0 main TOOL_RESULT_END plan_exit success (call-7)
     0 main MODEL_CALL_START scripted #4
@@ -700,6 +701,7 @@ async fn plan_mode_is_for_the_whole_fleet_and_a_person_ends_it() {
     0 main TOOL_CALL_END plan_enter (call-13)
     0 main MODEL_CALL_END tool_calls
     0 main TOOL_RESULT_START plan_enter {} (call-13)
+    0 main PLAN_MODE_CHANGED on
     0 main TOOL_RESULT_TEXT_DELTA "You are planning. Look around, make a plan, then call plan_exit with it." (call-13)
     0 main TOOL_RESULT_END plan_enter success (call-13)
     0 main MODEL_CALL_START scripted #6

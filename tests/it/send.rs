@@ -420,6 +420,7 @@ async fn a_closed_child_is_stopped_and_forgotten() {
     0   kid#1@task-1 MODEL_CALL_END cancelled
     0   kid#1@task-1 AGENT_END cancelled 0/0 tok (agent_cancelled: cancelled by agent `main` (agent `painter` and all below it))
     0 main TASK_UPDATED task-1 running → cancelled
+    0 main AGENT_CLOSED agent:kid:1
     0 main TOOL_RESULT_TEXT_DELTA "agent_key: agent:kid:1\nstatus: closed" (call-2)
     0 main TOOL_RESULT_END agent_close success (call-2)
     0 main HINT_BLOCK task_delivery "<system-reminder>\nBackground tasks delivered:\n- task_id=task-1, agent=kid, label"…

@@ -170,6 +170,9 @@ pub(crate) struct Run {
     /// Only look: nothing that changes things runs, until you have accepted the agent's plan.
     #[arg(long, help_heading = "Limits")]
     pub(crate) plan: bool,
+    /// Leave plan mode, if the session was left in it.
+    #[arg(long, conflicts_with = "plan", help_heading = "Limits")]
+    pub(crate) no_plan: bool,
     /// What becomes of background tasks when the agent has its answer.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = "Limits")]
     pub(crate) background: Background,

@@ -10,7 +10,10 @@ mod there;
 use std::{fs::File, io, path::Path, time::Duration};
 
 use anyhow::{Context, bail};
-use mainstem::prelude::{Background, OutputSchema, RunOptions};
+use mainstem::{
+    policy::PlanMode,
+    prelude::{Background, OutputSchema, RunOptions},
+};
 
 use self::{
     drive::{Drive, Sinks, Warnings},
@@ -55,6 +58,9 @@ fn here(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, F
             let about = || format!("--session {id}");
             let session =
                 runtime.block_on(harness.open_session(&**id)).with_context(about).or_exit(Exit::Config)?;
+            if session.plan_mode() == PlanMode::On && plan_mode(args).is_none() {
+                sinks.progress.note("the session is in plan mode; --no-plan leaves it");
+            }
             if args.resume {
                 session.resume(options).with_context(about).context("--resume").or_exit(Exit::Usage)?
             } else {
@@ -113,6 +119,11 @@ fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings)
     })
 }
 
+/// What the flags say about plan mode; `None` leaves the session as it is.
+fn plan_mode(args: &args::Run) -> Option<bool> {
+    (args.plan || args.no_plan).then_some(args.plan)
+}
+
 fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow::Result<RunOptions> {
     let background = match args.background {
         args::Background::Wait => Background::Wait,
@@ -130,8 +141,10 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
         .with_people(people)
         .with_budget(settings.budget)
         .with_diagnostics(args.diagnostics);
-    // Without the flag a session that plans goes on planning.
-    let options = if args.plan { options.with_plan_mode(true) } else { options };
+    let options = match plan_mode(args) {
+        Some(plans) => options.with_plan_mode(plans),
+        None => options,
+    };
     Ok(match output {
         Some(schema) => options.with_output(schema),
         None => options,

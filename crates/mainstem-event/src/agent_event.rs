@@ -59,6 +59,19 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
+    /// The event without an agent's declaration: for readers that are not to see the operator's prompts.
+    #[must_use]
+    pub fn without_spec(&self) -> Self {
+        if !matches!(self.kind, EventKind::AgentStart { spec: Some(_), .. }) {
+            return self.clone();
+        }
+        let mut data = EventData::clone(self);
+        if let EventKind::AgentStart { spec, .. } = &mut data.kind {
+            *spec = None;
+        }
+        Self(Arc::new(data))
+    }
+
     /// The root session.
     pub fn session_id(&self) -> &SessionId {
         &self.origin.session_id

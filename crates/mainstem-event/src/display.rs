@@ -117,6 +117,8 @@ impl EventKind {
             Self::MessageSent { agent_key, message, mode } => {
                 write!(f, " {agent_key} {} {}", mode.as_str(), Quoted(&message.text()))
             }
+            Self::AgentClosed { agent_key } => write!(f, " {agent_key}"),
+            Self::PlanModeChanged { active } => f.write_str(if *active { " on" } else { " off" }),
             Self::StateCheckpoint { agent_key, messages } => {
                 write!(f, " {agent_key} messages={}", messages.len())
             }

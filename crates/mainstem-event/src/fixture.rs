@@ -77,7 +77,15 @@ pub(crate) fn gap(from_seq: u64, to_seq: u64) -> AgentEvent {
 
 pub(crate) fn start(input: &str) -> EventKind {
     let input = vec![Arc::new(Message::user(input))];
-    EventKind::AgentStart { name: "agent".into(), role: Role::Assistant, input, parent_tool_call_id: None }
+    EventKind::AgentStart {
+        name: "agent".into(),
+        role: Role::Assistant,
+        input,
+        parent_tool_call_id: None,
+        settings: None,
+        spec_version: None,
+        spec: None,
+    }
 }
 
 pub(crate) fn result(text: &str) -> EventKind {

@@ -38,6 +38,9 @@ pub struct FleetState {
     pub confirmations: BTreeMap<ConfirmId, Vec<ToolCall>>,
     /// Tokens of all model calls.
     pub usage: Usage,
+    /// Whether the session plans: then only tools that change nothing run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan_mode: bool,
     /// Events that were missed, so that the rest may be incomplete.
     pub missed: u64,
     #[serde(skip)]
@@ -65,6 +68,7 @@ impl FleetState {
         match &event.kind {
             EventKind::Gap { missed, .. } => self.missed += missed,
             EventKind::TaskUpdated { task_id, to, .. } => _ = self.tasks.insert(task_id.clone(), *to),
+            EventKind::PlanModeChanged { active } => self.plan_mode = *active,
             EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
                 self.confirmations.insert(confirm_id.clone(), tool_calls.clone());
             }

@@ -2,10 +2,14 @@
 
 mod examples;
 mod parts;
+mod settings;
 #[macro_use]
 mod table;
 
-pub use self::parts::{ConfirmResult, Outcome, Rollup, SendMode, TaskStatus};
+pub use self::{
+    parts::{ConfirmResult, Outcome, Rollup, SendMode, TaskStatus},
+    settings::{Background, RunBudget, RunSettings},
+};
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,6 +31,12 @@ kinds! {
         input: Vec<Arc<Message>> = "input",
         /// The parent's call that caused it.
         parent_tool_call_id: Option<ToolCallId> = "parentToolCallId" optional,
+        /// What the caller has set for the run; only at its root, and only if there is something.
+        settings: Option<Arc<RunSettings>> = "settings" optional,
+        /// Which version of its declaration the agent was spawned as; only in the first invocation of a child.
+        spec_version: Option<Arc<str>> = "specVersion" optional,
+        /// That declaration, in the first event that names the version; a server leaves it out for its readers.
+        spec: Option<Arc<Value>> = "spec" optional,
     }
     /// The invocation's answer.
     AgentResult = "AGENT_RESULT" {
@@ -270,6 +280,16 @@ kinds! {
         message: Arc<Message> = "message",
         /// When it is read.
         mode: SendMode = "mode",
+    }
+    /// A child is closed: it can't be sent to any more.
+    AgentClosed = "AGENT_CLOSED" {
+        /// The child.
+        agent_key: AgentKey = "agentKey",
+    }
+    /// The session begins or ends planning: while it plans, only tools that change nothing run.
+    PlanModeChanged = "PLAN_MODE_CHANGED" durable {
+        /// Whether it plans from now on.
+        active: bool = "active",
     }
     /// An agent's conversation was replaced, by compaction.
     StateCheckpoint = "STATE_CHECKPOINT" {

@@ -45,7 +45,9 @@ pub use diagnostics::Diagnostics;
 pub use event::{Event, EventType, StreamOptions};
 #[doc(inline)]
 pub use fleet::{AgentState, FleetState};
-pub use kind::{ConfirmResult, EventKind, Outcome, Rollup, SendMode, TaskStatus};
+pub use kind::{
+    Background, ConfirmResult, EventKind, Outcome, Rollup, RunBudget, RunSettings, SendMode, TaskStatus,
+};
 pub use record::{Page, Position, Record};
 pub use session_log::{LogOptions, SessionLog};
 pub use sink::{EventSink, Settle};

@@ -121,6 +121,12 @@ impl Ledger {
         self.drop_dependent(account);
     }
 
+    /// Counts what was spent elsewhere, in the account and in all above, whether it fits or not: by an earlier process, of which this ledger
+    /// knows nothing.
+    pub fn count(&mut self, account: AccountId, spent: Spend) {
+        self.each(account, |account| account.tally.spent = account.tally.spent.plus(spent));
+    }
+
     /// Closes an account: no new reservations and no new accounts, in it and below. What was spent stays counted above. It is forgotten
     /// once nothing is set aside in it and nothing is open below.
     pub fn close(&mut self, account: AccountId) {

@@ -6,7 +6,7 @@ use mainstem_event::{CancelReason, EventKind, Outcome, Timestamp};
 use mainstem_message::{Failure, Message, Role, StopReason};
 use mainstem_tool::RunContext;
 
-use crate::{Agent, AgentError, RunOutcome};
+use crate::{Agent, AgentError, RunOutcome, facts};
 
 /// Emits `AGENT_START` when made and `AGENT_END` when finished, or else when dropped.
 pub(crate) struct Ending {
@@ -18,12 +18,16 @@ pub(crate) struct Ending {
 impl Ending {
     pub(crate) fn start(agent: &Agent, cx: &RunContext, input: Vec<Arc<Message>>) -> Self {
         let parent_tool_call_id = cx.source().and_then(|source| source.parent_tool_call_id.clone());
-        let started = cx.now();
+        let (started, settings) = (cx.now(), facts::settings(cx));
+        let (spec_version, spec) = facts::spec(cx);
         cx.emit(EventKind::AgentStart {
             name: agent.name().clone(),
             role: Role::Assistant,
             input,
             parent_tool_call_id,
+            settings,
+            spec_version,
+            spec,
         });
         Self { cx: cx.clone(), started, over: false }
     }

@@ -12,7 +12,6 @@ use axum::http::StatusCode;
 use mainstem::{
     Harness,
     event::{FleetState, Timestamp},
-    policy::PlanMode,
     prelude::Session,
 };
 use tokio::time::Instant;
@@ -65,9 +64,7 @@ impl Conversation {
     /// Whether nobody has asked for it for so long, nobody is at it, and it can be opened again as it is.
     pub(crate) fn is_left_for(&self, time: Duration) -> bool {
         let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let can_be_opened_again =
-            self.harness.journal().is_some() && self.session.plan_mode() == PlanMode::Off;
-        asked.elapsed() >= time && can_be_opened_again && self.busy_with().is_none()
+        asked.elapsed() >= time && self.harness.journal().is_some() && self.busy_with().is_none()
     }
 
     /// Lets the harness forget it. It is closed when it is dropped.

@@ -149,7 +149,7 @@ pub(crate) async fn one(
     let wanted = wanted.ok_or_else(|| Problem::not_found("event", &seq))?;
     let found = at_hand(&mut log.committed_from(wanted)).await;
     let found = found.filter(|event| event.seq == wanted && !matches!(event.kind, EventKind::Gap { .. }));
-    found.map(Json).ok_or_else(|| gone(wanted + 1))
+    found.map(|event| Json(event.without_spec())).ok_or_else(|| gone(wanted + 1))
 }
 
 /// The part of a session that is asked for.

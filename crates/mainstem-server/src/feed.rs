@@ -104,7 +104,7 @@ impl Wish {
     }
 
     fn encode(&self, event: &AgentEvent) -> Bytes {
-        let json = large::json(event, &self.prefix.0);
+        let json = large::json(&event.without_spec(), &self.prefix.0);
         match self.form {
             Form::Sse => json_frame(event, &json),
             Form::Ndjson => (json + "\n").into(),

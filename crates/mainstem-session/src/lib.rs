@@ -13,7 +13,9 @@ mod reading;
 mod run;
 mod runs;
 mod session;
+mod settings;
 mod turn;
+mod used;
 mod wake;
 
 pub use error::{NothingToResume, RunActive, RunError};

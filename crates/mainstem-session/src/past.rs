@@ -9,17 +9,21 @@ use mainstem_event::{
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason, TaskId};
-use mainstem_subagent::{RESTARTED, Returning};
+use mainstem_policy::Prices;
+use mainstem_subagent::{RESTARTED, Returning, Spent};
 use mainstem_task::TaskEnd;
 use serde::{Deserialize, Serialize};
 
-use crate::{RunEnd, RunRecord};
+use crate::{
+    RunEnd, RunRecord,
+    used::{Used, by_child},
+};
 
 /// How many events are read at once.
 const PAGE: usize = 1024;
 
 /// What a checkpoint of another form than this is worth nothing.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// What a session's events come to, taken in one by one.
 #[derive(Default, Serialize, Deserialize)]
@@ -43,6 +47,10 @@ pub(crate) struct Past {
     done: BTreeMap<TaskId, (Outcome, Option<String>)>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
+    /// What all of it has used.
+    pub(crate) used: Used,
+    /// What the latest run has used.
+    pub(crate) latest: Used,
 }
 
 /// An invocation that has begun and not ended.
@@ -56,6 +64,8 @@ struct Open {
     /// How it would have ended: it has its answer, and only its end was cut off.
     answered: Option<Outcome>,
     is_out_of_turns: bool,
+    /// The model that was asked last.
+    model: Option<Arc<str>>,
 }
 
 impl Open {
@@ -68,6 +78,7 @@ impl Open {
             usage: Rollup::default(),
             answered: None,
             is_out_of_turns: false,
+            model: None,
         }
     }
 
@@ -123,17 +134,21 @@ impl Past {
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
         self.seq = event.seq;
         self.fleet.apply(event);
+        self.children.apply(event);
         let Some(reply) = event.reply_id() else { return };
-        if let EventKind::AgentStart { .. } = event.kind {
+        if let EventKind::AgentStart { settings, .. } = &event.kind {
             self.open.insert(reply.clone(), Open::new(event, reply));
             if let Some(run) = event.run_id().filter(|_| event.is_root()) {
-                self.runs.push(RunRecord::new(run.clone(), event.seq, event.at));
+                let settings = settings.clone().unwrap_or_default();
+                self.runs.push(RunRecord::new(run.clone(), event.seq, event.at, settings));
+                self.latest = Used::default();
             }
         }
-        self.children.apply(event);
+        self.use_up(event, reply);
         let Some(open) = self.open.get_mut(reply) else { return };
         open.transcript.apply(&event.kind);
         match &event.kind {
+            EventKind::ModelCallStart { model_name, .. } => open.model = Some(model_name.clone()),
             EventKind::ModelCallEnd { usage: Some(usage), .. } => open.usage.add_own(*usage, None),
             EventKind::ExceedMaxIters { .. } => open.is_out_of_turns = true,
             EventKind::AgentResult { .. } => {
@@ -145,6 +160,20 @@ impl Past {
                 self.end(ended, event.at, *outcome, error.as_ref(), usage);
             }
             _ => {}
+        }
+    }
+
+    /// Counts what an event says was used.
+    fn use_up(&mut self, event: &AgentEvent, reply: &ReplyId) {
+        let model = self.open.get(reply).and_then(|open| open.model.as_ref());
+        let is_latest = self.runs.last().is_some_and(|run| event.run_id() == Some(&run.id));
+        for used in [&mut self.used].into_iter().chain(is_latest.then_some(&mut self.latest)) {
+            match (&event.kind, model) {
+                (EventKind::ModelCallEnd { usage: Some(usage), .. }, Some(model)) => used.call(model, *usage),
+                (EventKind::AgentStart { spec_version: Some(_), .. }, _) => used.spawn(),
+                (EventKind::AgentEnd { duration_ms, .. }, _) if event.is_root() => used.ran(*duration_ms),
+                _ => {}
+            }
         }
     }
 
@@ -187,6 +216,10 @@ impl Past {
             let (usage, now) = (cut.usage, log.clock().now());
             let duration_ms = now.millis_since(cut.began);
             sink.emit(EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
+            if cut.origin.source.is_none() {
+                self.used.ran(duration_ms);
+                self.latest.ran(duration_ms);
+            }
             self.end(cut, now, outcome, error.as_ref(), &usage);
         }
         self.close_tasks(log);
@@ -208,6 +241,23 @@ impl Past {
             };
             log.emit(EventKind::TaskUpdated { task_id: task.clone(), from: *status, to, error });
         }
+    }
+
+    /// What the session has spent, for its budgets.
+    pub(crate) fn spent(&self, prices: &Prices) -> Spent {
+        let mut spent = Spent::default();
+        (spent.amount, spent.time) = (self.used.spend(prices), self.used.time());
+        spent.former = by_child(&self.fleet);
+        spent
+    }
+
+    /// Its runs; the latest one with what it has spent, for it may be resumed.
+    pub(crate) fn runs_with_latest(&mut self, prices: &Prices) -> Vec<RunRecord> {
+        let mut runs = std::mem::take(&mut self.runs);
+        if let Some(run) = runs.last_mut() {
+            (run.spent, run.ran) = (self.latest.spend(prices), self.latest.time());
+        }
+        runs
     }
 
     /// How a task ended whose executor is gone: as its child did, if that had an answer, or as was recorded.

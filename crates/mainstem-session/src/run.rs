@@ -13,7 +13,7 @@ use futures_core::{FusedStream, Stream};
 use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
-use mainstem_react::{RunOutcome, RunStream};
+use mainstem_react::{RunFacts, RunOutcome, RunStream};
 use mainstem_subagent::Background;
 use mainstem_tool::{Cancellation, RunContext};
 use serde::de::DeserializeOwned;
@@ -23,6 +23,7 @@ use crate::{
     RunEnd, RunError, RunHandle, RunOptions, RunStatus, Session,
     error::reply,
     reading::Reading,
+    settings,
     turn::{Right, Turn},
 };
 
@@ -65,6 +66,7 @@ impl Drop for Said {
     fn drop(&mut self) {
         self.session.remember(self.cx.messages());
         self.session.leave(&self.run, RunEnd::dropped);
+        self.session.spent(&self.run, &self.cx);
         if self.background == Background::Cancel {
             let reason = self.cx.cancel_reason().map(|reason| reason.below(self.cx.agent()));
             let reason = reason.unwrap_or(CancelReason::RunEnded);
@@ -174,13 +176,15 @@ impl Start {
         session.open_record().await;
         let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.
-        session.enter(&run_id);
+        let settings = settings::recorded(&options);
+        session.enter(&run_id, settings.clone());
         session.look_out(&options);
         session.log().set_buffer(options.buffer.unwrap_or_else(|| session.buffer()));
         if let Some(plans) = options.plan_mode {
-            session.fleet_of().set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
+            session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
         let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
+        let cx = cx.with_extension(Arc::new(RunFacts(settings)));
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Some(Active {

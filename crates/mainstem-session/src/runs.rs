@@ -1,9 +1,10 @@
 //! Which runs a session had, and how each ended.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use mainstem_event::{Outcome, Rollup, Timestamp};
+use mainstem_event::{Outcome, Rollup, RunSettings, Timestamp};
 use mainstem_message::{Failure, Message, RunId};
+use mainstem_policy::Spend;
 use mainstem_react::RunOutcome;
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +56,16 @@ pub struct RunRecord {
     pub first: u64,
     /// When it began.
     pub began_at: Timestamp,
+    /// What its caller has set.
+    pub settings: Arc<RunSettings>,
     /// How it ended; `None` while it goes on.
     pub end: Option<RunEnd>,
+    /// What it has spent of a budget, for a run that goes on where it stopped.
+    #[serde(skip)]
+    pub(crate) spent: Spend,
+    /// For how long it ran.
+    #[serde(skip)]
+    pub(crate) ran: Duration,
 }
 
 /// How a run ended.
@@ -75,8 +84,9 @@ pub struct RunEnd {
 
 impl RunRecord {
     /// One that begins.
-    pub(crate) fn new(id: RunId, first: u64, began_at: Timestamp) -> Self {
-        Self { id, first, began_at, end: None }
+    pub(crate) fn new(id: RunId, first: u64, began_at: Timestamp, settings: Arc<RunSettings>) -> Self {
+        let (spent, ran) = Default::default();
+        Self { id, first, began_at, settings, end: None, spent, ran }
     }
 }
 

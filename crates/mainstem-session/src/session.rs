@@ -5,10 +5,11 @@ mod builder;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use mainstem_event::{
-    CancelReason, Cursor, EventSink, FleetState, Ids, Origin, Outcome, SendMode, SessionLog,
+    CancelReason, Cursor, EventSink, FleetState, Ids, Origin, Outcome, RunSettings, SendMode, SessionLog,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
@@ -23,7 +24,7 @@ use serde_json::{Map, Value};
 pub use self::builder::SessionBuilder;
 use crate::{
     NothingToResume, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord, checkpoints::Checkpoints,
-    deferred::Deferred, turn::Turns, wake::Wake,
+    deferred::Deferred, settings, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -134,9 +135,10 @@ impl Session {
         self.0.fleet.plan_mode()
     }
 
-    /// Begins or ends planning, for all of its agents, those at work too. What runs already runs on.
+    /// Begins or ends planning, for all of its agents, those that are running too; tool calls that have begun go on. A change is recorded as
+    /// an event, so it holds after a restart.
     pub fn set_plan_mode(&self, mode: PlanMode) {
-        self.0.fleet.set_plan_mode(mode);
+        self.0.fleet.set_plan_mode(mode, &self.0.log);
     }
 
     /// The children of the session, in the order of their start.
@@ -187,6 +189,9 @@ impl Session {
     /// said and done until then. Results that there are, those of children too, are not asked for again; a call that was cut off has a
     /// result that says so, and the agent decides what becomes of it.
     ///
+    /// What the options leave open is as the turn's caller has set it: the user, the attributes, how children are treated. Of its budget the
+    /// run has what is left.
+    ///
     /// Nothing happens before the run is polled.
     ///
     /// # Errors
@@ -194,12 +199,13 @@ impl Session {
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
         // Held from now on, so that nobody else takes it up, too.
         let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
-        let latest = lock(&self.0.runs).last().and_then(|run| run.end.as_ref().map(|end| end.outcome));
-        match latest {
+        let latest = lock(&self.0.runs).last().cloned().ok_or(NothingToResume::New)?;
+        match latest.end.as_ref().map(|end| end.outcome) {
             None => return Err(NothingToResume::New),
             Some(Outcome::Success) => return Err(NothingToResume::Answered),
             Some(_) => {}
         }
+        let options = settings::resumed(options, &latest);
         // A model wants to be answered, not to be left in the middle of a sentence.
         let is_mid_sentence = self.history().last().is_none_or(|last| last.role == Role::Assistant);
         let input = if is_mid_sentence { vec![Arc::new(Message::user(GO_ON))] } else { Vec::new() };
@@ -235,9 +241,17 @@ impl Session {
     }
 
     /// A run begins.
-    pub(crate) fn enter(&self, run: &RunId) {
+    pub(crate) fn enter(&self, run: &RunId, settings: Arc<RunSettings>) {
         let log = &self.0.log;
-        lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now()));
+        lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now(), settings));
+    }
+
+    /// Notes what a run has spent, for one that goes on where it stopped.
+    pub(crate) fn spent(&self, run: &RunId, cx: &RunContext) {
+        let (spent, now) = (self.0.fleet.spent_by(cx), cx.now());
+        if let Some(run) = lock(&self.0.runs).iter_mut().rev().find(|known| known.id == *run) {
+            (run.spent, run.ran) = (spent, Duration::from_millis(now.millis_since(run.began_at)));
+        }
     }
 
     /// It has ended; what was known of that before stays.

@@ -2,9 +2,11 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod build;
+mod json;
 mod validate;
 
 /// The [`steps`](AgentSpec::steps) of a spec that doesn't say.
@@ -24,7 +26,10 @@ pub const DEFAULT_STEPS: u32 = 10;
 ///     .with_prompt("You look things up and cite your sources.");
 /// assert!(spec.validate().is_ok());
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+///
+/// As JSON it is what a session records of a child: all but what may be secret (`url`, `headers`, and how MCP servers are reached), and
+/// the `origin`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AgentSpec {
     /// What the agent is called by: `[a-z0-9][a-z0-9_-]*`.
@@ -33,50 +38,75 @@ pub struct AgentSpec {
     pub description: String,
     /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds what the agent's own
     /// directory says.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// `provider:model`, or a name registered with the harness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How many iterations one spawn may take.
     pub steps: u32,
     /// The sampling temperature, in 0 to 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The nucleus sampling threshold, in 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// The only tools the agent has, of all that are registered; an empty list means none. `*` stands for every
     /// tool that is inherited, so `["*", "agent_spawn"]` is all of them and spawning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Tools it doesn't have, whatever `tools` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disallowed_tools: Vec<String>,
     /// The only skills the agent is offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
     /// The only MCP servers whose tools the agent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServer>>,
     /// Whether the agent is out of reach for models, and only callable from code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// In which role the agent may run.
+    #[serde(default)]
     pub mode: Mode,
     /// Where it works.
+    #[serde(default)]
     pub workspace: Workspace,
     /// The address of a remote agent.
+    #[serde(skip)]
     pub url: Option<String>,
     /// Headers for every request to `url`.
+    #[serde(skip)]
     pub headers: Vec<Header>,
     /// Tool patterns and what is allowed, in the order given. They narrow the parent's rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<(String, Permission)>,
     /// Whether the same session, agent, label and user find the same child again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist_session: bool,
     /// How long a spawn is waited for; zero means in the background.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        rename = "timeout_seconds",
+        with = "json::seconds"
+    )]
     pub timeout: Option<Duration>,
     /// How many tokens one spawn may use, in and out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_total: Option<u64>,
     /// The JSON schema of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// Who declared it, which decides whose declaration wins.
+    #[serde(skip, default = "json::program")]
     pub origin: Origin,
 }
 
 /// In which role an agent may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Mode {
     /// Only as the root; it can't be spawned.
@@ -89,17 +119,19 @@ pub enum Mode {
 }
 
 /// Where an agent works.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Workspace {
     /// Whether it has a directory of its own.
     pub mode: WorkspaceMode,
     /// A directory that brings the agent's prompt and files, relative to the main workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 
 /// Whether an agent shares its parent's directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WorkspaceMode {
     /// One directory per instance, never shared between users or conversations.
@@ -110,7 +142,8 @@ pub enum WorkspaceMode {
 }
 
 /// What a rule says about the tool calls its pattern matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "whoever decides must decide all three")]
 pub enum Permission {
     /// The call runs.
@@ -134,12 +167,13 @@ pub enum Origin {
 }
 
 /// An MCP server of an agent: one that the program knows by this name, or one that the spec itself declares.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct McpServer {
     /// What it is called.
     pub name: String,
     /// How it is reached, as written; what that means is the program's to say. `Debug` doesn't show it: it may hold secrets.
+    #[serde(skip)]
     pub declaration: Option<Value>,
 }
 

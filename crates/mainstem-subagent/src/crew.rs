@@ -5,10 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
-use mainstem_spec::{Skill, SkillSet};
+use mainstem_spec::{AgentSpec, Skill, SkillSet};
 use mainstem_tool::{Artifacts, RunContext};
+use serde::Deserialize;
+use serde_json::Value;
 
-use crate::{Catalog, SpawnError, lineage::Lineage};
+use crate::{AgentFactory, Catalog, CatalogEntry, CatalogError, SpawnError, lineage::Lineage, versions};
 
 /// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. It belongs into the
 /// run's context, as an extension.
@@ -25,6 +27,8 @@ pub struct Crew {
     pub skills: SkillSet,
     /// Where results are kept that are too long for a conversation; without it they are cut.
     pub artifacts: Option<Arc<dyn Artifacts>>,
+    /// What builds agents that an earlier process has spawned and that are declared otherwise by now; without it they can't be sent to.
+    pub factory: Option<Arc<AgentFactory>>,
 }
 
 impl Crew {
@@ -36,6 +40,7 @@ impl Crew {
             rules: Rules::new(),
             skills: SkillSet::new(),
             artifacts: None,
+            factory: None,
         }
     }
 
@@ -65,6 +70,33 @@ impl Crew {
     pub fn with_artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         self.artifacts = artifacts;
         self
+    }
+
+    /// The same with what builds agents of an earlier process.
+    #[must_use]
+    pub fn with_factory(mut self, factory: Arc<AgentFactory>) -> Self {
+        self.factory = Some(factory);
+        self
+    }
+
+    /// The agent that was spawned as this version: the one of the catalog if it is the same, else one built from what was recorded of it.
+    pub(crate) fn spawned_as(
+        &self,
+        id: &str,
+        version: &str,
+        recorded: Option<&Value>,
+    ) -> Option<CatalogEntry> {
+        let is_same =
+            |entry: &&CatalogEntry| versions::version(&entry.spec).is_some_and(|(same, _)| same == version);
+        if let Some(entry) = self.catalog.get(id).filter(is_same) {
+            return Some(entry.clone());
+        }
+        let spec = AgentSpec::deserialize(recorded?).ok()?;
+        let entry = self.factory.as_ref()?.entry(spec);
+        let failed = |error: &CatalogError| {
+            tracing::warn!(agent = id, %error, "an agent of an earlier process can't be built again");
+        };
+        entry.inspect_err(failed).ok()
     }
 
     /// What the context's agent can read up on: what neither its spec nor that of any agent above it leaves out.

@@ -95,9 +95,11 @@ pub enum SpawnError {
         /// Who.
         key: String,
     },
-    /// It worked in an earlier process, and this one does not have its agent.
-    #[error("{key} can't go on: agent {id:?} is not declared any more; start another with agent_spawn")]
-    NotDeclared {
+    /// It was spawned by an earlier process, and this one can't build its agent.
+    #[error(
+        "{key} can't go on: agent {id:?} can't be built as it was spawned; start another with agent_spawn"
+    )]
+    NotRebuilt {
         /// Who.
         key: String,
         /// What it was.

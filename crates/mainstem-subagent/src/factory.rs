@@ -15,7 +15,7 @@ use mainstem_tool::{OutputSchema, Tool, ToolSet, ToolSource};
 use self::allowed::{Allowed, is_meant};
 pub use self::offer::{Audience, Offer};
 use crate::{
-    Catalog, CatalogError, Limits, Subagents,
+    Catalog, CatalogEntry, CatalogError, Limits, Subagents,
     prompt::child_prompt,
     spending::Metered,
     tools::{self, Drafts, GENERATE},
@@ -80,8 +80,8 @@ impl AgentFactory {
             problems.extend(self.unknown_tools(spec));
             problems.extend(self.unknown_skills(spec));
             problems.extend(self.unknown_servers(spec));
-            match self.build(spec).and_then(|agent| Ok((agent, rules(spec)?))) {
-                Ok((agent, rules)) => catalog.insert(spec.clone(), agent, rules),
+            match self.entry(spec.clone()) {
+                Ok(entry) => catalog.keep(entry),
                 Err(error) => problems.push(error),
             }
         }
@@ -117,6 +117,15 @@ impl AgentFactory {
             .middleware(Metered)
             .build()
             .map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
+    }
+
+    /// Builds one agent with its rules, for a catalog.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); a permission's pattern that can't be read.
+    pub fn entry(&self, spec: AgentSpec) -> Result<CatalogEntry, CatalogError> {
+        let (agent, rules) = (self.build(&spec)?, rules(&spec)?);
+        Ok(CatalogEntry { spec: Arc::new(spec), agent, rules })
     }
 
     /// Begins the root that a spec declares: with its instructions as they are, this factory's model, and the tools for children unless

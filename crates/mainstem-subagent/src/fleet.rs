@@ -1,20 +1,20 @@
 //! A session's agents: who can be spawned, who was.
 
 use std::{
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
-use mainstem_policy::Limits as Budget;
+use mainstem_policy::{Limits as Budget, PlanMode};
 use mainstem_spec::AgentSpec;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::{RunContext, ToolOutput};
 
 use crate::{
-    AnswerError, CatalogEntry, Decision, Drafted, SpawnError, SpawnOptions, people::People, roster::Roster,
-    slots::Slots, spending::Spending, start_order::StartOrder,
+    AnswerError, CatalogEntry, Decision, Drafted, SpawnError, SpawnOptions, Spent, people::People,
+    roster::Roster, slots::Slots, spending::Spending, start_order::StartOrder, versions::Versions,
 };
 
 /// How far agents may go.
@@ -55,7 +55,8 @@ pub struct Fleet {
     pub(crate) slots: Slots,
     pub(crate) starts: StartOrder,
     pub(crate) tasks: TaskSet,
-    pub(crate) plans: AtomicBool,
+    pub(crate) plans: Mutex<PlanMode>,
+    pub(crate) versions: Versions,
     pub(crate) people: People,
     pub(crate) spending: Spending,
 }
@@ -70,7 +71,8 @@ impl Fleet {
             slots,
             starts: StartOrder::default(),
             tasks,
-            plans: AtomicBool::default(),
+            plans: Mutex::default(),
+            versions: Versions::default(),
             people: People::default(),
             spending: Spending::default(),
         }
@@ -80,6 +82,20 @@ impl Fleet {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.spending = Spending::new(budget);
+        self
+    }
+
+    /// The same in a mode that the session was left in.
+    #[must_use]
+    pub fn with_plan_mode(mut self, mode: PlanMode) -> Self {
+        self.plans = Mutex::new(mode);
+        self
+    }
+
+    /// The same with what the session has spent in earlier processes.
+    #[must_use]
+    pub fn with_spent(self, spent: &Spent) -> Self {
+        self.spending.restore(spent);
         self
     }
 

@@ -1,8 +1,9 @@
 //! What may run: plan mode, rules, and people, in this order.
 
-use std::sync::atomic::Ordering;
+use std::sync::PoisonError;
 
 use async_trait::async_trait;
+use mainstem_event::{EventKind, SessionLog};
 use mainstem_message::{ToolCall, ToolState};
 use mainstem_policy::{Effect, PlanMode, Rules};
 use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
@@ -55,14 +56,19 @@ impl Fleet {
         worst
     }
 
-    /// Whether the session plans.
+    /// Returns whether the session plans.
     pub fn plan_mode(&self) -> PlanMode {
-        if self.plans.load(Ordering::Acquire) { PlanMode::On } else { PlanMode::Off }
+        *self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins or ends planning, for all agents of the session: children follow their parents in and out of it.
-    pub fn set_plan_mode(&self, mode: PlanMode) {
-        self.plans.store(mode == PlanMode::On, Ordering::Release);
+    /// Begins or ends planning, for all agents of the session: children follow their parents in and out of it. A change is an event of the
+    /// session's log.
+    pub fn set_plan_mode(&self, mode: PlanMode, log: &SessionLog) {
+        // Held until the event is in the log: the last event says what holds.
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *plans, mode) != mode {
+            log.emit(EventKind::PlanModeChanged { active: mode == PlanMode::On });
+        }
     }
 }
 

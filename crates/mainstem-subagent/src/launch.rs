@@ -5,7 +5,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, Message, ReplyId, SessionId};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, RunOutcome};
+use mainstem_react::{Agent, RunOutcome, SpawnFacts};
 use mainstem_tool::RunContext;
 
 use crate::{
@@ -92,6 +92,10 @@ impl Fleet {
         let cx =
             cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
         let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
+        let cx = match self.spawn_facts(&source, &lineage) {
+            Some(facts) => cx.with_extension(Arc::new(facts)),
+            None => cx,
+        };
         self.roster.works_in(&source.agent_key, &cx);
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let turn = start.as_ref().map(|start| Box::pin(start.turn()) as _);
@@ -102,6 +106,17 @@ impl Fleet {
         };
         let work = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone(), aside));
         Child { source, cx, label, task, turn, work }
+    }
+}
+
+impl Fleet {
+    /// What a child records in its first turn.
+    fn spawn_facts(&self, source: &EventSource, lineage: &Lineage) -> Option<SpawnFacts> {
+        if source.turn > 1 {
+            return None;
+        }
+        let declaration = self.versions.declaration(&lineage.entry.spec)?;
+        Some(SpawnFacts::new(source.agent_key.clone(), declaration))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the caller of a run says about its children.
 
+use mainstem_event::{Background, RunSettings};
 use mainstem_tool::RunContext;
 
 /// How a run treats its children. Belongs into the context of the run, as an extension; without one the defaults count.
@@ -28,19 +29,6 @@ impl Default for SpawnOptions {
             max_children: None,
         }
     }
-}
-
-/// What becomes of background tasks at the end of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the three things one can do with work that is not done")]
-pub enum Background {
-    /// They go on, and the next turn hears of them.
-    #[default]
-    Detach,
-    /// The root waits for its tasks, reads their results, and answers again; then it waits for the tasks of its children.
-    Wait,
-    /// They are stopped.
-    Cancel,
 }
 
 impl SpawnOptions {
@@ -86,5 +74,17 @@ impl SpawnOptions {
 
     pub(crate) fn of(cx: &RunContext) -> Self {
         cx.get::<Self>().map_or_else(Self::default, |options| *options)
+    }
+}
+
+impl From<&RunSettings> for SpawnOptions {
+    fn from(settings: &RunSettings) -> Self {
+        Self {
+            force_sync: settings.force_sync,
+            background: settings.background,
+            has_people: !settings.unattended,
+            max_depth: settings.max_depth,
+            max_children: settings.max_children,
+        }
     }
 }

@@ -1,17 +1,20 @@
 //! Children of an earlier process, as the record of their session tells of them: who can be sent to again, and what became of the calls
 //! that waited for them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use mainstem_event::{AgentEvent, EventKind, EventSource, Outcome, Timestamp};
-use mainstem_message::{AgentKey, Failure, Message, SessionId, ToolCallId, ToolState};
+use mainstem_event::{AgentEvent, EventKind, EventSource, Outcome, RunSettings, Timestamp};
+use mainstem_message::{AgentKey, Failure, Message, RunId, SessionId, ToolCallId, ToolState};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Carried, Crew, Fleet, lineage::Lineage, report::Report, roster::Return};
+use crate::{Carried, CatalogEntry, Crew, Fleet, lineage::Lineage, report::Report, roster::Return};
 
-/// The tools by which children are begun, sent to and closed.
-const ABOUT_CHILDREN: [&str; 4] = ["agent_spawn", "agent_fanout", "agent_send", "agent_close"];
+/// The tools by which children are begun and sent to.
+const ABOUT_CHILDREN: [&str; 3] = ["agent_spawn", "agent_fanout", "agent_send"];
 
 /// What a session's events tell of its children, taken in one by one.
 #[derive(Debug, Default)]
@@ -19,7 +22,11 @@ pub struct Returning {
     /// In the order of their start; those that were closed are `None`.
     children: Vec<Option<Child>>,
     places: HashMap<AgentKey, usize>,
-    /// Calls under way in which children are begun, sent to or closed.
+    /// The declarations that children were spawned as, by version.
+    specs: BTreeMap<Arc<str>, Arc<Value>>,
+    /// What the callers of runs have set, as far as it was anything.
+    settings: HashMap<RunId, Arc<RunSettings>>,
+    /// Calls under way in which children are begun or sent to.
     calls: HashMap<(SessionId, ToolCallId), Call>,
 }
 
@@ -27,6 +34,11 @@ pub struct Returning {
 struct Child {
     /// Of its latest turn.
     source: EventSource,
+    /// What it was spawned as.
+    version: Arc<str>,
+    /// What the run had that spawned it.
+    #[serde(default)]
+    settings: Option<Arc<RunSettings>>,
     history: Vec<Arc<Message>>,
     last_activity: Timestamp,
 }
@@ -38,32 +50,55 @@ struct Call {
     reports: Vec<Report>,
 }
 
-/// Between its turns: who there is. Of calls under way there are none then.
+/// Between its turns: the children that there are, and what they were spawned as. No call is under way then, and no run.
+#[derive(Serialize)]
+struct Quiet<'a> {
+    children: Vec<&'a Child>,
+    specs: BTreeMap<&'a str, &'a Value>,
+}
+
+#[derive(Deserialize)]
+struct Known {
+    children: Vec<Child>,
+    specs: BTreeMap<Arc<str>, Arc<Value>>,
+}
+
 impl Serialize for Returning {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.children.iter().flatten())
+        let children: Vec<_> = self.children.iter().flatten().collect();
+        Quiet { children, specs: self.specs_in_use() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Returning {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let children = Vec::<Child>::deserialize(deserializer)?;
+        let Known { children, specs } = Known::deserialize(deserializer)?;
         let places =
             children.iter().enumerate().map(|(place, child)| (child.source.agent_key.clone(), place));
         let places = places.collect();
         let children = children.into_iter().map(Some).collect();
-        Ok(Self { children, places, calls: HashMap::new() })
+        Ok(Self { children, places, specs, ..Self::default() })
     }
 }
 
 impl Returning {
+    fn specs_in_use(&self) -> BTreeMap<&str, &Value> {
+        let children = self.children.iter().flatten();
+        let spec = |child: &'_ Child| self.specs.get_key_value(&child.version);
+        children.filter_map(spec).map(|(version, spec)| (&**version, &**spec)).collect()
+    }
+
     /// Takes in the next event of the session.
     pub fn apply(&mut self, event: &AgentEvent) {
         match &event.kind {
-            EventKind::AgentStart { .. } => {
-                if let Some(source) = &event.origin.source {
-                    self.start(source, event.at);
+            EventKind::AgentStart { settings, spec_version, spec, .. } => {
+                if let (Some(run), Some(settings)) = (event.run_id(), settings) {
+                    self.settings.insert(run.clone(), settings.clone());
                 }
+                if let (Some(version), Some(spec)) = (spec_version, spec) {
+                    self.specs.insert(version.clone(), spec.clone());
+                }
+                self.start(event, spec_version.as_ref());
             }
             EventKind::ToolResultStart { tool_call_id, tool_call_name, input }
                 if ABOUT_CHILDREN.contains(&&**tool_call_name) =>
@@ -71,21 +106,21 @@ impl Returning {
                 let call = Call { input: input.clone(), reports: Vec::new() };
                 self.calls.insert((session(event).clone(), tool_call_id.clone()), call);
             }
-            EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, .. } => {
-                let call = self.calls.remove(&(session(event).clone(), tool_call_id.clone()));
-                if let Some(call) = call
-                    && &**tool_call_name == "agent_close"
-                    && *state == ToolState::Success
-                {
-                    self.close(&call.input);
+            EventKind::ToolResultEnd { tool_call_id, .. } => {
+                self.calls.remove(&(session(event).clone(), tool_call_id.clone()));
+            }
+            EventKind::AgentClosed { agent_key } => {
+                if let Some(child) = self.places.get(agent_key).and_then(|at| self.children.get_mut(*at)) {
+                    *child = None;
                 }
             }
             _ => {}
         }
     }
 
-    /// A turn begins. What has agents below it in another way, such as an agent that is a tool, can't be sent to, then or now.
-    fn start(&mut self, source: &EventSource, now: Timestamp) {
+    /// A turn begins. An agent without a version, such as one that is a tool, can't be sent to.
+    fn start(&mut self, event: &AgentEvent, version: Option<&Arc<str>>) {
+        let Some(source) = event.source() else { return };
         let key = source.agent_key.clone();
         if let Some(place) = self.places.get(&key) {
             if let Some(Some(child)) = self.children.get_mut(*place) {
@@ -93,13 +128,11 @@ impl Returning {
             }
             return;
         }
-        let Some(id) = &source.parent_tool_call_id else { return };
-        if !self.calls.contains_key(&(source.parent_session_id.clone(), id.clone())) {
-            return;
-        }
-        let child = Child { source: source.clone(), history: Vec::new(), last_activity: now };
+        let Some(version) = version.cloned() else { return };
+        let settings = event.run_id().and_then(|run| self.settings.get(run)).cloned();
+        let (source, history) = (source.clone(), Vec::new());
         self.places.insert(key, self.children.len());
-        self.children.push(Some(child));
+        self.children.push(Some(Child { source, version, settings, history, last_activity: event.at }));
     }
 
     /// An invocation of a child has ended, in which this was said.
@@ -141,19 +174,6 @@ impl Returning {
             _ => {}
         }
     }
-
-    fn close(&mut self, input: &Value) {
-        let says = |name: &str| input.get(name).and_then(Value::as_str);
-        let (key, label) = (says("agent_key"), says("label").map(str::to_lowercase));
-        let is_meant = |child: &Child| {
-            let same = child.source.label.as_ref().map(|label| label.to_lowercase());
-            key.is_some_and(|key| child.source.agent_key.as_str() == key)
-                || (label.is_some() && same == label)
-        };
-        for child in self.children.iter_mut().filter(|child| child.as_ref().is_some_and(is_meant)) {
-            *child = None;
-        }
-    }
 }
 
 impl Call {
@@ -174,19 +194,24 @@ impl Call {
 }
 
 impl Fleet {
-    /// Takes back the children of an earlier process, which are idle then. One whose agent this crew does not have can't be sent to, and
-    /// whoever tries is told why.
+    /// Takes back the children of an earlier process, which are idle then, each as what it was spawned as. One that can't be built as that
+    /// can't be sent to, and the error says why.
     pub fn take_back(&self, crew: &Crew, returning: Returning) {
         let mut lineages = HashMap::<SessionId, Arc<Lineage>>::new();
-        for Child { source, history, last_activity } in returning.children.into_iter().flatten() {
-            let Some(entry) = crew.catalog.get(&source.agent_id) else {
+        let mut entries = HashMap::<Arc<str>, Option<CatalogEntry>>::new();
+        let Returning { children, specs, .. } = returning;
+        for Child { source, version, settings, history, last_activity } in children.into_iter().flatten() {
+            let recorded = specs.get(&version).map(Arc::as_ref);
+            let entry = || crew.spawned_as(&source.agent_id, &version, recorded);
+            let Some(entry) = entries.entry(version.clone()).or_insert_with(entry).clone() else {
                 self.roster.miss(&source);
                 continue;
             };
             let above = lineages.get(&source.parent_session_id).cloned();
-            let lineage = Lineage::new(entry.clone(), above);
+            let lineage = Lineage::new(entry, above);
             lineages.insert(source.session_id.clone(), lineage.clone());
-            let (carried, label) = (Carried::default(), source.label.as_deref().map(str::to_owned));
+            let carried = settings.as_deref().map_or_else(Carried::default, Carried::from);
+            let label = source.label.as_deref().map(str::to_owned);
             self.roster.take_back(Return { lineage, source, label, carried, history, last_activity });
         }
     }

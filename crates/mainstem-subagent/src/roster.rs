@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use dashmap::{DashMap, mapref::entry::Entry};
-use mainstem_event::{EventSource, Timestamp};
+use mainstem_event::{EventSource, RunSettings, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_spec::AgentSpec;
 use mainstem_tool::{Cancellation, RunContext};
@@ -86,6 +86,13 @@ impl Carried {
     pub(crate) fn of(cx: &RunContext) -> Self {
         let (user, attributes) = (cx.user().map(Arc::from), cx.attributes().clone());
         Self { user, attributes, options: SpawnOptions::of(cx) }
+    }
+}
+
+impl From<&RunSettings> for Carried {
+    fn from(settings: &RunSettings) -> Self {
+        let (user, attributes) = (settings.user.clone(), settings.attributes.clone());
+        Self { user, attributes, options: SpawnOptions::from(settings) }
     }
 }
 
@@ -226,6 +233,15 @@ impl Roster {
         if let Some(label) = &label {
             self.labels.insert(label.to_lowercase(), key.clone());
         }
+        if lineage.entry.spec.persist_session {
+            let identity = Identity {
+                parent: source.parent_session_id.clone(),
+                agent_id: source.agent_id.to_string(),
+                label: label.as_deref().map(str::to_lowercase),
+                user: carried.user.as_deref().map(str::to_owned),
+            };
+            self.identities.insert(identity, key.clone());
+        }
         let child = Child {
             lineage,
             source: EventSource { task_id: None, ..source },
@@ -339,13 +355,16 @@ impl Roster {
         own(key).into_iter().chain(below).collect()
     }
 
-    /// Forgets a child that is idle.
-    pub(crate) fn close(&self, key: &AgentKey) {
+    /// Forgets a child that is idle; returns `false` if it was closed already.
+    pub(crate) fn close(&self, key: &AgentKey) -> bool {
+        let mut was_open = false;
         if let Some(mut child) = self.children.get_mut(key) {
+            was_open = child.status != ChildStatus::Closed;
             child.status = ChildStatus::Closed;
             (child.history, child.label) = (Vec::new(), None);
         }
         self.forget_names(key);
+        was_open
     }
 
     /// A child at work goes on in the background.
@@ -381,7 +400,7 @@ impl Roster {
             _ => return Err(SpawnError::NotOne),
         };
         if let Some(missed) = key.as_ref().and_then(|key| self.missed.get(key)) {
-            return Err(SpawnError::NotDeclared { key: name.to_owned(), id: missed.to_string() });
+            return Err(SpawnError::NotRebuilt { key: name.to_owned(), id: missed.to_string() });
         }
         let known = self.list(parent);
         key.filter(|key| known.iter().any(|child| child.agent_key == *key))

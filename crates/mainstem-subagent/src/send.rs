@@ -93,12 +93,19 @@ impl Fleet {
     }
 
     /// Stops a child and everything below it in the name of `by`, and forgets it. Returns when it has ended.
-    pub(crate) async fn close(&self, key: &AgentKey, by: &Arc<str>) -> Result<(), SpawnError> {
+    pub(crate) async fn close(
+        &self,
+        cx: &RunContext,
+        key: &AgentKey,
+        by: &Arc<str>,
+    ) -> Result<(), SpawnError> {
         self.cancel(key, by);
         if timeout(ENDED, self.roster.idle(key)).await.is_err() {
             return Err(SpawnError::StillEnding { key: key.to_string() });
         }
-        self.roster.close(key);
+        if self.roster.close(key) {
+            cx.sink().log().emit(EventKind::AgentClosed { agent_key: key.clone() });
+        }
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use mainstem_event::{CancelReason, EventSource};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
-use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation};
+use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation, Spend};
 use mainstem_react::{AgentError, Answer, Middleware, NextModel};
 use mainstem_spec::AgentSpec;
 use mainstem_tool::RunContext;
@@ -35,6 +35,18 @@ pub struct Account {
     key: Option<AgentKey>,
     limits: Limits,
     opened: Duration,
+}
+
+/// What a session has spent in earlier processes.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Spent {
+    /// Tokens, money and children.
+    pub amount: Spend,
+    /// The time of its runs.
+    pub time: Duration,
+    /// The tokens of each child, with all below it.
+    pub former: HashMap<AgentKey, u64>,
 }
 
 struct Books {
@@ -61,6 +73,11 @@ impl Fleet {
         let root = crew.catalog.get(crew.root.id());
         let declared = root.map_or_else(Limits::default, |root| declared(&root.spec));
         self.spending.session.open("the run", None, limits.tighter(declared))
+    }
+
+    /// What the context's run has spent, as far as a budget covers it; nothing if there is none.
+    pub fn spent_by(&self, cx: &RunContext) -> Spend {
+        self.spending.of_run(cx)
     }
 
     /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
@@ -167,6 +184,20 @@ impl Spending {
         Self {
             session: Arc::new(Account { books, id, above: None, key: None, limits, opened: Duration::ZERO }),
         }
+    }
+
+    /// Counts what the session has spent in earlier processes.
+    pub(crate) fn restore(&self, spent: &Spent) {
+        let books = &mut *self.session.books();
+        books.ledger.count(self.session.id, spent.amount);
+        books.clock = spent.time;
+        books.former.clone_from(&spent.former);
+    }
+
+    /// What the context's run has spent, as far as a budget covers it.
+    pub(crate) fn of_run(&self, cx: &RunContext) -> Spend {
+        let account = self.of(cx);
+        account.books().ledger.tally(account.id).map_or_else(Spend::default, |tally| tally.spent)
     }
 
     fn of(&self, cx: &RunContext) -> Arc<Account> {

@@ -61,7 +61,15 @@ pub fn root(log: &Arc<SessionLog>, run: &str) -> EventSink {
 /// The beginning of an invocation.
 pub fn start() -> EventKind {
     let input = vec![Arc::new(Message::user("go"))];
-    EventKind::AgentStart { name: "main".into(), role: Role::Assistant, input, parent_tool_call_id: None }
+    EventKind::AgentStart {
+        name: "main".into(),
+        role: Role::Assistant,
+        input,
+        parent_tool_call_id: None,
+        settings: None,
+        spec_version: None,
+        spec: None,
+    }
 }
 
 /// A piece of text.

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::setup::prompt;
+use super::{plan_mode, setup::prompt};
 use crate::{
     args::{self, Background},
     terminal::Terminal,
@@ -27,9 +27,8 @@ pub(super) fn body(args: &args::Run, terminal: Terminal) -> anyhow::Result<Value
         budget["cost"] = json!(cost);
     }
     let mut options = json!({ "people": people, "background": background, "budget": budget });
-    // Without the flag a session that plans goes on planning.
-    if args.plan {
-        options["plan_mode"] = json!(true);
+    if let Some(plans) = plan_mode(args) {
+        options["plan_mode"] = json!(plans);
     }
     if let Some(path) = &args.output_schema {
         options["output_schema"] = schema(path)?;

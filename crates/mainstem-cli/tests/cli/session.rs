@@ -221,3 +221,31 @@ fn what_can_not_be_kept_is_said_beforehand() {
     assert!(script.code == Some(2) && script.stderr.contains("--session: the demo"), "{script:?}");
     assert!(server.requests().is_empty());
 }
+
+#[test]
+fn a_session_that_plans_goes_on_planning_until_it_is_told_to_leave() {
+    let server = Server::start(|_| vec![Step::Text("Yes.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal.db");
+    let stderr = |more: &str| {
+        let cli = mainstem("run -m openai:m --no-files --progress plain --session s --journal").arg(&journal);
+        let cli = more.split_whitespace().fold(cli, Cli::arg).arg("go");
+        let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+        let ran = cli.run();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.stderr
+    };
+    let planning = "the session is in plan mode; --no-plan leaves it";
+    assert!(!stderr("--plan").contains(planning));
+    assert!(stderr("").contains(planning));
+    assert!(!stderr("--no-plan").contains(planning));
+    assert!(!stderr("").contains(planning));
+    let modes: Vec<_> = recorded(&journal)
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::PlanModeChanged { active } => Some(active),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(modes, [true, false]);
+}

@@ -188,6 +188,9 @@ fn a_turn_that_says_nothing_has_no_message() {
         role: mainstem_message::Role::Assistant,
         input,
         parent_tool_call_id: None,
+        settings: None,
+        spec_version: None,
+        spec: None,
     };
     let said = [ask(), text_start("1"), text("1", "x"), text_end("1"), answered()];
     let kinds = [&[start, ask(), answered()], &said[..], &[ask(), answered()]].concat();

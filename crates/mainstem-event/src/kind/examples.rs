@@ -37,6 +37,9 @@ fn lifecycle() -> Vec<EventKind> {
             role: Role::Assistant,
             input: vec![Arc::new(Message::user("review this"))],
             parent_tool_call_id: Some("call-1".into()),
+            settings: None,
+            spec_version: Some("5f0c3a9e1b7d2468".into()),
+            spec: Some(Arc::new(json!({ "id": "reviewer", "description": "Reviews", "steps": 10 }))),
         },
         AgentResult { result: Arc::new(Message::assistant("Looks good.").with_id("reply-1.0")) },
         AgentEnd {
@@ -142,6 +145,8 @@ fn the_rest() -> Vec<EventKind> {
             message: Arc::new(Message::user("and the tests?")),
             mode: SendMode::Steer,
         },
+        AgentClosed { agent_key: "agent:reviewer:1".into() },
+        PlanModeChanged { active: true },
         StateCheckpoint {
             agent_key: "agent:reviewer:1".into(),
             messages: vec![Arc::new(Message::user("summary"))],

@@ -295,8 +295,15 @@ fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
         let state = ToolState::Success;
         [start, ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms: 0 }]
     });
-    let start =
-        AgentStart { name: "a".into(), role: Role::Assistant, input: vec![], parent_tool_call_id: None };
+    let start = AgentStart {
+        name: "a".into(),
+        role: Role::Assistant,
+        input: vec![],
+        parent_tool_call_id: None,
+        settings: None,
+        spec_version: None,
+        spec: None,
+    };
     let asked = ModelCallStart { model_name: "m".into(), iteration: 1 };
     let answered = ModelCallEnd { usage: None, stop_reason: StopReason::Stop, duration_ms: 0 };
     let (usage, outcome) = (Rollup::default(), Outcome::Error);

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use mainstem::{
     journal::{Journal, JournalError, SqliteJournal},
     model::scripted::Turn,
-    prelude::ScriptedModel,
+    prelude::{AgentSpec, ScriptedModel},
 };
 use mainstem_server::Tokens;
 use reqwest::Method;
@@ -308,4 +308,38 @@ async fn tenants_share_a_journal_and_see_only_their_own() {
         journal.sessions().await.unwrap().into_iter().map(|one| one.id.to_string()).collect();
     names.sort();
     assert_eq!(names, ["acme/s", "s"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_was_given_is_recorded_but_for_prompts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let secret = "You know the secret recipe.";
+    let process = async || {
+        let kid = AgentSpec::new("kid", "Helps").with_prompt(secret);
+        let harness = fleet(script()).ids(mainstem::event::RandomIds).subagent(kid);
+        let harness = harness.journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+        Rig::start(harness, |builder| builder).await
+    };
+    let rig = process().await;
+    let options = json!({ "user": "ann", "plan_mode": true, "budget": { "tokens": 1_000_000 } });
+    let body = json!({ "input": "go", "options": options });
+    let run = rig.ask(Method::POST, "/v1/sessions/s/runs").header("prefer", "wait=30").json(&body);
+    assert_eq!(run.send().await.unwrap().json::<Value>().await.unwrap()["status"], "success");
+    stop(rig).await;
+    let rig = process().await;
+    assert_eq!(rig.get_json("/v1/sessions/s/fleet").await["planMode"], true);
+    let events = rig.frames("/v1/sessions/s/events?follow=false", None).await.concat();
+    assert!(!events.contains("recipe"), "a reader sees a prompt: {events}");
+    let event = |text: &str| events.lines().find(|line| line.contains(text)).unwrap().to_owned();
+    let started = event(r#""settings""#);
+    assert!(started.contains(r#""user":"ann""#) && started.contains(r#""tokens":1000000"#), "{started}");
+    let kid: Value = serde_json::from_str(event(r#""specVersion""#).strip_prefix("data: ").unwrap()).unwrap();
+    let one = rig.get_json(&format!("/v1/sessions/s/events/{}", kid["seq"])).await;
+    assert_eq!((&one["specVersion"], &one["spec"]), (&kid["specVersion"], &Value::Null));
+    // The record has it whole.
+    stop(rig).await;
+    let journal = SqliteJournal::open(&path).unwrap();
+    let all = journal.read(&"s".into(), 1, 1_000).await.unwrap();
+    assert!(all.iter().any(|event| event.to_json().contains(secret)));
 }

@@ -8,7 +8,7 @@ use std::{
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
-use mainstem_policy::{Limits as Budget, Prices};
+use mainstem_policy::{Limits as Budget, PlanMode, Prices};
 use mainstem_subagent::{Crews, Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
@@ -164,25 +164,28 @@ impl SessionBuilder {
     fn assemble(
         self,
         log: Arc<SessionLog>,
-        past: Past,
+        mut past: Past,
         checkpoints: Option<Checkpoints>,
         deferred: Option<Arc<Deferred>>,
     ) -> Session {
         let tasks = self.tasks.unwrap_or_else(TaskSet::in_memory);
-        let fleet = Fleet::new(self.limits, tasks.clone());
+        let mode = if past.fleet.plan_mode { PlanMode::On } else { PlanMode::Off };
+        let fleet = Fleet::new(self.limits, tasks.clone()).with_budget(self.budget).with_plan_mode(mode);
+        let fleet = fleet.with_spent(&past.spent(&self.prices));
+        let runs = past.runs_with_latest(&self.prices);
         Session(Arc::new(Inner {
             crews: self.crews,
             crew: Mutex::default(),
             buffer: self.log.buffer,
             watch: Mutex::new((None, past.fleet)),
             log,
-            fleet: Arc::new(fleet.with_budget(self.budget)),
+            fleet: Arc::new(fleet),
             tasks,
             prices: self.prices,
             attributes: self.attributes,
             ids: self.ids,
             history: Mutex::new(past.history),
-            runs: Mutex::new(past.runs),
+            runs: Mutex::new(runs),
             checkpoints,
             deferred,
             turns: Turns::new(),

@@ -27,7 +27,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let fleet = Fleet::of(&cx)?;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
-        fleet.close(&key, &CancelReason::agent(cx.agent())).await?;
+        fleet.close(&cx, &key, &CancelReason::agent(cx.agent())).await?;
         Ok::<_, SpawnError>(format!("agent_key: {key}\nstatus: closed"))
     }))
 }

@@ -34,11 +34,11 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                         .with_state(ToolState::Denied)
                 }
                 Decision::Allow => {
-                    fleet.set_plan_mode(PlanMode::Off);
+                    fleet.set_plan_mode(PlanMode::Off, cx.sink().log());
                     ToolOutput::from("The plan is accepted; carry it out.")
                 }
                 Decision::AllowWith(edited) => {
-                    fleet.set_plan_mode(PlanMode::Off);
+                    fleet.set_plan_mode(PlanMode::Off, cx.sink().log());
                     let plan = edited["plan"].as_str().map_or_else(|| edited.to_string(), str::to_owned);
                     ToolOutput::from(format!("The plan is accepted as follows; carry it out.\n{plan}"))
                 }

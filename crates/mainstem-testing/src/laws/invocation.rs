@@ -65,12 +65,19 @@ fn belongs(event: &AgentEvent) -> Result<(), Violation> {
     use EventKind::*;
     let broken = |what: &str| Err(Violation::new(2, event.seq, format!("{} {what}", event.kind.name())));
     match event.kind {
-        TaskUpdated { .. } | MessageSent { .. } | StateCheckpoint { .. } if event.reply_id().is_some() => {
+        TaskUpdated { .. }
+        | MessageSent { .. }
+        | AgentClosed { .. }
+        | PlanModeChanged { .. }
+        | StateCheckpoint { .. }
+            if event.reply_id().is_some() =>
+        {
             broken("belongs to the session, not to an invocation")
         }
         _ if event.reply_id().is_some() => Ok(()),
         _ if event.source().is_some() => broken("has a source but belongs to no invocation"),
-        TaskUpdated { .. } | MessageSent { .. } | StateCheckpoint { .. } | Custom { .. } => Ok(()),
+        TaskUpdated { .. } | MessageSent { .. } | AgentClosed { .. } | PlanModeChanged { .. } => Ok(()),
+        StateCheckpoint { .. } | Custom { .. } => Ok(()),
         RequestStop { .. } | UserConfirmResult { .. } | ExternalExecutionResult { .. } => Ok(()),
         Unknown { .. } => Ok(()),
         _ => broken("belongs to no invocation"),

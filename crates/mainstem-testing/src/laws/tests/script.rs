@@ -108,6 +108,9 @@ impl Script {
             role: Role::Assistant,
             input: vec![Arc::new(Message::user("go"))],
             parent_tool_call_id: by.get(3).map(|call| (*call).into()),
+            settings: None,
+            spec_version: None,
+            spec: None,
         };
         let mut transcript = Transcript::new(format!("reply-{who}").into());
         transcript.apply(&kind);

@@ -133,7 +133,7 @@ impl HarnessBuilder {
             .narrowed_by(&self.workspace_permissions)
             .narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
         let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
-        let crew = crew.with_artifacts(self.artifacts(scope, spec)?);
+        let crew = crew.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
         Ok((crew, said))
     }
 

@@ -41,7 +41,18 @@ fn check(events: &[AgentEvent], expected: &[&str]) {
 fn start(of: Option<&str>, task: &str) -> AgentEvent {
     let input = vec![Arc::new(Message::user(task))];
     let name = of.unwrap_or("lead").into();
-    event(of, EventKind::AgentStart { name, role: Role::Assistant, input, parent_tool_call_id: None })
+    event(
+        of,
+        EventKind::AgentStart {
+            name,
+            role: Role::Assistant,
+            input,
+            parent_tool_call_id: None,
+            settings: None,
+            spec_version: None,
+            spec: None,
+        },
+    )
 }
 
 fn end(of: Option<&str>, outcome: Outcome, error: Option<&str>) -> AgentEvent {

@@ -1,0 +1,98 @@
+//! What the caller of a run has set, as the run's first event records it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What the caller has set for a run and for its children. Recorded, so that it is known after a restart.
+///
+/// What the program sets for all runs of a session is left out: the next process sets it again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// The user on whose behalf the run works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<Arc<str>>,
+    /// What the caller has attached to the run, for tools and children.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub attributes: Map<String, Value>,
+    /// What the run may spend.
+    #[serde(skip_serializing_if = "RunBudget::is_unlimited")]
+    pub budget: RunBudget,
+    /// Returns `true` if a call that is out of time stops its child.
+    #[serde(skip_serializing_if = "is_false")]
+    pub force_sync: bool,
+    /// What becomes of background tasks when the root has its answer.
+    #[serde(skip_serializing_if = "Background::is_default")]
+    pub background: Background,
+    /// Returns `true` if approvals are refused without being asked for, because the caller answers none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unattended: bool,
+    /// The deepest agent of the run; the root is at 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u16>,
+    /// How many children of the run are running at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_children: Option<usize>,
+}
+
+/// What a run may spend, with all its agents and tasks; `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct RunBudget {
+    /// Tokens, in and out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money, in millionths of a US dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Children.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawns: Option<u64>,
+    /// Seconds during which the run is polled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_seconds: Option<u64>,
+}
+
+/// What becomes of background tasks at the end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "the three things one can do with work that is not done")]
+pub enum Background {
+    /// They go on, and the next turn hears of them.
+    #[default]
+    Detach,
+    /// The root waits for its tasks, reads their results, and answers again; then it waits for the tasks of its children.
+    Wait,
+    /// They are stopped.
+    Cancel,
+}
+
+impl RunSettings {
+    /// Returns `true` if the caller has set nothing.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl RunBudget {
+    /// Returns `true` if nothing is limited.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Background {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

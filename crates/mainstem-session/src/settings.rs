@@ -1,0 +1,53 @@
+//! What a caller has set for a run, as it is recorded, and as a later run takes it over.
+
+use std::sync::Arc;
+
+use mainstem_event::{RunBudget, RunSettings};
+use mainstem_policy::{Cost, Limits, Spend};
+use mainstem_subagent::SpawnOptions;
+
+use crate::{RunOptions, RunRecord};
+
+/// What of a run's options is recorded.
+pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
+    let SpawnOptions { force_sync, background, has_people, max_depth, max_children, .. } = options.spawn;
+    let mut settings = RunSettings::default();
+    (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
+    settings.budget = budget(options.budget);
+    (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !has_people);
+    (settings.max_depth, settings.max_children) = (max_depth, max_children);
+    Arc::new(settings)
+}
+
+fn budget(limits: Limits) -> RunBudget {
+    let mut budget = RunBudget::default();
+    (budget.tokens, budget.cost_micros) = (limits.tokens, limits.cost.map(Cost::micros));
+    (budget.spawns, budget.time_seconds) = (limits.spawns, limits.time_seconds);
+    budget
+}
+
+/// The options of a run that goes on where `run` stopped: what they leave open is as it was, and the budget is what `run` has left of its own.
+pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
+    let was = &run.settings;
+    options.user = options.user.or_else(|| was.user.clone());
+    for (name, value) in &was.attributes {
+        options.attributes.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    if options.spawn == SpawnOptions::default() {
+        options.spawn = SpawnOptions::from(&**was);
+    }
+    options.budget = options.budget.tighter(left(&was.budget, run.spent, run.ran.as_secs()));
+    options
+}
+
+fn left(budget: &RunBudget, spent: Spend, seconds: u64) -> Limits {
+    let mut limits = Limits::default();
+    limits.tokens = budget.tokens.map(|most| most.saturating_sub(spent.tokens));
+    limits.cost = budget.cost_micros.map(|most| Cost::from_micros(most.saturating_sub(spent.cost.micros())));
+    limits.spawns = budget.spawns.map(|most| most.saturating_sub(spent.spawns));
+    limits.time_seconds = budget.time_seconds.map(|most| most.saturating_sub(seconds));
+    limits
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! A spec as JSON: what a session records of a child.
+
+use super::Origin;
+
+/// What a spec read from JSON is taken for: it has no file.
+pub(super) fn program() -> Origin {
+    Origin::Program
+}
+
+/// A duration in whole seconds, as in a file.
+pub(super) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "as serde calls it")]
+    pub(in crate::spec) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.as_secs()).serialize(serializer)
+    }
+
+    pub(in crate::spec) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_secs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use crate::{AgentSpec, Header, McpServer, Permission, WorkspaceMode};
+
+    /// Every key that is recorded.
+    fn full() -> AgentSpec {
+        let mut spec = AgentSpec::new("a", "Does things")
+            .with_prompt("You do things.")
+            .with_model("m")
+            .with_steps(3)
+            .with_tools(["x", "agent_spawn"])
+            .with_persist_session(true)
+            .with_workspace_mode(WorkspaceMode::Shared);
+        spec.mcp_servers = Some(vec![McpServer::named("files")]);
+        (spec.temperature, spec.top_p) = (Some(0.5), Some(0.9));
+        spec.disallowed_tools = vec!["y".into()];
+        spec.skills = Some(vec!["s".into()]);
+        spec.hidden = true;
+        spec.permissions = vec![("x(*)".into(), Permission::Ask), ("*".into(), Permission::Deny)];
+        spec.timeout = Some(Duration::from_secs(7));
+        spec.max_tokens_total = Some(9);
+        spec.output_schema = Some(json!({ "type": "object" }));
+        spec.workspace.path = Some("sub".into());
+        spec
+    }
+
+    #[test]
+    fn a_spec_comes_back_from_its_json() {
+        for spec in [full(), AgentSpec::new("b", "Does nothing")] {
+            let json = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<AgentSpec>(&json).unwrap(), spec, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_secret_is_left_out() {
+        let mut spec = AgentSpec::new("a", "Does things");
+        spec.url = Some("https://u:hunter2@example.com".into());
+        spec.headers = vec![Header::new("authorization", "hunter2")];
+        let mut server = McpServer::named("files");
+        server.declaration = Some(json!({ "env": { "KEY": "hunter2" } }));
+        spec.mcp_servers = Some(vec![server]);
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert!(json.contains("files"), "{json}");
+    }
+}
