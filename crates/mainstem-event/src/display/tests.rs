@@ -46,10 +46,12 @@ fn every_kind_is_one_line() {
       40 main STREAM_FALLBACK the server answered without a stream
       41 reviewer TASK_UPDATED task-1 running → failed (rate_limited: api.example.com: too many requests)
       42 main MESSAGE_SENT agent:reviewer:1 steer "and the tests?"
-      43 reviewer STATE_CHECKPOINT agent:reviewer:1 messages=1
-      44 main GAP 5 missed (5–9)
-      45 reviewer CUSTOM progress {"percent":40}
-      46 main FROM_THE_FUTURE
+      43 reviewer AGENT_CLOSED agent:reviewer:1
+      44 main PLAN_MODE_CHANGED on
+      45 reviewer STATE_CHECKPOINT agent:reviewer:1 messages=1
+      46 main GAP 5 missed (5–9)
+      47 reviewer CUSTOM progress {"percent":40}
+      48 main FROM_THE_FUTURE
     "#);
 }
 

@@ -329,12 +329,15 @@ async fn what_a_run_was_given_is_recorded_but_for_prompts() {
     stop(rig).await;
     let rig = process().await;
     assert_eq!(rig.get_json("/v1/sessions/s/fleet").await["planMode"], true);
-    let events = rig.frames("/v1/sessions/s/events?follow=false", None).await.concat();
-    assert!(!events.contains("recipe"), "a reader sees a prompt: {events}");
-    let event = |text: &str| events.lines().find(|line| line.contains(text)).unwrap().to_owned();
+    let events = rig.frames("/v1/sessions/s/events?follow=false", None).await;
+    assert!(events.iter().all(|event| !event.contains("recipe")), "a reader sees a prompt: {events:?}");
+    let event = |text: &str| {
+        let frame = events.iter().find(|frame| frame.contains(text)).unwrap();
+        frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned()
+    };
     let started = event(r#""settings""#);
     assert!(started.contains(r#""user":"ann""#) && started.contains(r#""tokens":1000000"#), "{started}");
-    let kid: Value = serde_json::from_str(event(r#""specVersion""#).strip_prefix("data: ").unwrap()).unwrap();
+    let kid: Value = serde_json::from_str(&event(r#""specVersion""#)).unwrap();
     let one = rig.get_json(&format!("/v1/sessions/s/events/{}", kid["seq"])).await;
     assert_eq!((&one["specVersion"], &one["spec"]), (&kid["specVersion"], &Value::Null));
     // The record has it whole.

@@ -64,6 +64,9 @@ fn the_table_has_a_line_for_each_kind() {
     assert_eq!(tags, EventKind::NAMES);
     let line = "| `AGENT_START` | An invocation begins: always its first event. | `name`: The agent's name<br>`role`: What \
         its messages are spoken as<br>`input`: What it was asked; the history before is in earlier invocations<br>\
-        `parentToolCallId?`: The parent's call that caused it |";
+        `parentToolCallId?`: The parent's call that caused it<br>`settings?`: What the caller has set for the run; only at \
+        its root, and only if there is something<br>`specVersion?`: Which version of its declaration the agent was spawned \
+        as; only in the first invocation of a child<br>`spec?`: That declaration, in the first event that names the \
+        version; a server leaves it out for its readers |";
     assert_eq!(table.lines().nth(2), Some(line));
 }
