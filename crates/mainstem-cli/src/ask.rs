@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     future::pending,
-    io,
+    io::{self, BufRead},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -137,7 +137,12 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
     // Without a thread nobody can answer, which is what the end of stdin means, too.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
-        for text in io::stdin().lines().map_while(Result::ok) {
+        let mut lines = io::stdin().lock();
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            // What is no UTF-8 is shown as such, and the lines after it count.
+            let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
+            line.clear();
             if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
                 return;
             }

@@ -22,7 +22,7 @@ use self::{
 };
 use crate::{
     args::{self, Format, Log, Source},
-    config::Settings,
+    config::{Settings, read::named},
     exit::{Exit, Fault, OrExit},
     output::{Output, Stdout},
     progress,
@@ -151,11 +151,11 @@ fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow:
     })
 }
 
+/// Largest file with an output schema, in bytes.
+const SCHEMA: u64 = 1 << 20;
+
 fn output_schema(path: &Path) -> anyhow::Result<OutputSchema> {
-    let read = || {
-        let text = std::fs::read_to_string(path)?;
-        anyhow::Ok(OutputSchema::new(serde_json::from_str(&text)?)?)
-    };
+    let read = || anyhow::Ok(OutputSchema::new(serde_json::from_str(&named(path, SCHEMA)?)?)?);
     read().with_context(|| format!("--output-schema {}", path.display()))
 }
 

@@ -1,7 +1,6 @@
 //! `mainstem serve`: an agent over HTTP, until a signal says otherwise.
 
 use std::{
-    fs,
     io::{self, Write},
     time::Duration,
 };
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Serve, Source},
-    config::{Setting, Settings, var},
+    config::{Setting, Settings, read::named, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
@@ -90,13 +89,16 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
     Ok((harness, model.value))
 }
 
+/// Largest file of tokens, in bytes.
+const TOKENS: u64 = 1 << 20;
+
 /// Those of the file; or one that is made for this process, and shown.
 fn tokens(args: &Serve) -> anyhow::Result<(Tokens, Option<String>)> {
     let Some(path) = &args.token_file else {
         let (token, tokens) = Tokens::generated();
         return Ok((tokens, Some(token)));
     };
-    let read = || anyhow::Ok(Tokens::parse(&fs::read_to_string(path)?)?);
+    let read = || anyhow::Ok(Tokens::parse(&named(path, TOKENS)?)?);
     Ok((read().with_context(|| format!("--token-file {}", path.display()))?, None))
 }
 

@@ -16,6 +16,25 @@ pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     read(path, max).with_context(|| path.display().to_string())
 }
 
+/// The text of a file that a flag names, which may be a pipe: `<(command)`.
+///
+/// # Errors
+/// It can't be read, is longer than `max` bytes, or no text.
+pub(crate) fn named(path: &Path, max: u64) -> anyhow::Result<String> {
+    bounded(File::open(path)?, max)
+}
+
+/// All that can be read, as text.
+///
+/// # Errors
+/// As [`named`].
+pub(crate) fn bounded(from: impl Read, max: u64) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(max + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= max, "it is larger than {max} bytes");
+    String::from_utf8(bytes).context("it is not UTF-8 text")
+}
+
 fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     let kind = match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -25,10 +44,7 @@ fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     ensure_regular(kind)?;
     let file = open(path)?;
     ensure_regular(file.metadata()?.file_type())?;
-    let mut bytes = Vec::new();
-    file.take(max + 1).read_to_end(&mut bytes)?;
-    ensure!(bytes.len() as u64 <= max, "it is larger than {max} bytes");
-    Ok(Some(String::from_utf8(bytes).context("it is not UTF-8 text")?))
+    bounded(file, max).map(Some)
 }
 
 #[cfg(unix)]

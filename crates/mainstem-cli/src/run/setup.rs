@@ -1,13 +1,11 @@
 //! From settings to a harness and a prompt; or to an error that says what to set.
 
-use std::io::Read;
-
 use anyhow::{Context, anyhow, bail, ensure};
 use mainstem::Harness;
 
 use crate::{
     args,
-    config::{Setting, Settings, var},
+    config::{Setting, Settings, read::bounded, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
@@ -86,8 +84,9 @@ pub(super) fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> 
     Ok(prompt)
 }
 
+/// Longest prompt that is read from stdin, in bytes.
+const PROMPT: u64 = 16 << 20;
+
 fn stdin() -> anyhow::Result<String> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("the PROMPT can't be read from stdin")?;
-    Ok(text)
+    bounded(std::io::stdin(), PROMPT).context("the PROMPT can't be read from stdin")
 }

@@ -1,13 +1,14 @@
 //! `mainstem run --server`: what a server is asked for.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{plan_mode, setup::prompt};
+use super::{SCHEMA, plan_mode, setup::prompt};
 use crate::{
     args::{self, Background},
+    config::read::named,
     terminal::Terminal,
 };
 
@@ -49,6 +50,6 @@ pub(super) fn body(args: &args::Run, terminal: Terminal) -> anyhow::Result<Value
 }
 
 fn schema(path: &Path) -> anyhow::Result<Value> {
-    let read = || anyhow::Ok(serde_json::from_str(&fs::read_to_string(path)?)?);
+    let read = || anyhow::Ok(serde_json::from_str(&named(path, SCHEMA)?)?);
     read().with_context(|| format!("--output-schema {}", path.display()))
 }

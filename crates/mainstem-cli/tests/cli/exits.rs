@@ -75,6 +75,15 @@ fn a_wrong_command_line_is_2() {
         2,
         "error: --output-schema: the demo plays a script, which has no answer of that form",
     );
+    // What never ends is read to a bound.
+    #[cfg(unix)]
+    for (line, flag) in [
+        ("run -m openai:m hi --output-schema /dev/zero", "--output-schema /dev/zero"),
+        ("serve -m openai:m --token-file /dev/zero", "--token-file /dev/zero"),
+    ] {
+        let done = mainstem(line).env("OPENAI_API_KEY", "k").run();
+        assert_eq!(done.stderr.trim_end(), format!("error: {flag}: it is larger than 1048576 bytes"));
+    }
     let done = mainstem("run").env("OPENAI_API_KEY", "k").run();
     check(&done, 2, "error: no PROMPT is given; `-` reads it from stdin");
     for wrong in [

@@ -409,3 +409,16 @@ fn a_run_whose_server_is_gone_says_so_and_shows_what_it_had_heard() {
     let (shown, heard) = (events(&done.stdout), events(&heard()));
     assert!(shown == heard && !heard.iter().any(AgentEvent::ends_run), "{}", render(&heard));
 }
+
+#[test]
+fn a_line_that_is_no_utf8_is_one_line_and_not_the_end() {
+    let server = Server::start(|_| vec![Step::Text("Yes.")]);
+    let cli = mainstem("chat -m openai:m --no-files --progress quiet --journal j.db");
+    let cli = cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, b"one\n\xff\nthree\n").unwrap();
+    drop(writer);
+    let done = cli.stdin(Stdio::from(reader)).run();
+    assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\nYes.\nYes.\n"), "{done:?}");
+    assert_eq!(said(server.requests().last().unwrap()), ["one", "Yes.", "\u{fffd}", "Yes.", "three"]);
+}

@@ -37,6 +37,12 @@ const MOST_MATCHES: usize = 2000;
 /// Most lines around a match.
 const CONTEXT: usize = 20;
 
+/// Longest pattern, in bytes.
+const PATTERN: usize = 16 << 10;
+
+/// Largest compiled pattern, and largest cache of its search, in bytes: `\w{80}` fits, and the calls of a turn take some 100 MiB at most.
+const COMPILED: usize = 4 << 20;
+
 /// Longest line that is searched, in bytes.
 const LINE: usize = 8 << 20;
 
@@ -95,14 +101,26 @@ impl GrepFiles {
         let wrong = |error: &dyn std::fmt::Display| {
             WorkspaceError::Refused(format!("pattern is no regular expression: {error}"))
         };
+        if self.pattern.len() > PATTERN {
+            let long = self.pattern.len();
+            return Err(WorkspaceError::Refused(format!("pattern has {long} bytes, more than {PATTERN}")));
+        }
         // The matcher wraps the pattern before it reads it, so that its errors point beside the place.
         regex_syntax::parse(&self.pattern).map_err(|error| wrong(&error))?;
         RegexMatcherBuilder::new()
             .multi_line(true)
             .case_insensitive(self.case_insensitive)
             .crlf(true)
+            .size_limit(COMPILED)
+            .dfa_size_limit(COMPILED)
             .build(&self.pattern)
-            .map_err(|error| wrong(&error))
+            .map_err(|error| match error.to_string() {
+                large if large.contains("size limit") => WorkspaceError::Refused(format!(
+                    "pattern is too large: compiled it takes more than {} MiB; repeat less often, or use smaller classes such as [a-z] for \\w",
+                    COMPILED >> 20
+                )),
+                _ => wrong(&error),
+            })
     }
 
     /// The path, if it is not that of a directory.

@@ -87,6 +87,21 @@ fn a_bad_pattern_is_an_error_with_its_place() {
 }
 
 #[test]
+fn a_pattern_that_takes_much_memory_is_refused() {
+    let rig = Rig::with(&[("a.txt", "word\n")]);
+    let begun = std::time::Instant::now();
+    for pattern in [r"\p{L}{1500}x", r"(\w{50}){50}", r"((a{100}){100}){100}"] {
+        let error = rig.err("grep_files", json!({ "pattern": pattern }));
+        assert!(error.starts_with("pattern is too large: compiled it takes more than 4 MiB"), "{error}");
+    }
+    let error = rig.err("grep_files", json!({ "pattern": "a".repeat(20_000) }));
+    assert!(error.starts_with("pattern has 20000 bytes"), "{error}");
+    assert!(rig.ok("grep_files", json!({ "pattern": r"\w{1,60}" })).contains("a.txt:1:word"));
+    // The old limit of 100 MiB takes seconds for each.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn long_lines_are_cut_around_the_match() {
     let rig = Rig::with(&[("min.js", &format!("{}needle{}", "x".repeat(5000), "y".repeat(5000)))]);
     let found = rig.ok("grep_files", json!({ "pattern": "needle" }));
