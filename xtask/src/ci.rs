@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::cargo::{cargo, has, run as exec};
-use crate::{api, browser, clients, schema, snapshots, suite, tidy};
+use crate::cargo::{cargo, run as exec};
+use crate::{api, browser, clients, deny, models, sbom, schema, snapshots, suite, supply, tidy};
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     let start = Instant::now();
@@ -27,6 +27,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("tests", || snapshots::run(root, slow))?;
     step("doctests", || plain(&["test", "--doc", "--workspace", "--locked"]))?;
     step("timelines", || suite::timelines(root))?;
+    step("models", || models::run(root, slow))?;
     step("clients", || clients::run(root))?;
     step("api", || api::run(root))?;
     step("examples", || browser::examples(root))?;
@@ -35,7 +36,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
         exec(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    step("deny", || deny(root))?;
+    step("deny", || deny::run(root))?;
+    step("supply", || supply::run(root, false))?;
+    step("sbom", || sbom::run(root, true))?;
     step("tidy", || tidy::run(root))?;
     step("schema", || schema::run(root, true))?;
     println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());
@@ -49,17 +52,4 @@ fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     println!("== {name}: {} in {seconds:.1} s", if result.is_ok() { "ok" } else { "FAILED" });
     result.with_context(|| format!("ci stopped at step `{name}`"))
-}
-
-/// Licences, bans and sources. Only a person's own machine may lack the tool; `.ci/run` installs it.
-fn deny(root: &Path) -> Result<()> {
-    const INSTALL: &str = "cargo-deny is not installed; `cargo install cargo-deny --locked`";
-    if has(root, "deny") {
-        return exec(&mut cargo(root, &["deny", "--locked", "check", "bans", "licenses", "sources"]));
-    }
-    if std::env::var_os("CI").is_some() {
-        bail!(INSTALL);
-    }
-    println!("skipped: {INSTALL}");
-    Ok(())
 }

@@ -8,11 +8,15 @@ mod built;
 mod cargo;
 mod ci;
 mod clients;
+mod deny;
+mod models;
 mod problem;
+mod sbom;
 mod schema;
 mod server;
 mod snapshots;
 mod suite;
+mod supply;
 mod tidy;
 mod tree;
 
@@ -43,6 +47,24 @@ enum Chore {
     Api,
     /// The page of the example `embed` in Chromium
     Browser,
+    /// What threads do, in many orders, under a model checker
+    Models {
+        /// Many times as many orders
+        #[arg(long)]
+        slow: bool,
+    },
+    /// What runs code while we compile: compared with the list in the tree
+    Supply {
+        /// Write the list instead
+        #[arg(long)]
+        accept: bool,
+    },
+    /// A bill of materials of the binary, as CycloneDX
+    Sbom {
+        /// Make it twice and compare, and validate it against the schema
+        #[arg(long)]
+        check: bool,
+    },
     /// The vendors' own clients in Python, against our scripted server
     Clients,
     /// The performance rows, in release mode
@@ -72,6 +94,9 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Snapshots => snapshots::run(root, false),
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
+        Chore::Models { slow } => models::run(root, slow),
+        Chore::Supply { accept } => supply::run(root, accept),
+        Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),
         Chore::Bench { args } => bench::run(root, &args),
     }

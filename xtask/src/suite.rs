@@ -17,7 +17,7 @@ const TIMELINES: Program<'static> =
     Program { package: "tests", kind: "test", name: "it", by: ["--test", "it"] };
 
 /// Set for the tests whose loops are a sample without it.
-const SLOW: &str = "RUN_SLOW_TESTS";
+pub(crate) const SLOW: &str = "RUN_SLOW_TESTS";
 
 /// Runs every test and returns the snapshot files that they read.
 pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {

@@ -33,6 +33,7 @@ mod record;
 mod session_log;
 mod sink;
 mod source;
+mod sync;
 pub mod view;
 
 pub use agent_event::{AgentEvent, EventData, markdown_table};

@@ -8,10 +8,7 @@ mod state;
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError, atomic::Ordering},
     task::Waker,
 };
 
@@ -27,7 +24,10 @@ use self::{
     recorded::Recorded,
     state::{State, Wakers, Who},
 };
-use crate::{AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock, Timestamp};
+use crate::{
+    AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock, Timestamp,
+    sync::{AtomicU64, Mutex, MutexGuard},
+};
 
 /// How much a session log keeps and lets through.
 #[derive(Clone, Debug)]
@@ -340,5 +340,7 @@ impl fmt::Debug for SessionLog {
     }
 }
 
+#[cfg(all(test, shuttle))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, PoisonError, atomic::Ordering},
     task::{Context, Poll, Waker},
 };
 
@@ -16,6 +13,7 @@ use mainstem_message::{ReplyId, RunId, TaskId};
 use crate::{
     EventKind, EventSource, Origin, SessionLog, Timestamp,
     session_log::{Moment, Ticket},
+    sync::{AtomicU32, Mutex, OnceLock},
 };
 
 /// After so many deltas in a row a producer lets its siblings have a turn.

@@ -35,6 +35,8 @@ mod retention;
 mod scoped;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlite")]
+mod sync;
 
 pub use claim::{CLAIM_LASTS, Claim, Claimed};
 pub use error::JournalError;

@@ -3,12 +3,13 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use mainstem_event::{CancelReason, Timestamp};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::{
     TaskError, TaskFilter,
     lease::{LEASE, RENEW},
     set::Inner,
+    sync::spawn,
 };
 
 /// How often the wishes of others are looked at: a cancel is noticed within a second.
@@ -19,15 +20,14 @@ pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
     // Held until the lease is there: nobody's task is recorded before.
     let mut has_clerk = inner.has_clerk.lock().await;
     if !*has_clerk {
-        renew(inner).await?;
-        inner.tracker.spawn(keep(inner.clone()));
+        let until = renew(inner).await?;
+        spawn(&inner.tracker, keep(inner.clone(), until));
         *has_clerk = true;
     }
     Ok(())
 }
 
-async fn keep(inner: Arc<Inner>) {
-    let mut renewed = Instant::now();
+async fn keep(inner: Arc<Inner>, mut until: Timestamp) {
     loop {
         tokio::select! {
             biased;
@@ -41,9 +41,9 @@ async fn keep(inner: Arc<Inner>) {
                 return;
             }
         }
-        if renewed.elapsed() >= RENEW {
+        if is_due(until, inner.now()) {
             match renew(&inner).await {
-                Ok(()) => renewed = Instant::now(),
+                Ok(renewed) => until = renewed,
                 Err(error) => tracing::error!(%error, "the lease could not be renewed"),
             }
         }
@@ -53,10 +53,20 @@ async fn keep(inner: Arc<Inner>) {
     }
 }
 
-async fn renew(inner: &Inner) -> Result<(), TaskError> {
-    let lease = LEASE.as_micros().try_into().unwrap_or(u64::MAX);
-    let until = Timestamp::from_micros(inner.now().as_micros().saturating_add(lease));
-    inner.store.renew(&inner.executor, until).await
+async fn renew(inner: &Inner) -> Result<Timestamp, TaskError> {
+    let until = Timestamp::from_micros(inner.now().as_micros().saturating_add(micros(LEASE)));
+    inner.store.renew(&inner.executor, until).await?;
+    Ok(until)
+}
+
+/// Whether a lease is to be renewed: a part of it is over, or the clock by which others judge it was set ahead or back.
+fn is_due(until: Timestamp, now: Timestamp) -> bool {
+    let left = until.as_micros().saturating_sub(now.as_micros());
+    left <= micros(LEASE - RENEW) || left > micros(LEASE)
+}
+
+fn micros(time: Duration) -> u64 {
+    time.as_micros().try_into().unwrap_or(u64::MAX)
 }
 
 /// Stops what somebody wants stopped.

@@ -11,6 +11,7 @@ mod record;
 mod set;
 mod status;
 mod store;
+mod sync;
 
 pub use error::{IllegalChange, TaskError};
 pub use lease::{ExecutorId, LEASE};

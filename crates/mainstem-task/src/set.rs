@@ -9,10 +9,7 @@ use std::{
     fmt,
     future::Future,
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -21,12 +18,14 @@ use mainstem_event::{CancelReason, Clock, EventSink, SystemClock, TaskStatus, Ti
 use mainstem_message::{AgentKey, Failure, SessionId, TaskId};
 use tokio::{
     sync::{Mutex, watch},
-    task::AbortHandle,
     time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{ExecutorId, MemoryTaskStore, TaskStore};
+use crate::{
+    ExecutorId, MemoryTaskStore, TaskStore,
+    sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
+};
 
 /// How often what does not end is dropped at a shutdown.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -199,14 +198,15 @@ impl TaskSet {
         on_shutdown: impl FnOnce() + Send + 'static,
     ) {
         let stop = self.0.stop.clone();
-        self.0.tracker.spawn(async move {
+        let driven = async move {
             let mut work = pin!(work);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => on_shutdown(),
                 () = work.as_mut() => {}
             }
-        });
+        };
+        spawn(&self.0.tracker, driven);
     }
 
     /// Changes whenever a task of this set has ended.

@@ -5,20 +5,21 @@ use std::{
     io,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use mainstem_event::{
-    CancelReason, EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus,
+    CancelReason, Clock, EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus,
     Timestamp,
 };
 use mainstem_message::{AgentKey, Failure, ReplyId, SessionId, TaskId};
 use mainstem_task::{
-    CancelTask, ExecutorId, Expected, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter,
+    CancelTask, ExecutorId, Expected, LEASE, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter,
     TaskRecord, TaskSet, TaskStore,
 };
+use mainstem_testing::FakeClock;
 use tokio_util::sync::CancellationToken;
 
 /// A store in memory whose next changes fail.
@@ -26,6 +27,20 @@ use tokio_util::sync::CancellationToken;
 struct Flaky {
     store: MemoryTaskStore,
     failures: AtomicUsize,
+    is_shared: AtomicBool,
+}
+
+/// A clock that is set by hand, and goes as tokio's goes.
+#[derive(Default)]
+struct Watch {
+    clock: FakeClock,
+    ahead: AtomicU64,
+}
+
+impl Clock for Watch {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.clock.now().as_micros() + self.ahead.load(Ordering::Relaxed))
+    }
 }
 
 #[async_trait::async_trait]
@@ -77,7 +92,7 @@ impl TaskStore for Flaky {
     }
 
     fn is_shared(&self) -> bool {
-        false
+        self.is_shared.load(Ordering::Relaxed)
     }
 }
 
@@ -185,6 +200,27 @@ async fn an_end_that_another_process_recorded_stands() {
     assert_eq!((record.status, record.result), (TaskStatus::Failed, None));
     assert_eq!(reason.get(), Some(&CancelReason::RunEnded));
     assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_takes_no_task_from_a_living_executor() {
+    const HOUR: u64 = 3_600_000_000;
+    let mut rig = Rig::new();
+    rig.store.is_shared.store(true, Ordering::Relaxed);
+    let watch = Arc::new(Watch::default());
+    watch.ahead.store(HOUR, Ordering::Relaxed);
+    let (me, id) = (ExecutorId::new("me"), TaskId::new("task-1"));
+    rig.set = TaskSet::new(rig.store.clone(), watch.clone(), me.clone());
+    let other = TaskSet::new(rig.store.clone(), watch.clone(), ExecutorId::new("other"));
+    rig.set.begin(rig.task(), Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
+    for ahead in [2 * HOUR, 0] {
+        watch.ahead.store(ahead, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(other.get(&id).await.unwrap().status, TaskStatus::Running, "set to {ahead}");
+        // Were it dead now, others would find that out in time.
+        let until = rig.store.lease(&me).await.unwrap().unwrap().as_micros();
+        assert!(until <= watch.now().as_micros() + LEASE.as_micros() as u64, "set to {ahead}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

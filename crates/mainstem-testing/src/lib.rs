@@ -20,10 +20,14 @@
 mod cassette;
 mod clock;
 mod context;
+#[cfg(target_os = "linux")]
+mod faulty_files;
 mod faulty_journal;
 mod ids;
 pub mod journal;
 mod laws;
+#[cfg(shuttle)]
+mod models;
 pub mod raw;
 mod server;
 pub mod task_store;
@@ -33,8 +37,12 @@ mod timeline;
 pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
+#[cfg(target_os = "linux")]
+pub use faulty_files::{Fault, FaultyFiles, FileCall};
 pub use faulty_journal::FaultyJournal;
 pub use ids::CountedIds;
 pub use laws::{Violation, laws};
+#[cfg(shuttle)]
+pub use models::in_all_orders;
 pub use server::ModelServer;
 pub use timeline::{render, timeline};

@@ -35,6 +35,7 @@ mod schema;
 mod seldom;
 mod set;
 mod source;
+mod sync;
 mod tool;
 mod typed;
 

@@ -2,14 +2,13 @@
 
 use std::{
     pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, PoisonError, atomic::Ordering},
     task::{Context, Poll, Wake, Waker},
 };
 
 use pin_project::pin_project;
+
+use crate::sync::{AtomicBool, Mutex, MutexGuard};
 
 /// The work's output, or `None` if something else happens first: a cancel, a timer, a message. Of two at once the work counts. Dropping the
 /// future drops both; so does its end.

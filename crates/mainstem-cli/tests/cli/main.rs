@@ -7,6 +7,8 @@ mod agents;
 mod background;
 mod config;
 mod exits;
+#[cfg(target_os = "linux")]
+mod faults;
 mod files;
 #[cfg(unix)]
 mod kills;

@@ -1,17 +1,17 @@
 //! The log's side of its record: how far it is, whether it has failed, and how much may wait for it.
 
 use std::{
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Weak, atomic::Ordering},
     task::{Wake, Waker},
 };
 
 use mainstem_message::Failure;
 
 use super::SessionLog;
-use crate::{AgentEvent, EventKind, Outcome, Record};
+use crate::{
+    AgentEvent, EventKind, Outcome, Record,
+    sync::{AtomicU64, OnceLock},
+};
 
 /// A record, and what is known of it without asking it.
 pub(crate) struct Recorded {

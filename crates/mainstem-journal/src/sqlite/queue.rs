@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::Instant,
 };
 
@@ -12,7 +12,10 @@ use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{COMMIT_AFTER, record::Entry};
-use crate::{Checkpoint, Claim, Claimed, JournalError};
+use crate::{
+    Checkpoint, Claim, Claimed, JournalError,
+    sync::{Condvar, Mutex, MutexGuard},
+};
 
 /// How many events are committed together at most.
 const GROUP: usize = 1024;
@@ -95,18 +98,32 @@ impl Queue {
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let due = Instant::now() + COMMIT_AFTER;
-        while !state.is_due() {
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state = self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        let mut is_over = false;
+        while !state.is_due() && !is_over {
+            (state, is_over) = self.wait_until(due, state);
         }
         let count = state.ops.len().min(GROUP);
         let group = state.ops.drain(..count).collect();
         // What is left has waited already.
         state.is_urgent = !state.ops.is_empty();
         Some(group)
+    }
+
+    /// Waits until there is news or the time is over, which it returns then.
+    #[cfg(not(shuttle))]
+    fn wait_until<'a>(&self, due: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return (state, true);
+        }
+        (self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0, false)
+    }
+
+    /// A model has no time: it is over whenever this thread is next.
+    #[cfg(shuttle)]
+    fn wait_until<'a>(&'a self, _: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
+        drop(state);
+        (self.lock(), true)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,10 +1,7 @@
 //! A session that is open: what its log sees of it.
 
 use std::{
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock, PoisonError, atomic::Ordering},
     task::Waker,
 };
 
@@ -13,6 +10,7 @@ use mainstem_event::{AgentEvent, Page, Position, Record};
 use mainstem_message::SessionId;
 
 use super::{PAGE, queue::Op, reader, table, threads::Threads};
+use crate::sync::{AtomicU64, Mutex};
 
 /// What the writer and the record share.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
-    thread::{self, JoinHandle},
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
@@ -12,7 +11,10 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{queue::Queue, schema, writer::Writer};
-use crate::JournalError;
+use crate::{
+    JournalError,
+    sync::{self, thread},
+};
 
 /// How many may ask the reader at once before others wait for their turn to ask.
 const ASKING: usize = 64;
@@ -23,7 +25,7 @@ pub(super) struct Threads {
     path: PathBuf,
     queue: Arc<Queue>,
     jobs: mpsc::Sender<Job>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<thread::JoinHandle<()>>,
 }
 
 impl Threads {
@@ -36,7 +38,7 @@ impl Threads {
         let failed = || JournalError::store("start a thread for", path.clone());
         spawn("journal-reader")
             .spawn(move || {
-                while let Some(job) = asked.blocking_recv() {
+                while let Some(job) = sync::receive(&mut asked) {
                     job(&reader);
                 }
             })

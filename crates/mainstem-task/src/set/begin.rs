@@ -14,7 +14,7 @@ use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{Inner, Live, NewTask, TaskEnd, TaskSet};
-use crate::{Expected, TaskChange, TaskError, TaskRecord, clerk};
+use crate::{Expected, TaskChange, TaskError, TaskRecord, clerk, sync::spawn};
 
 /// How long is waited before an end is recorded once more.
 const PAUSES: [Duration; 5] = [
@@ -51,7 +51,7 @@ impl TaskSet {
         inner.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
         let (kept, answer) = oneshot::channel();
         let life = inner.clone().live(record, work, kept);
-        let abort = inner.tracker.spawn(life).abort_handle();
+        let abort = spawn(&inner.tracker, life);
         if let Some(mut live) = inner.live.get_mut(&id) {
             live.abort = Some(abort);
         }

@@ -1,0 +1,39 @@
+//! A cell that is set once, before each use of which other threads may run: shuttle has none.
+
+use std::sync;
+
+use shuttle::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug)]
+pub(crate) struct OnceLock<T> {
+    cell: sync::OnceLock<T>,
+    /// Its value means nothing; whoever reads it can be interrupted.
+    point: AtomicBool,
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> OnceLock<T> {
+    pub(crate) fn new() -> Self {
+        Self { cell: sync::OnceLock::new(), point: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.point.load(Ordering::SeqCst);
+        self.cell.get()
+    }
+
+    pub(crate) fn set(&self, value: T) -> Result<(), T> {
+        self.point.load(Ordering::SeqCst);
+        self.cell.set(value)
+    }
+
+    pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        self.point.load(Ordering::SeqCst);
+        self.cell.get_or_init(init)
+    }
+}

@@ -1,0 +1,24 @@
+//! The primitives at which threads meet, and the threads: the standard library's, or, compiled with `--cfg shuttle`, those of a model
+//! checker that tries many orders of them (`cargo xtask models`).
+
+#[cfg(shuttle)]
+pub(crate) use shuttle::{
+    sync::{Condvar, Mutex, MutexGuard, atomic::AtomicU64},
+    thread,
+};
+#[cfg(not(shuttle))]
+pub(crate) use std::{
+    sync::{Condvar, Mutex, MutexGuard, atomic::AtomicU64},
+    thread,
+};
+
+/// Takes the next from a channel, on a thread that may wait.
+#[cfg(not(shuttle))]
+pub(crate) fn receive<T>(from: &mut tokio::sync::mpsc::Receiver<T>) -> Option<T> {
+    from.blocking_recv()
+}
+
+#[cfg(shuttle)]
+pub(crate) fn receive<T>(from: &mut tokio::sync::mpsc::Receiver<T>) -> Option<T> {
+    shuttle::future::block_on(from.recv())
+}
