@@ -27,6 +27,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("tests", || snapshots::run(root, slow))?;
     step("doctests", || plain(&["test", "--doc", "--workspace", "--locked"]))?;
     step("timelines", || suite::timelines(root))?;
+    if slow {
+        step("neighbour", || suite::neighbour(root))?;
+    }
     step("models", || models::run(root, slow))?;
     step("clients", || clients::run(root))?;
     step("api", || api::run(root))?;

@@ -13,6 +13,7 @@ use std::{
 use futures_util::{StreamExt, future::poll_immediate};
 use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock};
 use mainstem_journal::{Journal, JournalError, Retention, SqliteJournal};
+use mainstem_message::SessionId;
 use mainstem_testing::journal::{all, end, log, root, run, start, text};
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -432,4 +433,21 @@ proptest! {
             }
         });
     }
+}
+
+#[tokio::test]
+async fn sessions_that_are_opened_together_are_each_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let ids: Vec<SessionId> = (0..64).map(|number| SessionId::new(format!("s-{}", number % 60))).collect();
+    let opened = futures_util::future::join_all(ids.iter().map(|id| journal.open(id))).await;
+    let refused: Vec<_> = opened.iter().filter_map(|one| one.as_ref().err()).collect();
+    assert_eq!((opened.len(), refused.len()), (64, 4), "{refused:?}");
+    assert!(refused.iter().all(|one| matches!(one, JournalError::Busy { .. })), "{refused:?}");
+    drop(opened);
+    // Each is released, and opened again by itself.
+    for id in &ids {
+        drop(journal.open(id).await.unwrap());
+    }
+    assert_eq!(journal.sessions().await.unwrap().len(), 0, "none has an event");
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::{
     lock::Lock,
-    queue::{Op, Queue},
+    queue::{Op, Queue, Reply},
     record::Entry,
     schema,
     table::{self, Head},
@@ -19,6 +19,10 @@ use crate::{Checkpoint, Claim, Claimed, JournalError};
 const ATTEMPTS: usize = 6;
 
 type Group = Vec<(Arc<Entry>, AgentEvent)>;
+
+type Opened = (Arc<Entry>, Position);
+
+type Opens = Vec<(SessionId, Reply<Opened>)>;
 
 pub(super) struct Writer {
     connection: Connection,
@@ -42,16 +46,39 @@ impl Writer {
 
     pub(super) fn run(mut self, queue: &Queue) {
         while let Some(ops) = queue.next() {
-            let mut group = Group::new();
+            let (mut group, mut opens) = (Group::new(), Opens::new());
             for op in ops {
-                if let Op::Append(entry, event) = op {
-                    group.push((entry, event));
-                } else {
-                    self.commit(std::mem::take(&mut group));
-                    self.serve(op, queue);
+                match op {
+                    Op::Append(entry, event) => group.push((entry, event)),
+                    // Nothing of a session is appended before it is open, so the order between the two is free.
+                    Op::Open(session, reply) if self.is_new(&session, &opens) => opens.push((session, reply)),
+                    op => {
+                        self.commit(std::mem::take(&mut group));
+                        self.open_all(std::mem::take(&mut opens));
+                        self.serve(op, queue);
+                    }
                 }
             }
             self.commit(group);
+            self.open_all(opens);
+        }
+    }
+
+    fn is_new(&self, session: &SessionId, opens: &Opens) -> bool {
+        !self.has_open(session) && opens.iter().all(|(other, _)| other != session)
+    }
+
+    /// Opens sessions in two transactions for all of them, so that many new sessions of one caller do not hold up the events of others with
+    /// a sync each; or one by one, if that fails.
+    fn open_all(&mut self, opens: Opens) {
+        if opens.is_empty() {
+            return;
+        }
+        let sessions: Vec<_> = opens.iter().map(|(session, _)| session.clone()).collect();
+        match self.open(&sessions) {
+            Ok(opened) => opens.into_iter().zip(opened).for_each(|((_, reply), one)| _ = reply.send(one)),
+            Err(_) if opens.len() > 1 => opens.into_iter().for_each(|open| self.open_all(vec![open])),
+            Err(error) => _ = opens.into_iter().next().map(|(_, reply)| reply.send(Err(error))),
         }
     }
 
@@ -60,7 +87,7 @@ impl Writer {
             Op::Append(..) => {}
             // This thread itself may have been the last to let go of the log, while it woke it; the release is in the queue then.
             Op::Open(session, reply) if self.has_open(&session) => queue.push(Op::OpenAgain(session, reply)),
-            Op::Open(session, reply) | Op::OpenAgain(session, reply) => _ = reply.send(self.open(session)),
+            Op::Open(session, reply) | Op::OpenAgain(session, reply) => self.open_all(vec![(session, reply)]),
             Op::IsOpen(session, reply) => _ = reply.send(self.is_open(&session)),
             Op::Release(entry) => _ = self.open.remove(&entry.row),
             Op::Claim(claim, reply) => _ = reply.send(self.claim(&claim)),
@@ -182,25 +209,46 @@ impl Writer {
         table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))
     }
 
-    fn open(&mut self, session: SessionId) -> Result<(Arc<Entry>, Position), JournalError> {
+    /// What becomes of each session; an error if the file itself can't be changed.
+    fn open(&mut self, sessions: &[SessionId]) -> Result<Vec<Result<Opened, JournalError>>, JournalError> {
         if self.is_closed {
             return Err(JournalError::Closed);
         }
-        let mut head = self.change("write", false, |change, _| {
-            table::create(change, &session)?;
-            table::head(change, &session)
+        let rows = self.change("write", false, |change, _| {
+            let row = |session| {
+                table::create(change, session)?;
+                Ok(table::head(change, session)?.map_or(0, |head| head.row))
+            };
+            sessions.iter().map(row).collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        let row = head.as_ref().map_or(0, |head| head.row);
-        let lock = self.lock(row, &session)?;
-        head = self.change("write", true, |change, _| {
-            let epoch = table::take_over(change, row)?;
-            // What another process wrote before it gave the lock up.
-            Ok(table::head(change, &session)?.map(|head| Head { epoch, ..head }))
+        let locks: Vec<_> =
+            rows.iter().zip(sessions).map(|(row, session)| self.lock(*row, session)).collect();
+        let heads = self.change("write", true, |change, _| {
+            let take = |((row, session), lock): ((&i64, &SessionId), &Result<_, _>)| {
+                if lock.is_err() {
+                    return Ok(None);
+                }
+                let epoch = table::take_over(change, *row)?;
+                // What another process wrote before it gave the lock up.
+                Ok(table::head(change, session)?.map(|head| Head { epoch, ..head }))
+            };
+            rows.iter().zip(sessions).zip(&locks).map(take).collect::<rusqlite::Result<Vec<_>>>()
         })?;
+        let opened = sessions.iter().zip(locks).zip(heads);
+        Ok(opened.map(|((session, lock), head)| self.opened(session, lock?, head)).collect())
+    }
+
+    fn opened(
+        &mut self,
+        session: &SessionId,
+        lock: Option<Lock>,
+        head: Option<Head>,
+    ) -> Result<Opened, JournalError> {
+        let session = session.clone();
         let Some(head) = head else { return Err(JournalError::Unknown { session }) };
         let position = head.position.clone();
-        let entry = Entry::new(session.clone(), row, head.epoch, position.last);
-        self.open.insert(row, Open { session, head, _lock: lock });
+        let entry = Entry::new(session.clone(), head.row, head.epoch, position.last);
+        self.open.insert(head.row, Open { session, head, _lock: lock });
         Ok((Arc::new(entry), position))
     }
 
