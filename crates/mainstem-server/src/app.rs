@@ -34,6 +34,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) runs: usize,
+    pub(crate) sessions: usize,
     pub(crate) readers_per_session: usize,
     /// How long a session stays open that nobody asks for; for ever without.
     pub(crate) idle: Option<Duration>,
@@ -242,15 +243,10 @@ impl App {
 
     /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves every map and gauge at once.
     pub(crate) fn drive(self: &Arc<Self>, run: Run, tenant: &Tenant, share: Share) -> Arc<Live> {
-        let (tasks, live) =
-            (run.handle().session().task_set().clone(), Arc::new(Live::new(run.handle(), tenant)));
+        let live = Arc::new(Live::new(run.handle(), tenant));
         self.runs.insert(live.handle.id().clone(), live.clone());
         // Dropped last, also if the harness is shut down before the run's end.
-        let ending = Ending { app: self.clone(), live: live.clone(), _share: share };
-        tasks.drive(async move {
-            let _ending = ending;
-            drop(run.reply().await);
-        });
+        run.detach_with(Ending { app: self.clone(), live: live.clone(), _share: share });
         live
     }
 

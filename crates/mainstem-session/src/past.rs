@@ -123,6 +123,12 @@ impl Past {
     pub(crate) fn apply(&mut self, event: &AgentEvent) {
         self.seq = event.seq;
         self.fleet.apply(event);
+        if let (EventKind::RequestStop { reason, generate_reason }, true, Some(run)) =
+            (&event.kind, event.cancels_queued_run(), event.run_id())
+        {
+            let why = Failure::new(&**generate_reason, &**reason);
+            self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, why));
+        }
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { .. } = event.kind {
             self.open.insert(reply.clone(), Open::new(event, reply));
@@ -153,7 +159,9 @@ impl Past {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
-            if let Some(run) = self.runs.last_mut() {
+            // One that was cancelled in the queue meanwhile comes after it.
+            if let Some(run) = self.runs.iter_mut().rfind(|run| ended.origin.run_id.as_ref() == Some(&run.id))
+            {
                 let answer = ended.transcript.last_answer().filter(|_| ended.answered.is_some()).cloned();
                 run.end = Some(RunEnd::new(outcome, error.cloned(), answer, *usage));
             }

@@ -17,7 +17,7 @@ pub enum RunStatus {
     Running,
     /// It has ended.
     Ended(Box<RunOutcome>),
-    /// It was dropped before it had ended, or cancelled while it was queued.
+    /// It was dropped before it had ended.
     Dropped,
 }
 
@@ -57,6 +57,9 @@ pub struct RunRecord {
     pub began_at: Timestamp,
     /// How it ended; `None` while it goes on.
     pub end: Option<RunEnd>,
+    /// Whether it was cancelled while it was queued: nothing was said in it.
+    #[serde(default)]
+    pub never_began: bool,
 }
 
 /// How a run ended.
@@ -76,7 +79,13 @@ pub struct RunEnd {
 impl RunRecord {
     /// One that begins.
     pub(crate) fn new(id: RunId, first: u64, began_at: Timestamp) -> Self {
-        Self { id, first, began_at, end: None }
+        Self { id, first, began_at, end: None, never_began: false }
+    }
+
+    /// One that was cancelled while it was queued.
+    pub(crate) fn cancelled(id: RunId, first: u64, at: Timestamp, why: Failure) -> Self {
+        let end = RunEnd::new(Outcome::Cancelled, Some(why), None, Rollup::default());
+        Self { end: Some(end), never_began: true, ..Self::new(id, first, at) }
     }
 }
 
