@@ -163,7 +163,8 @@ async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
-    let session = fleet(3, LogOptions::default()).session("s");
+    // It waits for its caller in the middle of what it says.
+    let session = fleet(200, ring(16, 8)).session("s");
     let mut first = session.run("one", RunOptions::new()).unwrap();
     let start = first.next().await.unwrap();
     let (cancelled, next) =
