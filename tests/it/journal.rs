@@ -328,6 +328,17 @@ async fn a_damaged_event_costs_that_event_and_not_the_session() {
         let next =
             process(&journal, ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On."))));
         let session = next.open_session("s").await.unwrap_or_else(|error| panic!("{damaged}: {error}"));
+        // What the other events say is known: what was asked, unless that is damaged, and how the run ended.
+        let (said, runs) = (session.history(), session.runs());
+        if damaged > 1 {
+            assert_eq!(said[0].text(), "go", "{damaged}");
+            assert_eq!(runs.len(), 1, "{damaged}");
+            let end = runs[0].end.as_ref().unwrap();
+            let outcome = if damaged < all.len() as u64 { Outcome::Success } else { end.outcome };
+            assert_eq!(end.outcome, outcome, "{damaged}");
+        }
+        let answers = said.iter().filter(|message| message.role == Role::Assistant).count();
+        assert!(answers > 0 || damaged == 1, "{damaged}: {said:?}");
         session.run("again", RunOptions::new()).unwrap().reply().await.unwrap();
         drop((session, next));
         assert!(journal.delete(&"s".into()).await.unwrap(), "{damaged}");

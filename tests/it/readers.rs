@@ -1,7 +1,7 @@
 //! Readers that are slow, late, many, or not there.
 
 use mainstem::{
-    event::{LogOptions, SessionLog},
+    event::{CancelReason, LogOptions, Outcome, SessionLog},
     model::scripted::Turn,
     prelude::*,
 };
@@ -152,14 +152,42 @@ async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     drop(dropped);
     handles[0].cancel();
     assert!(cancelled.collect::<Vec<_>>().await.is_empty());
-    for handle in handles {
-        assert!(matches!(handle.status(), RunStatus::Dropped));
-        assert!(handle.outcome().await.is_none());
-    }
+    assert_eq!(handles[0].status().outcome().unwrap().outcome, Outcome::Cancelled);
+    assert!(matches!(handles[1].status(), RunStatus::Dropped));
+    assert!(handles[1].outcome().await.is_none());
     assert!(session.queued().is_empty());
     // A turn that is held and given up is free again.
     drop(first);
     assert!(session.run("three", RunOptions::new()).unwrap().reply().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
+    // It waits for its caller in the middle of what it says.
+    let session = fleet(200, ring(16, 8)).session("s");
+    let mut first = session.run("one", RunOptions::new()).unwrap();
+    let start = first.next().await.unwrap();
+    let (cancelled, next) =
+        (session.queue("two", RunOptions::new()), session.queue("three", RunOptions::new()));
+    let handle = cancelled.handle();
+    handle.cancel_because(CancelReason::user("over HTTP"));
+    // At once, while the first goes on.
+    assert!(matches!(cancelled.reply().await, Err(RunError::Cancelled(CancelReason::User { .. }))));
+    let mut events = vec![start];
+    events.extend(first.collect::<Vec<_>>().await);
+    laws(&events).unwrap();
+    let own: Vec<_> = events.iter().filter(|event| event.run_id() == Some(handle.id())).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert!(own[0].cancels_queued_run(), "{own:?}");
+    assert_eq!(own[0].kind.to_string(), "REQUEST_STOP cancelled by the user (over HTTP)");
+    let runs = session.runs();
+    let outcomes: Vec<_> = runs.iter().map(|run| run.end.as_ref().unwrap().outcome).collect();
+    assert_eq!(outcomes, [Outcome::Success, Outcome::Cancelled]);
+    let record = runs.iter().find(|run| run.id == *handle.id()).unwrap();
+    assert!(record.never_began && record.first <= own[0].seq, "{record:?}");
+    // There is nothing of it to take up, and what comes after it begins.
+    assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Answered);
+    assert_eq!(next.collect::<Vec<_>>().await[0].kind.name(), "AGENT_START");
 }
 
 /// The log is `Send` and `Sync`, and so are its readers and the run.

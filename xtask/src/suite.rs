@@ -36,7 +36,8 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
 
 /// Runs the test in which one tenant attacks another, in full and optimised: only there its bound holds.
 pub(crate) fn neighbour(root: &Path) -> Result<()> {
-    let mut command = cargo(root, &["test", "--release", "--locked", "-p", "mainstem-server", "--test", "soak"]);
+    let mut command =
+        cargo(root, &["test", "--release", "--locked", "-p", "mainstem-server", "--test", "soak"]);
     exec(command.args(["neighbour", "--", "--nocapture"]).env(SLOW, "1"))
 }
 

@@ -14,6 +14,7 @@ mod exit;
 mod harness;
 mod model;
 mod models;
+mod open_files;
 mod output;
 mod progress;
 mod remote;

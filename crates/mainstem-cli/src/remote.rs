@@ -256,12 +256,16 @@ impl Events {
         let place = || format!("{}: what came after event {}", self.remote.base, self.last);
         let value: Value = serde_json::from_slice(line).with_context(place)?;
         let whole = match value["truncated"]["href"].as_str() {
-            // The server may be nested under a path, which is part of its address.
-            Some(href) => self.remote.get(href.split_once("/v1").map_or(href, |(_, path)| path)).await?,
+            Some(href) => self.remote.get(below_version(href)).await?,
             None => value,
         };
         serde_json::from_value(whole).with_context(place)
     }
+}
+
+/// What a link to an event says after the version; before it, a server that is nested has a path of its own.
+fn below_version(href: &str) -> &str {
+    href.rfind("/v1/sessions/").map_or(href, |place| &href[place + "/v1".len()..])
 }
 
 fn is_temporary(status: StatusCode) -> bool {
@@ -287,6 +291,17 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn links_of_a_server_lead_below_its_own_path() {
+        #[track_caller]
+        fn check(href: &str) {
+            assert_eq!(below_version(href), "/sessions/s/events/7");
+        }
+        check("/v1/sessions/s/events/7");
+        check("/v1/agents/v1/sessions/s/events/7");
+        check("/api/v1beta/v1/sessions/s/events/7");
+    }
 
     #[tokio::test]
     async fn what_may_be_said_twice_reaches_a_server_that_comes_back() {

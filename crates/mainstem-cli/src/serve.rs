@@ -20,13 +20,15 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
-    model, progress, signals, store, telemetry,
+    model, open_files, progress, signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
 };
 
 pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
+    // Before the server is made, which derives from it how much it takes.
+    open_files::raise();
     let flags = Settings {
         model: args.model.clone().map(|name| Setting::new(name, "--model")),
         workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),

@@ -118,6 +118,12 @@ impl AgentEvent {
         serde_json::to_string(self).expect("an event is JSON")
     }
 
+    /// Returns `true` if this is the only event of a run: the run was cancelled while it was queued, and never began.
+    pub fn cancels_queued_run(&self) -> bool {
+        let is_of_run = self.reply_id().is_none() && self.run_id().is_some();
+        is_of_run && matches!(self.kind, EventKind::RequestStop { .. })
+    }
+
     /// Whether this ends the root's invocation, and with it the run.
     pub fn ends_run(&self) -> bool {
         self.is_root() && matches!(self.kind, EventKind::AgentEnd { .. })

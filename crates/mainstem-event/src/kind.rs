@@ -233,8 +233,8 @@ kinds! {
         /// The calls.
         denied_tool_calls: Vec<ToolCall> = "deniedToolCalls",
     }
-    /// Somebody asked the invocation to stop.
-    RequestStop = "REQUEST_STOP" {
+    /// The invocation was asked to stop. Of a run without an invocation: it was cancelled while it was queued, and has no other event.
+    RequestStop = "REQUEST_STOP" durable {
         /// Why, in words.
         reason: String = "reason",
         /// Why, as a code.

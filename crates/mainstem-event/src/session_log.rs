@@ -212,7 +212,9 @@ impl SessionLog {
     /// How far the record reaches.
     fn reach(&self) -> Option<Reach> {
         let recorded = self.recorded.as_ref()?;
-        Some(Reach { committed: recorded.committed(), is_final: recorded.failure().is_some() })
+        // Looked at first: what was committed before the failure is committed now.
+        let is_final = recorded.failure().is_some();
+        Some(Reach { committed: recorded.committed(), is_final })
     }
 
     /// The record behind it.

@@ -51,8 +51,10 @@ struct Events {
     is_closed: bool,
 }
 
+/// Returns `true` if the event is the first of a run.
 pub(crate) fn begins_run(event: &AgentEvent) -> bool {
-    event.is_root() && matches!(event.kind, EventKind::AgentStart { .. })
+    let starts = event.is_root() && matches!(event.kind, EventKind::AgentStart { .. });
+    starts || event.cancels_queued_run()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

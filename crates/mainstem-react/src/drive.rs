@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use mainstem_event::{EventKind, Outcome, Rollup};
+use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
 use mainstem_message::Message;
 use mainstem_model::{ModelRequest, ToolChoice};
 use mainstem_tool::{RunContext, unless};
@@ -39,6 +39,14 @@ pub struct RunOutcome {
     pub error: Option<AgentError>,
     /// What it cost.
     pub usage: Rollup,
+}
+
+impl RunOutcome {
+    /// That of a run that was cancelled before it began.
+    pub fn cancelled(reason: CancelReason) -> Self {
+        let (outcome, error) = (Outcome::Cancelled, Some(AgentError::Cancelled(reason)));
+        Self { outcome, answer: None, error, usage: Rollup::default() }
+    }
 }
 
 /// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`; `aside` is polled meanwhile, and dropped after that.

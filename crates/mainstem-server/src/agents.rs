@@ -98,7 +98,7 @@ pub(crate) async fn send(
         let session = conversation.session.id().clone();
         let asked = Asked { key: name, digest: &digest, session, run: RunId::new(format!("to {key}")) };
         // At most once: what was claimed is not said again, even if the process ended before it was heard.
-        if app.once.claim(&caller, asked).await?.1 {
+        if app.once.claim(&app, &caller, asked).await?.1 {
             return Ok(StatusCode::ACCEPTED);
         }
     }

@@ -1,13 +1,11 @@
 //! Everything that can be asked.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use axum::{
-    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use mainstem::{
     event::{AgentEvent, AgentState, FleetState},
     message::ToolSpec,
@@ -17,9 +15,7 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    agents,
-    app::App,
-    catalog, events, login, metrics,
+    agents, catalog, events, login, metrics,
     operation::{Operation, document},
     prefix::Prefix,
     runs, server, sessions, tasks,
@@ -151,9 +147,20 @@ pub(crate) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The document, made once a prefix: making it takes a thousand times as long as sending it.
-async fn openapi(State(app): State<Arc<App>>, prefix: Prefix) -> Response {
-    let make = || Bytes::from(document(&operations(), &prefix.0).to_string());
-    let document = app.documents.entry(prefix.0.clone()).or_insert_with(make).clone();
-    ([(header::CONTENT_TYPE, "application/json")], document).into_response()
+/// Stands in the document for the prefix.
+const MARK: &str = "<prefix>";
+
+/// The document before and after the prefix. It is made once: making it takes a thousand times as long as sending it.
+static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
+    let document = document(&operations(), MARK).to_string();
+    let mark = Value::from(MARK).to_string();
+    let parts = document.split_once(&mark).map(|(before, after)| (before.to_owned(), after.to_owned()));
+    parts.unwrap_or((document, String::new()))
+});
+
+/// The document, for the prefix under which the routes are nested.
+async fn openapi(prefix: Prefix) -> Response {
+    let (before, after) = &*DOCUMENT;
+    let url = Value::from(if prefix.0.is_empty() { "/" } else { &*prefix.0 });
+    ([(header::CONTENT_TYPE, "application/json")], format!("{before}{url}{after}")).into_response()
 }

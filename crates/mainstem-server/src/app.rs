@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
-use bytes::Bytes;
 use dashmap::DashMap;
 use mainstem::{
     Harness,
@@ -17,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     caller::Caller,
+    capacity::Capacity,
     conversation::{Conversation, busy},
     health::Health,
     hosts::Hosts,
@@ -26,6 +26,7 @@ use crate::{
     problem::Problem,
     runs::Found,
     shares::{Share, Shares, Tenant},
+    tasks,
     tokens::Tokens,
     turns::Turns,
 };
@@ -34,6 +35,8 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) runs: usize,
+    /// How many sessions are open; as many as there is room for without.
+    pub(crate) sessions: Option<usize>,
     pub(crate) readers_per_session: usize,
     /// How long a session stays open that nobody asks for; for ever without.
     pub(crate) idle: Option<Duration>,
@@ -47,9 +50,6 @@ pub(crate) const REQUESTS: usize = 8;
 
 /// How many bodies are read at once.
 pub(crate) const BODIES: usize = 64;
-
-/// How many connections there are whose callers are known.
-pub(crate) const CONNECTIONS: usize = 1024;
 
 pub(crate) struct App {
     pub(crate) harness: Harness,
@@ -65,12 +65,12 @@ pub(crate) struct App {
     pub(crate) reader_shares: Arc<Shares>,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
+    pub(crate) session_shares: Arc<Shares>,
+    pub(crate) capacity: Capacity,
     /// Each tenant's schemas are compiled one at a time: that takes a processor's time.
     pub(crate) schema_turns: Turns,
     pub(crate) request_turns: Turns,
     pub(crate) health: Health,
-    /// The OpenAPI document, for each prefix under which the routes are nested.
-    pub(crate) documents: DashMap<Arc<str>, Bytes>,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
     /// By tenant and id: a session's id is chosen by whoever begins it.
@@ -95,7 +95,9 @@ impl App {
     ) -> Self {
         let shares = |most| Shares::new(most, tokens.callers());
         let (run_shares, reader_shares) = (shares(limits.runs), shares(READERS));
-        let (body_shares, connection_shares) = (shares(BODIES), shares(CONNECTIONS));
+        let capacity = Capacity::of_process();
+        let session_shares = shares(limits.sessions.unwrap_or(capacity.sessions));
+        let (body_shares, connection_shares) = (shares(BODIES), shares(capacity.connections));
         Self {
             harness,
             tokens,
@@ -108,10 +110,11 @@ impl App {
             reader_shares,
             body_shares,
             connection_shares,
+            session_shares,
+            capacity,
             schema_turns: Turns::new(1),
             request_turns: Turns::new(REQUESTS),
             health: Health::default(),
-            documents: DashMap::new(),
             stop: CancellationToken::new(),
             sessions: DashMap::new(),
             runs: DashMap::new(),
@@ -127,11 +130,13 @@ impl App {
         if let Some(known) = self.opened(caller, id)? {
             return Ok(known);
         }
-        let kept = kept(caller, id).await?;
-        let session = caller.harness.open_session(id.to_owned()).await.map_err(|error| unreadable(&error))?;
+        let share = self.room_for_session(&caller.tenant)?;
+        let kept = self.kept(caller, id).await?;
+        let opened = caller.harness.open_session(id.to_owned()).await;
+        let session = opened.map_err(|error| self.unreadable(&error))?;
         let begin = || {
             let created_at = kept.map_or_else(|| SystemClock.now(), |kept| kept.created_at);
-            Arc::new(Conversation::new(session, caller.harness.clone(), created_at))
+            Arc::new(Conversation::new(session, caller.harness.clone(), created_at, share))
         };
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
     }
@@ -186,17 +191,52 @@ impl App {
         let Some(idle) = self.limits.idle else { return };
         let left = self.sessions.iter().filter(|entry| entry.is_left_for(idle));
         let left: Vec<_> = left.map(|entry| entry.key().clone()).collect();
-        for key in left {
-            let is_at_work = self.has_run(&key);
-            self.sessions.remove_if(&key, |_, conversation| {
-                // Whoever has found it meanwhile holds it.
-                let is_alone = Arc::strong_count(conversation) == 1;
-                let is_left = is_alone && !is_at_work && conversation.is_left_for(idle);
-                if is_left {
-                    conversation.close();
-                }
-                is_left
-            });
+        left.iter().for_each(|key| _ = self.close_left(key, idle));
+    }
+
+    /// Closes a session that was left alone for so long; returns whether it was.
+    fn close_left(&self, key: &Key, idle: Duration) -> bool {
+        let is_at_work = self.has_run(key);
+        let closed = self.sessions.remove_if(key, |_, conversation| {
+            // Whoever has found it meanwhile holds it.
+            let is_alone = Arc::strong_count(conversation) == 1;
+            let is_left = is_alone && !is_at_work && conversation.is_left_for(idle);
+            if is_left {
+                conversation.close();
+            }
+            is_left
+        });
+        closed.is_some()
+    }
+
+    /// Takes a place for one more open session of a tenant; the idlest is closed for it if there is none.
+    fn room_for_session(&self, tenant: &Tenant) -> Result<Share, Problem> {
+        let shares = &self.session_shares;
+        let taken = shares.take(tenant).or_else(|| {
+            self.close_idlest(tenant);
+            shares.take(tenant)
+        });
+        taken.ok_or_else(|| {
+            self.metrics.session_refused();
+            let detail = format!(
+                "your share of the {} sessions that this server has open at once is in use, and none of yours can be closed: cancel a run, \
+                 stop reading, or delete a session",
+                shares.most()
+            );
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail).retry_after(5)
+        })
+    }
+
+    /// Closes the session that was asked for the longest ago: one of the tenant's, else one of those who have more than their own share.
+    fn close_idlest(&self, tenant: &Tenant) {
+        let has_too_many = |of: &Tenant| self.session_shares.has_common(of);
+        let candidates =
+            self.sessions.iter().filter(|open| open.key().0 == *tenant || has_too_many(&open.key().0));
+        let mut idlest: Vec<_> =
+            candidates.map(|open| (open.key().0 != *tenant, open.asked(), open.key().clone())).collect();
+        idlest.sort_by_key(|(is_other, asked, _)| (*is_other, *asked));
+        if idlest.iter().any(|(.., key)| self.close_left(key, Duration::ZERO)) {
+            self.metrics.session_evicted();
         }
     }
 
@@ -204,7 +244,7 @@ impl App {
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
         match self.opened(caller, id)? {
             Some(found) => Ok(found),
-            None if is_id(id) && kept(caller, id).await?.is_some() => self.open(caller, id).await,
+            None if is_id(id) && self.kept(caller, id).await?.is_some() => self.open(caller, id).await,
             None => Err(Problem::not_found("session", id)),
         }
     }
@@ -230,27 +270,20 @@ impl App {
         conversation.close();
         // What is left of them would be told to a new session of the same name.
         let forgotten = caller.harness.tasks().forget_below(&session).await;
-        forgotten.map_err(|error| {
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", error.to_string())
-        })?;
+        forgotten.map_err(tasks::failed)?;
         drop(conversation);
         if let Some(journal) = caller.harness.journal() {
-            journal.delete(&session).await.map_err(|error| unreadable(&error))?;
+            journal.delete(&session).await.map_err(|error| self.unreadable(&error))?;
         }
         Ok(())
     }
 
     /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves every map and gauge at once.
     pub(crate) fn drive(self: &Arc<Self>, run: Run, tenant: &Tenant, share: Share) -> Arc<Live> {
-        let (tasks, live) =
-            (run.handle().session().task_set().clone(), Arc::new(Live::new(run.handle(), tenant)));
+        let live = Arc::new(Live::new(run.handle(), tenant));
         self.runs.insert(live.handle.id().clone(), live.clone());
         // Dropped last, also if the harness is shut down before the run's end.
-        let ending = Ending { app: self.clone(), live: live.clone(), _share: share };
-        tasks.drive(async move {
-            let _ending = ending;
-            drop(run.reply().await);
-        });
+        run.detach_with(Ending { app: self.clone(), live: live.clone(), _share: share });
         live
     }
 
@@ -267,7 +300,7 @@ impl App {
             return Ok(Found::live(conversation, live));
         }
         let place = match caller.harness.journal() {
-            Some(journal) => journal.run(&run).await.map_err(|error| unreadable(&error))?,
+            Some(journal) => journal.run(&run).await.map_err(|error| self.unreadable(&error))?,
             None => None,
         };
         let open = match place {
@@ -306,6 +339,25 @@ impl App {
         waiting.sort_by_key(|run| run.created_at);
         found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
         found
+    }
+
+    /// What the journal has of a session.
+    async fn kept(&self, caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
+        match caller.harness.journal() {
+            Some(journal) => journal.session(&id.into()).await.map_err(|error| self.unreadable(&error)),
+            None => Ok(None),
+        }
+    }
+
+    /// A journal that can't be read just now, or a session that another process writes. The cause names files, which are the operator's to
+    /// know.
+    pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
+        if let JournalError::Busy { .. } = error {
+            return Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string());
+        }
+        tracing::error!(%error, "the journal can't be read or written");
+        self.health.failed();
+        unrecorded()
     }
 
     /// Takes a place for one more run of a tenant.
@@ -351,23 +403,6 @@ struct Ending {
 
 fn key(caller: &Caller, id: &str) -> Key {
     (caller.tenant.clone(), id.to_owned())
-}
-
-/// What the journal has of a session.
-async fn kept(caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
-    match caller.harness.journal() {
-        Some(journal) => journal.session(&id.into()).await.map_err(|error| unreadable(&error)),
-        None => Ok(None),
-    }
-}
-
-/// A journal that can't be read just now, or a session that another process writes. The cause names files, which are the operator's to know.
-pub(crate) fn unreadable(error: &JournalError) -> Problem {
-    if let JournalError::Busy { .. } = error {
-        return Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string());
-    }
-    tracing::error!(%error, "the journal can't be read or written");
-    unrecorded()
 }
 
 /// Nothing is shown or begun that can't be recorded.

@@ -75,14 +75,16 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         }
         let path = request.uri().path().to_owned();
         let bytes = timeout(PATIENCE, Bytes::from_request(request, app)).await;
-        drop(share);
         if let Some(Identified { tenant, turn }) = caller {
             turn.begin(app.request_turns.take(&tenant).await);
         }
         let bytes = bytes.map_err(|_| late().into_response())?;
         let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;
-        Ok(Self(value, Digest::of(&path, &bytes)))
+        let digest = Digest::of(&path, &bytes);
+        // Only now the bytes are gone: those that wait for their turn count, too.
+        drop((bytes, share));
+        Ok(Self(value, digest))
     }
 }
 

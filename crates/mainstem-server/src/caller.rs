@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::Harness;
@@ -45,16 +45,19 @@ impl FromRequestParts<Arc<App>> for Caller {
             let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", detail);
             return Err(problem.retry_after(5).into_response());
         }
-        // Further ones wait, so that a flood of one tenant's requests does not stand before everybody else's. One with a body waits when
-        // that is read.
-        let has_body = parts.method == Method::POST && parts.headers.contains_key(header::CONTENT_TYPE);
-        if !has_body {
+        // Further ones wait, so that a flood of one tenant's requests does not stand before everybody else's. Where a body is read, they
+        // wait when it is.
+        if parts.extensions.get::<TakesBody>().is_none() {
             caller.turn.begin(app.request_turns.take(&caller.tenant).await);
         }
         parts.extensions.insert(Identified { tenant: caller.tenant.clone(), turn: caller.turn.clone() });
         Ok(caller)
     }
 }
+
+/// In the extensions of a request whose handler reads a [`Body`](crate::body::Body).
+#[derive(Clone)]
+pub(crate) struct TakesBody;
 
 /// In a request's extensions once its caller is known.
 #[derive(Clone)]
@@ -76,7 +79,9 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
         Some(tenant) => app.harness.tenant(tenant).map_err(|error| {
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", error.to_string())
+            tracing::error!(%error, tenant, "a tenant can't be opened");
+            let detail = "the tenant of this token can't be opened; the server's log says why";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", detail)
         })?,
     };
     Ok(Caller { tenant: tenant.map(Arc::from), harness, turn: Turn::default() })

@@ -10,15 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::shares::{Share, Shares, Tenant};
 
-/// How many connections there are that have not shown a token. A further one closes the one that has been there longest.
-pub(crate) const GUESTS: usize = 256;
-
-/// How many of them come from one address.
-pub(crate) const GUESTS_OF_ADDRESS: usize = 128;
-
-/// The connections that have not shown a token.
-#[derive(Default)]
-pub(crate) struct Guests(Mutex<List>);
+/// The connections that have not shown a token. When there are too many, a further one closes the one that has been there longest; half of
+/// them can come from one address.
+pub(crate) struct Guests {
+    most: usize,
+    list: Mutex<List>,
+}
 
 #[derive(Default)]
 struct List {
@@ -44,14 +41,19 @@ struct Inner {
 }
 
 impl Guests {
+    /// Room for so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, list: Mutex::default() }
+    }
+
     /// Takes a new connection in; if there are too many, the oldest is closed.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Connection {
         let close = CancellationToken::new();
         let mut list = self.lock();
         let of_address = list.guests.values().filter(|guest| guest.address == address).count();
-        let leaves = match of_address >= GUESTS_OF_ADDRESS {
+        let leaves = match of_address >= self.most / 2 {
             true => list.guests.iter().find(|(_, guest)| guest.address == address),
-            false if list.guests.len() >= GUESTS => list.guests.iter().next(),
+            false if list.guests.len() >= self.most => list.guests.iter().next(),
             false => None,
         };
         if let Some(number) = leaves.map(|(number, _)| *number)
@@ -71,7 +73,7 @@ impl Guests {
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -31,12 +31,14 @@ pub(crate) struct Conversation {
     readers: AtomicUsize,
     /// When somebody asked for it last.
     asked: Mutex<Instant>,
+    /// Its place among those that are open.
+    _share: Share,
 }
 
 impl Conversation {
-    pub(crate) fn new(session: Session, harness: Harness, created_at: Timestamp) -> Self {
+    pub(crate) fn new(session: Session, harness: Harness, created_at: Timestamp, share: Share) -> Self {
         let (readers, asked) = (AtomicUsize::new(0), Mutex::new(Instant::now()));
-        Self { session, created_at, harness, readers, asked }
+        Self { session, created_at, harness, readers, asked, _share: share }
     }
 
     /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
@@ -54,6 +56,11 @@ impl Conversation {
     /// How many follow it.
     pub(crate) fn readers(&self) -> usize {
         self.readers.load(Ordering::Acquire)
+    }
+
+    /// When it was asked for last.
+    pub(crate) fn asked(&self) -> Instant {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Somebody asks for it.

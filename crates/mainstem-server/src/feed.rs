@@ -88,7 +88,9 @@ impl Until {
             Self::EndOf(_, Some(run)) if is_gap(event) => {
                 run.handle.status().is_over() && event.seq >= run.handle.session().log().last_seq()
             }
-            Self::EndOf(run, _) => event.run_id() == Some(run) && event.ends_run(),
+            Self::EndOf(run, _) => {
+                event.run_id() == Some(run) && (event.ends_run() || event.cancels_queued_run())
+            }
             Self::TaskIsOver(task) => matches!(
                 &event.kind,
                 EventKind::TaskUpdated { task_id, to, .. } if task_id == task && to.is_terminal()

@@ -1,16 +1,29 @@
 //! Whether sessions can be recorded.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
+use mainstem::{
+    event::{AgentEvent, Clock, EventKind, Origin, SystemClock},
+    journal::{Journal, JournalError},
+};
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
-    app::{App, unreadable, unrecorded},
+    app::{App, unrecorded},
     problem::Problem,
 };
+
+/// The session that is written to find out whether sessions can be; no caller can name it.
+const PROBE: &str = ".probe";
+
+/// How much is written: what needs room on the disk of its own.
+const PROBE_BYTES: usize = 16 << 10;
 
 /// The journal is not written more often to find out whether it can be.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
@@ -41,11 +54,33 @@ impl Health {
         if probed.is_some_and(|at| at.elapsed() < PROBE_EVERY) {
             return Err(unrecorded());
         }
-        let written = journal.flush().await;
+        let written = probe(&**journal).await;
         *probed = written.is_err().then(Instant::now);
-        written.map_err(|error| unreadable(&error))?;
+        written.map_err(|error| {
+            tracing::error!(%error, "sessions can't be recorded");
+            unrecorded()
+        })?;
         self.has_failed.store(false, Ordering::Release);
         app.close_lost();
         Ok(())
     }
+}
+
+/// Does what the first event of a session does, and leaves nothing behind.
+async fn probe(journal: &dyn Journal) -> Result<(), String> {
+    let id = PROBE.into();
+    let said = |error: JournalError| error.to_string();
+    let record = match journal.open(&id).await {
+        // Another process is finding out the same.
+        Err(JournalError::Busy { .. }) => return journal.flush().await.map_err(said),
+        record => record.map_err(said)?,
+    };
+    let origin = Origin { session_id: id.clone(), run_id: None, reply_id: None, source: None };
+    let kind = EventKind::Custom { name: "probe".into(), value: "x".repeat(PROBE_BYTES).into() };
+    record.append(&AgentEvent::new(record.position().last + 1, SystemClock.now(), Arc::new(origin), kind));
+    let written = journal.flush().await;
+    let failure = record.failure();
+    drop(record);
+    journal.delete(&id).await.and(written).map_err(said)?;
+    failure.map_or(Ok(()), |why| Err(why.to_string()))
 }

@@ -26,6 +26,7 @@ mod api;
 mod app;
 mod body;
 mod caller;
+mod capacity;
 mod catalog;
 mod connection;
 mod conversation;

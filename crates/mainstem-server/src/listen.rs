@@ -31,8 +31,8 @@ pub(crate) const WRITES: Duration = Duration::from_secs(30);
 const FULL: Duration = Duration::from_millis(100);
 
 /// Serves until the token is cancelled and every request that was taken is answered.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let guests = Arc::new(Guests::default());
+pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, stop: CancellationToken) {
+    let guests = Arc::new(Guests::new(guests));
     let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
     // What else a client may speak would have to be found out first, and for that it could take its time.
     let mut builder = http1::Builder::new();

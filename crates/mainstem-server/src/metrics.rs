@@ -53,6 +53,9 @@ pub(crate) struct Metrics {
     events: Counter<u64, AtomicU64>,
     active: Gauge,
     sessions: Gauge,
+    sessions_limit: Gauge,
+    evicted: Counter,
+    refused: Counter,
     readers: Gauge,
 }
 
@@ -62,6 +65,7 @@ impl Metrics {
         let seconds = Histogram::new(exponential_buckets(0.0005, 2.0, 15));
         let (requests, runs, tokens) = Default::default();
         let (events, active, sessions, readers) = Default::default();
+        let (sessions_limit, evicted, refused) = Default::default();
         let mut metrics = Self {
             registry: Registry::with_prefix("mainstem"),
             requests,
@@ -71,10 +75,25 @@ impl Metrics {
             events,
             active,
             sessions,
+            sessions_limit,
+            evicted,
+            refused,
             readers,
         };
-        let Self { registry, requests, seconds, runs, tokens, events, active, sessions, readers } =
-            &mut metrics;
+        let Self {
+            registry,
+            requests,
+            seconds,
+            runs,
+            tokens,
+            events,
+            active,
+            sessions,
+            sessions_limit,
+            evicted,
+            refused,
+            readers,
+        } = &mut metrics;
         registry.register("http_requests", "Requests that were answered", requests.clone());
         registry.register("http_request_seconds", "Until an answer began", seconds.clone());
         registry.register("runs", "Runs that have ended", runs.clone());
@@ -83,7 +102,20 @@ impl Metrics {
         registry.register("runs_active", "Runs at work", active.clone());
         registry.register("sessions_open", "Sessions in memory", sessions.clone());
         registry.register("readers", "Readers that follow a session", readers.clone());
+        registry.register("sessions_open_limit", "Sessions that can be in memory", sessions_limit.clone());
+        registry.register("sessions_evicted", "Sessions closed to make room for others", evicted.clone());
+        registry.register("sessions_refused", "Sessions not opened for want of room", refused.clone());
         metrics
+    }
+
+    /// A session was closed to make room for another.
+    pub(crate) fn session_evicted(&self) {
+        self.evicted.inc();
+    }
+
+    /// A session was not opened because there was no room for it.
+    pub(crate) fn session_refused(&self) {
+        self.refused.inc();
     }
 
     pub(crate) fn answered(&self, method: &str, route: &str, status: StatusCode, took: Duration) {
@@ -118,6 +150,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<R
     let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     set(&metrics.active, app.live_runs());
     set(&metrics.sessions, sessions);
+    set(&metrics.sessions_limit, app.session_shares.most());
     set(&metrics.readers, readers);
     let mut text = String::new();
     if encode(&mut text, &metrics.registry).is_err() {

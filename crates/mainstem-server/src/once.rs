@@ -16,7 +16,7 @@ use mainstem::{
 };
 use tokio::sync::Mutex;
 
-use crate::{app::unreadable, body::Digest, caller::Caller, problem::Problem};
+use crate::{app::App, body::Digest, caller::Caller, problem::Problem};
 
 /// The most that a key may have, in bytes.
 const LONGEST: usize = 255;
@@ -53,7 +53,12 @@ impl Once {
     }
 
     /// What the run is called, and whether that was claimed before.
-    pub(crate) async fn claim(&self, caller: &Caller, asked: Asked<'_>) -> Result<(RunId, bool), Problem> {
+    pub(crate) async fn claim(
+        &self,
+        app: &App,
+        caller: &Caller,
+        asked: Asked<'_>,
+    ) -> Result<(RunId, bool), Problem> {
         let Asked { key, digest, session, run } = asked;
         let claim = Claim {
             key,
@@ -67,7 +72,7 @@ impl Once {
             (None, Some(tenant)) => Scoped::new(self.memory.clone(), &**tenant).claim(claim).await,
             (None, None) => self.memory.claim(claim).await,
         };
-        match claimed.map_err(|error| unreadable(&error))? {
+        match claimed.map_err(|error| app.unreadable(&error))? {
             Claimed::New => Ok((run, false)),
             Claimed::Same { session: same, run } if same == session => Ok((run, true)),
             Claimed::Same { .. } | Claimed::Other => {

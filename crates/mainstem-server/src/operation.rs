@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{DefaultBodyLimit, Request},
     handler::Handler,
     http::StatusCode,
@@ -14,7 +14,7 @@ use axum::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::{app::App, body::MAX_UNKNOWN, problem::Problem};
+use crate::{app::App, body::MAX_UNKNOWN, caller::TakesBody, problem::Problem};
 
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -98,6 +98,7 @@ impl Operation {
     /// It takes a body of JSON.
     pub(crate) fn body<T: JsonSchema>(mut self) -> Self {
         self.body = Some(schema_of::<T>);
+        self.handler = self.handler.layer(Extension(TakesBody));
         self
     }
 

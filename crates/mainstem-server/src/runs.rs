@@ -199,6 +199,7 @@ pub(crate) async fn post(
     Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
     either_input_or_resume(&wanted)?;
+    wanted.input.as_ref().map_or(Ok(()), check_input)?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
     // A caller that is refused has begun nothing: no session, no run; nor is its schema compiled.
@@ -252,12 +253,17 @@ async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Optio
         return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
     }
     caller.harness.led_by(agent).await.map(Some).map_err(|error| {
-        let (status, code) = match error {
-            BuildError::UnknownAgent { .. } => (StatusCode::NOT_FOUND, "unknown_agent"),
-            BuildError::OnlySpawned { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "only_spawned"),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "agent_unusable"),
-        };
-        Problem::new(status, code, error.to_string())
+        let refused = |status, code| Problem::new(status, code, error.to_string());
+        match error {
+            BuildError::UnknownAgent { .. } => refused(StatusCode::NOT_FOUND, "unknown_agent"),
+            BuildError::OnlySpawned { .. } => refused(StatusCode::UNPROCESSABLE_ENTITY, "only_spawned"),
+            // What is wrong with a spec is said with its file, which is the operator's to know.
+            _ => {
+                tracing::error!(%error, "an agent can't lead a run");
+                let detail = "the agent can't lead a run at the moment; the server's log says why";
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "agent_unusable", detail)
+            }
+        }
     })
 }
 
@@ -268,6 +274,14 @@ fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
     let detail = "either an `input` or `resume: true` is required";
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
         .with("errors", json!([{ "pointer": "/input", "detail": detail }])))
+}
+
+/// Refuses what a user can't say: a tool's result would speak for a tool.
+fn check_input(input: &Input) -> Result<(), Problem> {
+    let Some((pointer, detail)) = input.problem() else { return Ok(()) };
+    let errors = json!([{ "pointer": pointer, "detail": detail }]);
+    let detail = format!("the body does not fit, at {pointer:?}: {detail}");
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors))
 }
 
 /// A run to begin, whose options are in order.
@@ -293,7 +307,7 @@ async fn begin_once(
     let _turn = turn.lock().await;
     let run = conversation.session.new_run_id();
     let asked = Asked { key, digest, session: conversation.session.id().clone(), run };
-    let (run, was_known) = app.once.claim(caller, asked).await?;
+    let (run, was_known) = app.once.claim(app, caller, asked).await?;
     if was_known {
         match app.run(caller, run.as_str()).await {
             Ok(found) => return Ok((found, false)),

@@ -82,6 +82,14 @@ impl Builder {
         self
     }
 
+    /// How many sessions are open at once. By default as many as half of the files allow that the process may have open, and 1024 at most. When
+    /// there are more, the one that was asked for the longest ago is closed, as by [`close_idle`](Self::close_idle); when none can be closed,
+    /// because all are at work, read or not recorded, a further one is refused with 429.
+    pub fn max_sessions(mut self, most: usize) -> Self {
+        self.limits.sessions = Some(most);
+        self
+    }
+
     /// How many readers follow one session; 32 by default, more are refused with 429.
     pub fn max_readers(mut self, most: usize) -> Self {
         self.limits.readers_per_session = most;
@@ -114,7 +122,7 @@ impl Server {
     /// Begins a server of this harness.
     #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
     pub fn new(harness: Harness) -> Builder {
-        let limits = Limits { runs: 64, readers_per_session: 32, idle: None };
+        let limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
         Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits, agents: BTreeSet::new() }
     }
 
@@ -149,7 +157,10 @@ impl Server {
             stop.run_until_cancelled(app.let_go_now_and_then()).await;
             app.stop.cancel();
         };
-        tokio::join!(stopped, listen::serve(listener, self.router(), self.0.stop.clone()));
+        tokio::join!(
+            stopped,
+            listen::serve(listener, self.router(), self.0.capacity.guests, self.0.stop.clone())
+        );
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use axum::{
 use mainstem::journal::SessionSummary;
 
 use crate::{
-    app::{App, is_id, unreadable},
+    app::{App, is_id},
     body::Path,
     caller::Caller,
     conversation::Conversation,
@@ -24,7 +24,7 @@ pub(crate) async fn list(
     caller: Caller,
 ) -> Result<Json<Items<SessionView>>, Problem> {
     let mut kept = match caller.harness.journal() {
-        Some(journal) => journal.sessions().await.map_err(|error| unreadable(&error))?,
+        Some(journal) => journal.sessions().await.map_err(|error| app.unreadable(&error))?,
         None => Vec::new(),
     };
     // Those of tenants, and what only programs can name.

@@ -45,6 +45,11 @@ impl Shares {
         Some(Share { of: self.clone(), tenant: tenant.clone() })
     }
 
+    /// Whether a tenant has more than its own, so that what it gives back is common.
+    pub(crate) fn has_common(&self, tenant: &Tenant) -> bool {
+        self.lock().get(tenant).is_some_and(|count| *count > self.own)
+    }
+
     /// How many are taken.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {

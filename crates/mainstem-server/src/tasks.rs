@@ -90,9 +90,18 @@ pub(crate) async fn cancel(
     Ok((StatusCode::ACCEPTED, Json(record.map_err(failed)?)))
 }
 
-fn failed(error: TaskError) -> Problem {
+/// Why a task can't be read or changed. What fails in a file names it, which is the operator's to know.
+pub(crate) fn failed(error: TaskError) -> Problem {
+    let refused = |code| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, error.to_string());
     match error {
         TaskError::Unknown { .. } => Problem::new(StatusCode::NOT_FOUND, "not_found", error.to_string()),
-        _ => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", error.to_string()),
+        TaskError::Illegal(_) | TaskError::Conflict { .. } | TaskError::Fenced { .. } | TaskError::Closed => {
+            refused("tasks_unreadable")
+        }
+        _ => {
+            tracing::error!(%error, "tasks can't be read or changed");
+            let detail = "background tasks can't be read or changed; the server's log says why";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", detail)
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use mainstem::{
     event::{Rollup, Timestamp},
-    message::{Failure, Message, Role, RunId, SessionId},
+    message::{ContentBlock, Failure, Message, Role, RunId, SessionId},
     policy::Limits as Budget,
 };
 use schemars::JsonSchema;
@@ -64,6 +64,21 @@ impl<'de> Deserialize<'de> for Input {
             Value::String(text) => Ok(Self(text.into())),
             message => Message::deserialize(message).map(Self).map_err(D::Error::custom).and_then(of_user),
         }
+    }
+}
+
+impl Input {
+    /// What of it a user can't say: where, as a JSON pointer into the body, and what. Texts and data are what a user says.
+    pub(crate) fn problem(&self) -> Option<(String, &'static str)> {
+        let is_said =
+            |block: &ContentBlock| matches!(block, ContentBlock::Text { .. } | ContentBlock::Data { .. });
+        if let Some(place) = self.0.content.iter().position(|block| !is_said(block)) {
+            return Some((format!("/input/content/{place}"), "an input has `text` and `data` blocks only"));
+        }
+        let is_blank =
+            |block: &ContentBlock| matches!(block, ContentBlock::Text { text, .. } if text.trim().is_empty());
+        let is_empty = self.0.content.iter().all(is_blank);
+        is_empty.then(|| ("/input/content".to_owned(), "the input is empty"))
     }
 }
 

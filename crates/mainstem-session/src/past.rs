@@ -135,6 +135,12 @@ impl Past {
         self.seq = event.seq;
         self.fleet.apply(event);
         self.children.apply(event);
+        if let (EventKind::RequestStop { reason, generate_reason }, true, Some(run)) =
+            (&event.kind, event.cancels_queued_run(), event.run_id())
+        {
+            let why = Failure::new(&**generate_reason, &**reason);
+            self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, why));
+        }
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { settings, .. } = &event.kind {
             self.open.insert(reply.clone(), Open::new(event, reply));
@@ -166,7 +172,8 @@ impl Past {
     /// Counts what an event says was used.
     fn use_up(&mut self, event: &AgentEvent, reply: &ReplyId) {
         let model = self.open.get(reply).and_then(|open| open.model.as_ref());
-        let is_latest = self.runs.last().is_some_and(|run| event.run_id() == Some(&run.id));
+        let begun = self.runs.iter().rfind(|run| !run.never_began);
+        let is_latest = begun.is_some_and(|run| event.run_id() == Some(&run.id));
         for used in [&mut self.used].into_iter().chain(is_latest.then_some(&mut self.latest)) {
             match (&event.kind, model) {
                 (EventKind::ModelCallEnd { usage: Some(usage), .. }, Some(model)) => used.call(model, *usage),
@@ -182,7 +189,9 @@ impl Past {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
-            if let Some(run) = self.runs.last_mut() {
+            // One that was cancelled in the queue meanwhile comes after it.
+            if let Some(run) = self.runs.iter_mut().rfind(|run| ended.origin.run_id.as_ref() == Some(&run.id))
+            {
                 let answer = ended.transcript.last_answer().filter(|_| ended.answered.is_some()).cloned();
                 run.end = Some(RunEnd::new(outcome, error.cloned(), answer, *usage));
             }
@@ -254,7 +263,7 @@ impl Past {
     /// Its runs; the latest one with what it has spent, for it may be resumed.
     pub(crate) fn runs_with_latest(&mut self, prices: &Prices) -> Vec<RunRecord> {
         let mut runs = std::mem::take(&mut self.runs);
-        if let Some(run) = runs.last_mut() {
+        if let Some(run) = runs.iter_mut().rfind(|run| !run.never_began) {
             (run.spent, run.ran) = (self.latest.spend(prices), self.latest.time());
         }
         runs

@@ -27,7 +27,9 @@ use crate::{
     turn::{Right, Turn},
 };
 
-/// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`.
+/// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`. One that is
+/// cancelled while it is queued hands out nothing; the session's log has one event of it
+/// ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
 ///
 /// Dropping it stops everything at once; what was said until then stays in the session's history. A [`RunHandle`] stops it gently.
 #[must_use = "a run does nothing unless polled"]
@@ -40,7 +42,7 @@ pub struct Run {
 
 enum State {
     /// Not polled yet, or queued behind another run of the session.
-    Waiting(Pin<Box<dyn Future<Output = Option<Active>> + Send>>),
+    Waiting(Pin<Box<dyn Future<Output = Result<Active, RunOutcome>> + Send>>),
     Running(Active),
     Over(Option<RunOutcome>),
 }
@@ -127,10 +129,22 @@ impl Run {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn detach(self) -> RunHandle {
+        self.detach_with(())
+    }
+
+    /// The same; what it is given is dropped when the run is over, after the run itself.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn detach_with(self, held: impl Send + 'static) -> RunHandle {
         let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
         let stopped = handle.clone();
         let on_shutdown = move || stopped.cancel_because(CancelReason::Shutdown);
-        tasks.drive_or(async move { drop(self.reply().await) }, on_shutdown);
+        let work = async move {
+            let _held = held;
+            drop(self.reply().await);
+        };
+        tasks.drive_or(work, on_shutdown);
         handle
     }
 
@@ -168,12 +182,20 @@ struct Start {
 }
 
 impl Start {
-    /// Waits for its turn, then starts; `None` if it was cancelled while it was queued.
-    async fn start(self) -> Option<Active> {
+    /// Waits for its turn, then starts.
+    ///
+    /// # Errors
+    /// It was cancelled while it was queued: how it ended.
+    async fn start(self) -> Result<Active, RunOutcome> {
         let Self { input, options, cancel, handle, right } = self;
         let (session, run_id) = (handle.session().clone(), handle.id().clone());
-        let turn = right.wait(handle, cancel.token()).await?;
+        let turn = right.wait(handle, cancel.token()).await;
         session.open_record().await;
+        let Some(turn) = turn else {
+            let reason = cancel.reason().unwrap_or(CancelReason::User { how: None });
+            session.cancel_queued(&run_id, &reason);
+            return Err(RunOutcome::cancelled(reason));
+        };
         let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.
         let settings = settings::recorded(&options);
@@ -187,7 +209,7 @@ impl Start {
         let cx = cx.with_extension(Arc::new(RunFacts(settings)));
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
-        Some(Active {
+        Ok(Active {
             stream,
             time,
             _said: Said { session, run: run_id, cx, background: options.spawn.background },
@@ -203,15 +225,16 @@ impl Stream for Run {
         let me = &mut *self;
         loop {
             match &mut me.state {
-                State::Waiting(start) => {
-                    let Some(active) = ready!(start.as_mut().poll(cx)) else {
-                        me.state = State::Over(None);
-                        me.status.send_replace(RunStatus::Dropped);
-                        continue;
-                    };
-                    me.state = State::Running(active);
-                    me.status.send_if_modified(RunStatus::begin);
-                }
+                State::Waiting(start) => match ready!(start.as_mut().poll(cx)) {
+                    Ok(active) => {
+                        me.state = State::Running(active);
+                        me.status.send_if_modified(RunStatus::begin);
+                    }
+                    Err(ended) => {
+                        me.state = State::Over(Some(ended.clone()));
+                        me.status.send_replace(RunStatus::Ended(Box::new(ended)));
+                    }
+                },
                 State::Running(active) => {
                     if active.time.as_mut().is_some_and(|time| time.as_mut().poll(cx).is_ready()) {
                         active.time = None;

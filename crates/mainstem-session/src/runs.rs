@@ -18,7 +18,7 @@ pub enum RunStatus {
     Running,
     /// It has ended.
     Ended(Box<RunOutcome>),
-    /// It was dropped before it had ended, or cancelled while it was queued.
+    /// It was dropped before it had ended.
     Dropped,
 }
 
@@ -60,6 +60,9 @@ pub struct RunRecord {
     pub settings: Arc<RunSettings>,
     /// How it ended; `None` while it goes on.
     pub end: Option<RunEnd>,
+    /// Whether it was cancelled while it was queued: nothing was said in it.
+    #[serde(default)]
+    pub never_began: bool,
     /// What it has spent of a budget, for a run that goes on where it stopped.
     #[serde(skip)]
     pub(crate) spent: Spend,
@@ -86,7 +89,13 @@ impl RunRecord {
     /// One that begins.
     pub(crate) fn new(id: RunId, first: u64, began_at: Timestamp, settings: Arc<RunSettings>) -> Self {
         let (spent, ran) = Default::default();
-        Self { id, first, began_at, settings, end: None, spent, ran }
+        Self { id, first, began_at, settings, end: None, never_began: false, spent, ran }
+    }
+
+    /// One that was cancelled while it was queued.
+    pub(crate) fn cancelled(id: RunId, first: u64, at: Timestamp, why: Failure) -> Self {
+        let end = RunEnd::new(Outcome::Cancelled, Some(why), None, Rollup::default());
+        Self { end: Some(end), never_began: true, ..Self::new(id, first, at, Arc::default()) }
     }
 }
 

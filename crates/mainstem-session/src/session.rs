@@ -9,9 +9,10 @@ use std::{
 };
 
 use mainstem_event::{
-    CancelReason, Cursor, EventSink, FleetState, Ids, Origin, Outcome, RunSettings, SendMode, SessionLog,
+    CancelReason, Cursor, EventKind, EventSink, FleetState, Ids, Origin, Outcome, RunSettings, SendMode,
+    SessionLog,
 };
-use mainstem_message::{AgentKey, ConfirmId, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
+use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
 use mainstem_react::RunOutput;
 use mainstem_subagent::{
@@ -180,7 +181,8 @@ impl Session {
         self.0.turns.queued()
     }
 
-    /// The runs that it had, those of earlier processes too, in order; [queued](Self::queued) ones are not among them yet.
+    /// The runs that it had, those of earlier processes too, in order; [queued](Self::queued) ones are not among them yet, and those that
+    /// were cancelled while they were queued [never began](RunRecord::never_began).
     pub fn runs(&self) -> Vec<RunRecord> {
         lock(&self.0.runs).clone()
     }
@@ -199,7 +201,8 @@ impl Session {
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
         // Held from now on, so that nobody else takes it up, too.
         let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
-        let latest = lock(&self.0.runs).last().cloned().ok_or(NothingToResume::New)?;
+        let latest = lock(&self.0.runs).iter().rfind(|run| !run.never_began).cloned();
+        let latest = latest.ok_or(NothingToResume::New)?;
         match latest.end.as_ref().map(|end| end.outcome) {
             None => return Err(NothingToResume::New),
             Some(Outcome::Success) => return Err(NothingToResume::Answered),
@@ -252,6 +255,17 @@ impl Session {
         if let Some(run) = lock(&self.0.runs).iter_mut().rev().find(|known| known.id == *run) {
             (run.spent, run.ran) = (spent, Duration::from_millis(now.millis_since(run.began_at)));
         }
+    }
+
+    /// A queued run was cancelled: its one event says why, and it is one of the session's runs from now on.
+    pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
+        let (log, why) = (&self.0.log, Failure::from(reason));
+        let stop = EventKind::RequestStop { reason: why.message.clone(), generate_reason: why.code.clone() };
+        let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
+        lock(&self.0.runs).push(record);
+        let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
+        let origin = Origin { session_id, run_id, reply_id: None, source: None };
+        EventSink::resumed(log.clone(), Arc::new(origin)).emit(stop);
     }
 
     /// It has ended; what was known of that before stays.

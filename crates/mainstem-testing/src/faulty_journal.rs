@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::Waker,
 };
@@ -18,6 +18,7 @@ use mainstem_journal::{
 };
 use mainstem_message::{RunId, SessionId};
 use mainstem_tool::async_trait;
+use tokio::sync::watch;
 
 /// How many events can still be written, while nothing fails.
 const NO_FAULT: u64 = u64::MAX;
@@ -30,12 +31,40 @@ const NO_FAULT: u64 = u64::MAX;
 pub struct FaultyJournal {
     inner: Arc<dyn Journal>,
     room: Arc<AtomicU64>,
+    gate: Arc<Gate>,
+}
+
+/// Where those wait who open a session while a test holds them.
+#[derive(Default)]
+struct Gate {
+    is_closed: watch::Sender<bool>,
+    waiting: AtomicUsize,
 }
 
 impl FaultyJournal {
     /// A journal that works until [`fill_after`](Self::fill_after).
     pub fn new(inner: impl Journal) -> Self {
-        Self { inner: Arc::new(inner), room: Arc::new(AtomicU64::new(NO_FAULT)) }
+        let (room, gate) = (Arc::new(AtomicU64::new(NO_FAULT)), Arc::default());
+        Self { inner: Arc::new(inner), room, gate }
+    }
+
+    /// Whether those who open a session wait from now on; those who wait already go on when it is over.
+    pub fn hold_opens(&self, holds: bool) {
+        self.gate.is_closed.send_replace(holds);
+    }
+
+    /// How many have waited to open a session.
+    pub fn held_opens(&self) -> usize {
+        self.gate.waiting.load(Ordering::SeqCst)
+    }
+
+    async fn pass_gate(&self) {
+        let mut is_closed = self.gate.is_closed.subscribe();
+        if *is_closed.borrow_and_update() {
+            self.gate.waiting.fetch_add(1, Ordering::SeqCst);
+            // The sender is in the journal, which is still there.
+            let _ = is_closed.wait_for(|is_closed| !is_closed).await;
+        }
     }
 
     /// Lets so many more events through, of all sessions together; then the disk is full.
@@ -112,6 +141,7 @@ macro_rules! pass_on {
         #[async_trait]
         impl Journal for FaultyJournal {
             async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
+                self.pass_gate().await;
                 self.check_room()?;
                 let (inner, room) = (self.inner.open(session).await?, self.room.clone());
                 Ok(Arc::new(FaultyRecord { inner, room, failure: OnceLock::new() }))

@@ -3,7 +3,7 @@
 mod graph;
 mod limits;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use self::graph::Graph;
@@ -76,20 +76,18 @@ impl Schema {
         if let Some(problem) = self.too_costly(value, whole) {
             return Some(problem);
         }
-        let problems: Vec<_> = self
-            .validator
-            .iter_errors(value)
-            .map(|error| {
-                let pointer = error.instance_path().to_string();
-                let place = if pointer.is_empty() { whole.to_owned() } else { format!("at {pointer}") };
-                format!("\n- {place}: {}", words::of(raw, &error))
-            })
-            .collect();
-        let mut lines: String = problems.iter().take(SHOWN).map(String::as_str).collect();
-        if problems.len() > SHOWN {
-            lines.push_str(&format!("\n- and {} more", problems.len() - SHOWN));
+        let mut problems = self.validator.iter_errors(value);
+        let line = |error: ValidationError<'_>| {
+            let pointer = error.instance_path().to_string();
+            let place = if pointer.is_empty() { whole.to_owned() } else { format!("at {pointer}") };
+            format!("\n- {place}: {}", words::of(raw, &error))
+        };
+        let mut lines: String = problems.by_ref().take(SHOWN).map(line).collect();
+        let more = problems.count();
+        if more > 0 {
+            lines.push_str(&format!("\n- and {more} more"));
         }
-        (!problems.is_empty()).then_some(lines)
+        (!lines.is_empty()).then_some(lines)
     }
 }
 

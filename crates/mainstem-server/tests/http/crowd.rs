@@ -51,26 +51,27 @@ async fn connections_that_never_read_or_say_nothing_leave_room_for_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_without_a_token_is_small() {
     let rig = Rig::of(says()).await;
-    let half =
-        request(&rig, "POST /v1/login", "Content-Type: application/json\r\nContent-Length: 1000000\r\n");
-    let mut stream = connect(&rig).await;
-    stream.write_all(half.as_bytes()).await.unwrap();
-    stream.write_all(b"{\"token\": \"").await.unwrap();
-    let mut answer = vec![0; 4096];
-    let count = stream.read(&mut answer).await.unwrap();
-    let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
-    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
-    // Those who have one are told before they have sent it.
-    let half = request(
-        &rig,
-        "POST /v1/sessions/s/runs",
-        "Content-Type: application/json\r\nContent-Length: 1000000\r\n",
-    );
-    let mut stream = connect(&rig).await;
-    stream.write_all(half.as_bytes()).await.unwrap();
-    let mut answer = vec![0; 4096];
-    let count = stream.read(&mut answer).await.unwrap();
-    assert!(String::from_utf8_lossy(&answer[..count]).starts_with("HTTP/1.1 401"));
+    let answered = async |line: &str, headers: &str, body: &str, status: u16| {
+        let mut stream = connect(&rig).await;
+        let json = format!("Content-Type: application/json\r\n{headers}");
+        stream.write_all(request(&rig, line, &json).as_bytes()).await.unwrap();
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let count = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{line}, {headers}: {answer}");
+    };
+    let (login, runs) = ("POST /v1/login", "POST /v1/sessions/s/runs");
+    // One that is announced is refused before it is sent, one that is not as soon as it is too long.
+    answered(login, "Content-Length: 5000\r\n", "{\"token\": \"", 413).await;
+    let chunk = format!("1388\r\n{{\"token\": \"{}\r\n", "x".repeat(5000 - 11));
+    answered(login, "Transfer-Encoding: chunked\r\n", &chunk, 413).await;
+    answered(runs, "Content-Length: 5000\r\n", "", 401).await;
+    // With a token it can be a megabyte.
+    let bearer = |length: usize| format!("Authorization: Bearer {TOKEN}\r\nContent-Length: {length}\r\n");
+    answered(runs, &bearer((1 << 20) + 1), "", 413).await;
+    let large = json!({ "input": "x".repeat(5000) }).to_string();
+    answered(runs, &bearer(large.len()), &large, 202).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -203,6 +203,40 @@ async fn fifty_who_ask_with_one_key_get_one_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_cancelled_in_the_queue_does_not_begin_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("I hang").hang()]);
+    let rig = process(&journal, model).await;
+    assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.status(), 202);
+    let queue = async |rig: &Rig| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("idempotency-key", "k");
+        let begun = request.json(&json!({ "input": "two", "queue": true })).send().await.unwrap();
+        begun.headers()["location"].to_str().unwrap().to_owned()
+    };
+    let location = queue(&rig).await;
+    rig.post(&format!("{location}/cancel"), json!({})).await;
+    for _ in 0..200 {
+        if rig.get_json(&location).await["status"] == "cancelled" {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    let known = rig.get_json(&location).await;
+    assert_eq!(known["status"], "cancelled", "{known}");
+    stop(rig).await;
+
+    let rig = process(&journal, ScriptedModel::new().agent("main", [Turn::new().text("Again.")])).await;
+    same(&rig.get_json(&location).await, &known);
+    assert_eq!(queue(&rig).await, location);
+    assert_eq!(rig.server.live_runs(), 0);
+    same(&rig.get_json(&location).await, &known);
+    let runs = rig.get_json("/v1/sessions/s/runs").await;
+    let statuses: Vec<_> = runs["items"].as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(statuses, ["cancelled", "cancelled"], "{runs}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_deleted_when_nobody_is_at_it() {
     let dir = tempfile::tempdir().unwrap();
     let model =

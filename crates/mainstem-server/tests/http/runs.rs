@@ -2,7 +2,7 @@
 
 use mainstem::{
     event::AgentEvent,
-    journal::{MemoryJournal, SqliteJournal},
+    journal::{Journal, MemoryJournal, SqliteJournal},
     model::scripted::Turn,
     prelude::ScriptedModel,
 };
@@ -79,7 +79,7 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
     let runs = rig.get_json("/v1/sessions/s/runs").await;
     let statuses: Vec<_> = runs["items"].as_array().unwrap().iter().map(|run| &run["status"]).collect();
     assert_eq!(statuses, ["running", "queued"]);
-    // One that is queued can be cancelled, and leaves at once; nothing that waits keeps a session from being deleted later.
+    // One that is queued can be cancelled, and leaves at once.
     let third: Value = rig
         .post("/v1/sessions/s/runs", json!({ "input": "three", "queue": true }))
         .await
@@ -107,6 +107,87 @@ async fn a_second_run_is_refused_unless_it_says_queue() {
     assert_eq!(second["reply"], "Quick.", "{second}");
     assert_eq!(rig.get_json("/v1/sessions/s").await["queued_runs"], json!([]));
     assert_eq!(rig.server.live_runs(), 0);
+    assert_eq!(rig.get_json(&path(&third)).await["status"], "cancelled");
+    // Nothing that has waited keeps the session from being deleted.
+    assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let rig = Rig::start(fleet(slow()).journal(journal).build().unwrap(), |builder| builder).await;
+    let first: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.json().await.unwrap();
+    let queue = |key: &str| {
+        let request = rig.ask(Method::POST, "/v1/sessions/s/runs").header("idempotency-key", key.to_owned());
+        request.json(&json!({ "input": "two", "queue": true }))
+    };
+    // One reads what it has begun, another what there is of the run, and a third waits for its end.
+    let reader = queue("k").header("accept", "text/event-stream").send().await.unwrap();
+    let location = reader.headers()["location"].to_str().unwrap().to_owned();
+    let id = location.rsplit('/').next().unwrap().to_owned();
+    let other = rig.get(&format!("/v1/sessions/s/events?run={id}")).await;
+    let waits = queue("k").header("prefer", "wait=30").send();
+    let cancels = async {
+        tokio::time::sleep(ms(100)).await;
+        assert_eq!(rig.post(&format!("{location}/cancel"), json!({})).await.status(), 202);
+    };
+    let ends = async { tokio::join!(reader.text(), other.text(), waits, cancels) };
+    let (reader, other, waited, ()) = tokio::time::timeout(ms(5_000), ends).await.unwrap();
+    for text in [reader.unwrap(), other.unwrap()] {
+        assert!(text.contains("event: REQUEST_STOP") && text.contains("event: end"), "{text}");
+        assert!(!text.contains("AGENT_START"), "{text}");
+    }
+    let waited: Value = waited.unwrap().json().await.unwrap();
+    assert_eq!(
+        (&waited["status"], &waited["error"]["code"]),
+        (&json!("cancelled"), &json!("cancelled_by_user"))
+    );
+    for _ in 0..500 {
+        if rig.server.live_runs() == 1 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    let known = rig.get_json(&location).await;
+    assert_eq!((&known["status"], &known["id"]), (&json!("cancelled"), &json!(id)));
+    let runs = rig.get_json("/v1/sessions/s/runs").await;
+    let listed =
+        runs["items"].as_array().unwrap().iter().map(|run| (run["id"].clone(), run["status"].clone()));
+    assert_eq!(
+        listed.collect::<Vec<_>>(),
+        [(first["id"].clone(), json!("running")), (json!(id), json!("cancelled"))]
+    );
+    // Who asks again has asked for the one that was cancelled.
+    let again = queue("k").send().await.unwrap();
+    assert_eq!(again.headers()["idempotent-replayed"], "true");
+    assert_eq!(again.json::<Value>().await.unwrap(), known);
+    rig.post(&format!("/v1/runs/{}/cancel", first["id"].as_str().unwrap()), json!({})).await;
+    for _ in 0..500 {
+        if rig.server.live_runs() == 0 {
+            break;
+        }
+        tokio::time::sleep(ms(10)).await;
+    }
+    assert_eq!(rig.server.live_runs(), 0);
+    assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_the_shutdown_stops_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let harness = fleet(slow()).journal(SqliteJournal::open(&path).unwrap()).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder).await;
+    assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": "one" })).await.status(), 202);
+    let mut seen = rig.get("/v1/sessions/s/events").await;
+    while !String::from_utf8_lossy(&seen.chunk().await.unwrap().unwrap()).contains("Well.") {}
+    rig.end().await;
+    let journal = SqliteJournal::open(&path).unwrap();
+    let events = journal.read(&"s".into(), 1, 100).await.unwrap();
+    laws(&events).unwrap();
+    let end = events.iter().find(|event| event.ends_run()).unwrap().to_json();
+    assert!(end.contains("\"shutdown\""), "{end}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,10 @@
 //! What is wrong with a value, in words of the value: what is allowed, and never how a schema says so.
 
-use std::fmt::Write as _;
+use std::{
+    collections::HashSet,
+    fmt::Write as _,
+    io::{self, Write},
+};
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::Value;
@@ -92,13 +96,8 @@ fn allowed(schema: &Value, error: &ValidationError<'_>) -> Vec<String> {
             }
         }
     });
-    let mut seen = Vec::new();
-    allowed.retain(|one| {
-        !seen.contains(one) && {
-            seen.push(one.clone());
-            true
-        }
-    });
+    let mut seen = HashSet::new();
+    allowed.retain(|one| seen.insert(one.clone()));
     // That nothing can be said as well is not what a caller has missed.
     if allowed.len() > 1 {
         allowed.retain(|one| one != "null");
@@ -172,11 +171,35 @@ fn either(allowed: &[String]) -> String {
     }
 }
 
+/// The beginning of a value as JSON; the rest is not written.
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
+    let mut start = Start(Vec::new());
+    // It stops when there is enough.
+    let _ = serde_json::to_writer(&mut start, value);
+    let text = String::from_utf8_lossy(&start.0);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.into_owned(),
+    }
+}
+
+/// Takes no more than is shown.
+struct Start(Vec<u8>);
+
+impl Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Four bytes are the longest character; one more says that there is more.
+        let room = 4 * (SHOWN + 1) - self.0.len();
+        if room == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let taken = &bytes[..bytes.len().min(room)];
+        self.0.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -4,6 +4,8 @@
 //! (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a row, applies the last schema 2²⁸ times to one value. The graph counts
 //! such applications before they happen, as an upper bound.
 
+mod names;
+
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
@@ -54,7 +56,7 @@ impl Graph {
         check(SchemaLimit::Bytes, bytes, || format!("the schema has {bytes} bytes"))?;
         let levels = depth(schema);
         check(SchemaLimit::Nesting, levels, || format!("the schema is nested {levels} levels deep"))?;
-        let mut builder = Builder::new(schema);
+        let mut builder = Builder::new(schema)?;
         builder.node(schema);
         while let Some((index, schema)) = builder.open.pop() {
             builder.visit(index, schema)?;
@@ -134,11 +136,10 @@ impl Node {
 }
 
 impl<'a> Builder<'a> {
-    fn new(root: &'a Value) -> Self {
-        let mut anchors = HashMap::new();
-        collect_anchors(root, &mut anchors);
+    fn new(root: &'a Value) -> Result<Self, SchemaError> {
+        let anchors = names::anchors(root)?;
         let (graph, known, open) = Default::default();
-        Self { root, graph, known, open, anchors, patterns: 0 }
+        Ok(Self { root, graph, known, open, anchors, patterns: 0 })
     }
 
     /// The node of a schema; a new one is visited later.
@@ -227,20 +228,6 @@ impl<'a> Builder<'a> {
             let why = format!("the schema refers to {reference:?}, which it does not contain");
             SchemaError::Invalid(why)
         })
-    }
-}
-
-fn collect_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>) {
-    match value {
-        Value::Object(keys) => {
-            for key in ["$anchor", "$dynamicAnchor"] {
-                let name = keys.get(key).and_then(Value::as_str);
-                anchors.extend(name.map(|name| (name, value)));
-            }
-            keys.values().for_each(|value| collect_anchors(value, anchors));
-        }
-        Value::Array(items) => items.iter().for_each(|value| collect_anchors(value, anchors)),
-        _ => {}
     }
 }
 

@@ -121,3 +121,55 @@ fn a_value_that_would_take_too_long_is_not_checked() {
     );
     assert!(begun.elapsed() < Duration::from_secs(1));
 }
+
+#[test]
+fn a_part_that_has_a_name_of_its_own_is_refused() {
+    #[track_caller]
+    fn check(schema: &Value, expected: &str) {
+        let error = refused(schema);
+        assert!(error.contains(expected), "{error}");
+    }
+    // References in such a part lead to its own definitions, each of which applies the next twice; those of the root are harmless.
+    let harmless: serde_json::Map<_, _> = (0..=40).map(|level| (format!("a{level}"), json!(true))).collect();
+    let mut inner = doubling(40);
+    inner["$id"] = json!("http://x/y");
+    let hostile = json!({ "$defs": harmless, "allOf": [inner] });
+    check(&hostile, "at /allOf/0, a part of the schema has a `$id`");
+    let mut old = hostile;
+    old["$schema"] = json!("http://json-schema.org/draft-04/schema#");
+    old["allOf"][0]["id"] = old["allOf"][0].as_object_mut().unwrap().remove("$id").unwrap();
+    check(&old, "at /allOf/0, a part of the schema has a `id`");
+    let nested = json!({ "$defs": { "a": { "$schema": "http://json-schema.org/draft-04/schema#" } } });
+    check(&nested, "at /$defs/a, a part of the schema has a `$schema`");
+    let twice = json!({ "items": { "$ref": "#a" }, "$defs": { "a": { "$anchor": "a" }, "b": { "$dynamicAnchor": "a" } } });
+    check(&twice, "two parts of the schema have the anchor \"a\"");
+
+    // A property is called what it is called, and the whole schema may have a name.
+    let plain = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://example.com/person",
+        "properties": { "id": { "$ref": "#/$defs/id" }, "$id": { "type": "string" } },
+        "$defs": { "id": { "type": "string", "default": { "id": "x" } } },
+    });
+    assert!(Schema::compile(&plain).unwrap().validator().is_valid(&json!({ "id": "x", "$id": "y" })));
+}
+
+#[test]
+fn only_the_problems_that_are_shown_are_written() {
+    let schema = json!({ "allOf": vec![json!({ "type": "integer" }); 4000] });
+    let compiled = Schema::compile(&schema).unwrap();
+    // Written whole for each problem, these are 4 GB.
+    let value = json!(vec!["x".repeat(10 << 10); 100]);
+    let begun = Instant::now();
+    let problems = compiled.problems(&schema, &value, "it").unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(problems.ends_with("- and 3995 more") && problems.len() < 1000, "{problems}");
+    // A list of what is allowed has each once, however long it is.
+    let names: Vec<_> = (0..20_000).map(|name| json!(format!("n{name}"))).collect();
+    let schema = json!({ "enum": names });
+    let compiled = Schema::compile(&schema).unwrap();
+    let begun = Instant::now();
+    let problems = compiled.problems(&schema, &json!("x"), "it").unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(problems.contains("or one of 19970 more, got \"x\""), "{problems}");
+}
