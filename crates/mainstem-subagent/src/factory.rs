@@ -46,7 +46,7 @@ pub struct AgentFactory {
     pub skills: Vec<String>,
     /// The workspace in which the root can write new agents, by `agent_generate`; so can children that list it.
     pub generate_in: Option<PathBuf>,
-    /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
+    /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
     /// The names of the tools that work in that directory. Agents that have any are told who sees it.
     pub file_tools: Vec<String>,
