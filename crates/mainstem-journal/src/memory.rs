@@ -119,6 +119,7 @@ impl Events {
             unfinished,
             created_at,
             updated_at,
+            damage: None,
         })
     }
 }
