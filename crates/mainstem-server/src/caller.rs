@@ -76,7 +76,10 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
         Some(tenant) => app.harness.tenant(tenant).map_err(|error| {
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", error.to_string())
+            // The cause may name files, which are the operator's to know.
+            tracing::error!(%error, "a tenant can't be opened");
+            let detail = "your tenant can't be opened at the moment; the server's log says why";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", detail)
         })?,
     };
     Ok(Caller { tenant: tenant.map(Arc::from), harness, turn: Turn::default() })

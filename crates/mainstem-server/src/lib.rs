@@ -34,6 +34,7 @@ mod feed;
 mod health;
 mod hosts;
 mod large;
+mod limits;
 mod listen;
 mod live;
 mod login;
@@ -53,5 +54,6 @@ mod turns;
 mod wire;
 
 pub use hosts::Hosts;
+pub use limits::{Bound, bounds};
 pub use server::{Builder, Server, ServerError, openapi};
 pub use tokens::{TokenError, Tokens};

@@ -10,7 +10,7 @@ use axum::{
 };
 use mainstem::{
     BuildError,
-    event::{CancelReason, EventFilter},
+    event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
     react::RunOutcome,
@@ -22,7 +22,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     app::{App, unrecorded},
-    body::{Body, Digest, Path},
+    body::{Body, Digest, Path, Query},
     caller::Caller,
     conversation::{Conversation, Seat},
     feed::{Form, Tied, Until, Wish, answer, form},
@@ -31,14 +31,14 @@ use crate::{
     prefix::Prefix,
     problem::Problem,
     shares::Tenant,
-    wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
+    wire::{Cancel, Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
 /// The code of a run that ended because its record failed.
 const UNRECORDED: &str = "record";
 
 /// The longest that an answer waits for a reply.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A run, of this process or an earlier one.
 pub(crate) struct Found {
@@ -199,6 +199,7 @@ pub(crate) async fn post(
     Body(wanted, digest): Body<NewRun>,
 ) -> Result<Response, Problem> {
     either_input_or_resume(&wanted)?;
+    check_role(&app, wanted.input.as_ref())?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
     // A caller that is refused has begun nothing: no session, no run; nor is its schema compiled.
@@ -251,13 +252,19 @@ async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Optio
         let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
         return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
     }
-    caller.harness.led_by(agent).await.map(Some).map_err(|error| {
-        let (status, code) = match error {
-            BuildError::UnknownAgent { .. } => (StatusCode::NOT_FOUND, "unknown_agent"),
-            BuildError::OnlySpawned { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "only_spawned"),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "agent_unusable"),
-        };
-        Problem::new(status, code, error.to_string())
+    let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
+    caller.harness.led_by(agent).await.map(Some).map_err(|error| match error {
+        BuildError::UnknownAgent { .. } => {
+            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
+        }
+        BuildError::OnlySpawned { .. } => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "only_spawned", error.to_string())
+        }
+        // The cause may name files, which are the operator's to know.
+        _ => {
+            tracing::error!(%error, "an agent can't lead a run");
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "agent_unusable", named)
+        }
     })
 }
 
@@ -268,6 +275,17 @@ fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
     let detail = "either an `input` or `resume: true` is required";
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
         .with("errors", json!([{ "pointer": "/input", "detail": detail }])))
+}
+
+/// What a caller says is a user's: a message of another role speaks for the operator or the agent.
+fn check_role(app: &App, input: Option<&Input>) -> Result<(), Problem> {
+    let Some(Input(message)) = input.filter(|input| !app.roles.contains(&input.0.role)) else {
+        return Ok(());
+    };
+    let allowed: Vec<_> = app.roles.iter().map(|role| json!(role).to_string()).collect();
+    let detail = format!("the role of an input is {}, not {}", allowed.join(" or "), json!(message.role));
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+        .with("errors", json!([{ "pointer": "/input/role", "detail": detail }])))
 }
 
 /// A run to begin, whose options are in order.
@@ -402,10 +420,12 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    Query(cancel): Query<Cancel>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
     if let Is::Live(run) = &found.is {
-        run.handle.cancel_because(CancelReason::user("over HTTP"));
+        let waited = Duration::from_millis(SystemClock.now().millis_since(run.created_at));
+        run.handle.cancel_because(cancel.reason(waited));
     }
     Ok((StatusCode::ACCEPTED, Json(found.describe())))
 }

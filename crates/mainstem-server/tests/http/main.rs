@@ -4,6 +4,7 @@
 mod crowd;
 mod hostile;
 mod kept;
+mod limits;
 mod operate;
 mod rig;
 mod runs;
