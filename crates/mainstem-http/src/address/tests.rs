@@ -19,7 +19,10 @@ fn what_is_no_url_is_said_without_secrets() {
         "localhost:80/v1",
         &format!("the base URL \"localhost:80/v1\" can't be used: {wants} \"http://localhost:80/v1\""),
     );
-    check("ftp://me:secret@h/x", &format!("the base URL \"ftp://h/x\" can't be used: {wants} \"http://h/x\""));
+    check(
+        "ftp://me:secret@h/x",
+        &format!("the base URL \"ftp://h/x\" can't be used: {wants} \"http://h/x\""),
+    );
     for secret in [
         "https://me:secret@h:x/v1?key=secret",
         "https://me:secret@h:99999/v1?key=secret#secret",
