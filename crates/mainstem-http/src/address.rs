@@ -23,10 +23,8 @@ pub fn parse(text: &str) -> Result<Url, ConfigError> {
 
 /// What may be shown of a text that should be a URL: neither user nor password, and nothing behind the path.
 fn shown(text: &str) -> String {
-    let (start, rest) = text.trim().split_once("://").map_or(("", text.trim()), |(scheme, rest)| {
-        let end = scheme.len() + "://".len();
-        (&text.trim()[..end], rest)
-    });
+    let text = text.trim();
+    let (start, rest) = text.split_at(text.find("://").map_or(0, |at| at + "://".len()));
     let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
     let host = authority.rsplit('@').next().unwrap_or_default();
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);

@@ -28,6 +28,7 @@ pub struct Bound {
 }
 
 /// The bounds of a server.
+#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
 pub fn bounds() -> Vec<Bound> {
     let row = |what, default: String, beyond, test| Bound { what, default, beyond, test };
     vec![

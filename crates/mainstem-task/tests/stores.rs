@@ -1,4 +1,5 @@
 //! The contract over every store, and what is special about files.
+#![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 use std::{
     fs,

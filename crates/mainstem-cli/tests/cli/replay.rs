@@ -180,7 +180,8 @@ fn a_session_of_several_runs_has_the_tokens_of_each_and_each_reply_once() {
     let shown = mainstem("replay s --speed max --progress plain --journal").arg(&journal).run();
     assert_eq!(shown.stdout, "First.\nSecond.\nThird.\nWhole.\n", "{shown:?}");
     let mut named = tokens(&shown.stderr);
-    (named.sort(), expected.sort());
+    named.sort();
+    expected.sort();
     assert_eq!(named, expected, "{}", shown.stderr);
     for reply in ["First.", "Second.", "Third.", "Whole."] {
         assert!(!shown.stderr.contains(reply), "{reply} is the result, and no progress: {}", shown.stderr);

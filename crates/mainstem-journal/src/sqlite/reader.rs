@@ -43,7 +43,8 @@ pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEven
 pub(super) fn what_is_left(session: &SessionId, rows: &[Row], through: u64) -> Page {
     let is_full = rows.len() == PAGE;
     let through = rows.last().filter(|_| is_full).map_or(through, |row| row.seq);
-    let mut at = rows.iter().find_map(|row| parse(row).ok()).map_or(Timestamp::default(), |event| event.at);
+    let mut at =
+        rows.iter().find_map(|row| parse(row).ok()).map_or_else(Timestamp::default, |event| event.at);
     let event = |row: &Row| {
         let event = parse(row);
         let event = event.unwrap_or_else(|why| AgentEvent::unreadable(session.clone(), row.seq, at, why));

@@ -83,10 +83,10 @@ impl ScopedTaskStore {
         record.id = self.outer(record.id.as_str()).map(TaskId::new)?;
         record.root_session_id = self.outer(record.root_session_id.as_str()).map(SessionId::new)?;
         record.parent_session_id = self.outer(record.parent_session_id.as_str()).map(SessionId::new)?;
-        record.executor = match record.executor {
-            Some(executor) => Some(self.outer(executor.as_str()).map_or(executor.clone(), ExecutorId::new)),
-            None => None,
-        };
+        record.executor = record.executor.map(|executor| {
+            let own = self.outer(executor.as_str()).map(ExecutorId::new);
+            own.unwrap_or(executor)
+        });
         Some(record)
     }
 
