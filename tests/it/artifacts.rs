@@ -65,7 +65,7 @@ async fn a_long_result_is_a_file_where_its_agent_works() {
     };
     let dir = tempfile::tempdir().unwrap();
     let model = ScriptedModel::new().agent("main", calls());
-    let harness = harness(model).workspace(dir.path()).tool(says("much", || Ok(long())));
+    let harness = harness(model).workspace(dir.path()).file_tools(true).tool(says("much", || Ok(long())));
     let harness = harness.build().unwrap();
     let events: Vec<_> = harness.session("s").run("go", RunOptions::new()).unwrap().collect().await;
     laws(&events).unwrap();
@@ -86,8 +86,12 @@ async fn a_childs_result_is_in_its_own_place_and_its_reply_in_its_parents() {
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [Turn::new().call("much", json!({})), Turn::new().repeat("so it goes\n", 10_000)]);
     let much = says("much", || Ok(long()));
-    let events =
-        run(harness(model).workspace(dir.path()).tool(much).subagent(AgentSpec::new("kid", "K"))).await;
+    let events = run(harness(model)
+        .workspace(dir.path())
+        .file_tools(true)
+        .tool(much)
+        .subagent(AgentSpec::new("kid", "K")))
+    .await;
     let kid = events.iter().find_map(|event| event.source()).unwrap();
     let session = events[0].session_id();
     let own = format!("agents/kid/_/{session}/{}/artifacts/{}", kid.session_id, kid.session_id);
@@ -131,6 +135,17 @@ async fn without_a_workspace_it_is_cut_and_that_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_file_tools_nothing_is_stored_that_its_agent_cannot_read() {
+    let model =
+        ScriptedModel::new().agent("main", [Turn::new().call("much", json!({})), Turn::new().text("Done.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let events = run(harness(model).workspace(dir.path()).tool(says("much", || Ok(long())))).await;
+    let (_, text) = results(&events, "much").remove(0);
+    assert!(text.contains("What is left out here is not kept; ask for less at once.]"), "{}", &text[..200]);
+    assert!(!dir.path().join("artifacts").exists());
+}
+
+#[tokio::test(start_paused = true)]
 async fn progress_stops_where_a_result_is_full() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("babble", json!({})), Turn::new().text("Done.")]);
@@ -152,7 +167,8 @@ async fn what_the_caller_submits_is_bounded_too() {
         .agent("main", [Turn::new().call("ask_me", json!({})), Turn::new().text("Done.")]);
     let tool = ExternalTool::new("ask_me", "Asks", json!({ "type": "object" }));
     let dir = tempfile::tempdir().unwrap();
-    let mut run = harness(model).workspace(dir.path()).tool(tool).build().unwrap().stream_events("go");
+    let mut run =
+        harness(model).workspace(dir.path()).file_tools(true).tool(tool).build().unwrap().stream_events("go");
     let (handle, mut events) = (run.handle(), Vec::new());
     while let Some(event) = run.next().await {
         if let EventKind::RequireExternalExecution { tool_calls } = &event.kind {

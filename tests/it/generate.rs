@@ -43,7 +43,8 @@ fn file(dir: &tempfile::TempDir) -> Option<String> {
 async fn a_draft_is_a_child_whose_file_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let model = drafts(typos(), &[&format!("```markdown\n{GOOD}```")]);
-    let (events, state, text) = run(harness(model.clone()).workspace(dir.path()), RunOptions::new()).await;
+    let (events, state, text) =
+        run(harness(model.clone()).workspace(dir.path()).file_tools(true), RunOptions::new()).await;
     insta::assert_snapshot!(render(&events), @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -87,7 +88,7 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     let Some(EventKind::AgentEnd { usage, .. }) = events.last().map(|event| &event.kind) else { panic!() };
     assert!(usage.inclusive.output_tokens > usage.own.output_tokens);
     // Read again, it is an agent.
-    let harness = harness(model).workspace(dir.path()).build().unwrap();
+    let harness = harness(model).workspace(dir.path()).file_tools(true).build().unwrap();
     assert_eq!(harness.crew().catalog.get("typo-finder").unwrap().spec.prompt, "You find typos.");
     assert!(harness.crew().root.tools().get("agent_generate").is_none(), "only for those who want it");
 }
@@ -99,7 +100,8 @@ async fn a_draft_that_is_none_goes_back_once() {
     // The second is right.
     let dir = tempfile::tempdir().unwrap();
     let (events, state, _) =
-        run(harness(drafts(typos(), &[bad, GOOD])).workspace(dir.path()), RunOptions::new()).await;
+        run(harness(drafts(typos(), &[bad, GOOD])).workspace(dir.path()).file_tools(true), RunOptions::new())
+            .await;
     assert_eq!((state, file(&dir).as_deref()), (ToolState::Success, Some(GOOD)));
     let asked: Vec<_> = events
         .iter()
@@ -120,8 +122,11 @@ async fn a_draft_that_is_none_goes_back_once() {
     "#);
     // It is not.
     let dir = tempfile::tempdir().unwrap();
-    let (_, state, text) =
-        run(harness(drafts(typos(), &[bad, unknown])).workspace(dir.path()), RunOptions::new()).await;
+    let (_, state, text) = run(
+        harness(drafts(typos(), &[bad, unknown])).workspace(dir.path()).file_tools(true),
+        RunOptions::new(),
+    )
+    .await;
     assert_eq!((state, file(&dir)), (ToolState::Error, None));
     let (errors, shown) = text.split_once("file:\n").unwrap();
     assert!(errors.contains("error: there is no tool \"fly\"; known: lookup, flaky, read_file,"), "{errors}");
@@ -129,8 +134,11 @@ async fn a_draft_that_is_none_goes_back_once() {
     // It would be left out until somebody trusts it.
     let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";
     let dir = tempfile::tempdir().unwrap();
-    let (_, state, text) =
-        run(harness(drafts(typos(), &[starts, starts])).workspace(dir.path()), RunOptions::new()).await;
+    let (_, state, text) = run(
+        harness(drafts(typos(), &[starts, starts])).workspace(dir.path()).file_tools(true),
+        RunOptions::new(),
+    )
+    .await;
     assert_eq!((state, file(&dir)), (ToolState::Error, None));
     assert!(text.contains("error: mcp_servers.x needs the user's trust: leave it out"), "{text}");
 }
@@ -143,7 +151,8 @@ async fn what_is_there_or_leads_out_or_is_no_name_is_refused() {
         let workspace = dir.path().join("ws");
         std::fs::create_dir_all(&workspace).unwrap();
         let (_, state, text) =
-            run(harness(drafts(call, &[GOOD])).workspace(&workspace), RunOptions::new()).await;
+            run(harness(drafts(call, &[GOOD])).workspace(&workspace).file_tools(true), RunOptions::new())
+                .await;
         assert_eq!((state, &*text), (ToolState::Error, expected));
         (dir, workspace)
     };
@@ -182,14 +191,15 @@ async fn what_is_there_or_leads_out_or_is_no_name_is_refused() {
 async fn a_dry_run_only_shows_and_plans_and_budgets_hold() {
     let dir = tempfile::tempdir().unwrap();
     let dry = json!({ "name": "typo-finder", "description": "Finds typos", "dry_run": true });
-    let (_, state, text) = run(harness(drafts(dry, &[GOOD])).workspace(dir.path()), RunOptions::new()).await;
+    let (_, state, text) =
+        run(harness(drafts(dry, &[GOOD])).workspace(dir.path()).file_tools(true), RunOptions::new()).await;
     assert_eq!((state, file(&dir)), (ToolState::Success, None));
     assert_eq!(
         text,
         format!("path: subagents/typo-finder.md\nstatus: dry_run, nothing was written\nfile:\n{GOOD}")
     );
 
-    let planned = || harness(drafts(typos(), &[GOOD])).workspace(dir.path());
+    let planned = || harness(drafts(typos(), &[GOOD])).workspace(dir.path()).file_tools(true);
     let (_, state, _) = run(planned(), RunOptions::new().with_plan_mode(true)).await;
     assert_eq!((state, file(&dir)), (ToolState::Denied, None), "it writes");
 
@@ -204,6 +214,7 @@ async fn children_have_it_if_they_list_it() {
     let dir = tempfile::tempdir().unwrap();
     let harness = harness(ScriptedModel::new())
         .workspace(dir.path())
+        .file_tools(true)
         .agent_generate(true)
         .subagent(AgentSpec::new("maker", "M").with_tools(["agent_generate"]))
         .subagent(AgentSpec::new("other", "O"))

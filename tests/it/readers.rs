@@ -66,7 +66,7 @@ async fn an_observer_that_falls_behind_gets_one_exact_gap() {
     let events: Vec<_> = run.collect().await;
     let late: Vec<_> = observer.take(21).collect().await;
     laws(&late).unwrap();
-    let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &late[0].kind else {
+    let EventKind::Gap { from_seq, to_seq, missed, per_agent, .. } = &late[0].kind else {
         panic!("no gap: {}", late[0])
     };
     let total = events.len() as u64;

@@ -261,8 +261,12 @@ async fn a_file_can_list_everything_and_spawning() {
         "subagents/lead.md",
         "---\ndescription: Leads\ntools: ['*', agent_spawn]\n---\nLead.\n",
     )]);
-    let harness =
-        harness(ScriptedModel::new()).workspace(ws.path()).tool(edits(ws.path().to_owned())).build().unwrap();
+    let harness = harness(ScriptedModel::new())
+        .workspace(ws.path())
+        .file_tools(true)
+        .tool(edits(ws.path().to_owned()))
+        .build()
+        .unwrap();
     let crew = harness.crew();
     let tools: Vec<_> = crew.catalog.get("lead").unwrap().agent.tools().names().collect();
     assert!(

@@ -35,7 +35,7 @@ async fn a_skill_is_listed_and_read_when_it_is_needed() {
         "main",
         [Turn::new().load("pdf").load("pfd"), Turn::new().call("read_file", read), Turn::new().text("Done.")],
     ));
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
     assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
     // It changes nothing.
     let run = harness.stream_events_with("Fill it in", RunOptions::new().with_plan_mode(true));
@@ -120,7 +120,7 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
         ("skills/bad/SKILL.md", "---\nname: bad\n---\nUse pdftk.\n"),
         ("subagents/reader.md", "---\ndescription: Reads\nskills: [pdf, csv]\n---\n"),
     ]);
-    let build = |harness: HarnessBuilder| harness.workspace(ws.path()).build().unwrap();
+    let build = |harness: HarnessBuilder| harness.workspace(ws.path()).file_tools(true).build().unwrap();
     let bare = || Harness::builder("main", ScriptedModel::new());
     let harness = build(bare().skill(Skill::new("pdf", "Mine", "Mine.")));
     assert_eq!(harness.crew().skills.get("pdf").unwrap().description, "Mine");

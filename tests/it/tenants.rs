@@ -1,6 +1,13 @@
 //! Several tenants on one harness: each has what is for all and what is its own, and nobody sees another's.
 
-use mainstem::{BuildError, model::scripted::Turn, prelude::*, task::MemoryTaskStore};
+use mainstem::{
+    BuildError,
+    event::Ids,
+    model::scripted::Turn,
+    prelude::*,
+    task::{MemoryTaskStore, TaskFilter},
+};
+use mainstem_testing::CountedIds;
 use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, spawn_args, workspace, write};
@@ -109,7 +116,7 @@ async fn a_tenant_works_in_its_own_directory_and_hears_of_its_own_tasks() {
             ],
         )
         .agent("general-purpose", [Turn::new().wait(ms(5)).text("dug")]);
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
     let (acme, globex) = (harness.tenant("acme").unwrap(), harness.tenant("globex").unwrap());
     let (acme, globex) = (acme.session("s"), globex.session("s"));
     let mut all =
@@ -183,9 +190,65 @@ fn a_tenants_name_stays_in_its_directory() {
     }
     let acme = harness.tenant("acme").unwrap();
     assert_eq!(refusal(&acme, "globex"), "tenant \"globex\": a tenant has no tenants");
-    let shared = bare().task_store(MemoryTaskStore::new()).build().unwrap();
-    assert_eq!(
-        refusal(&shared, "acme"),
-        "tenant \"acme\": tenants would share the task store of the program"
+}
+
+/// The same id for every task: what two processes with ids of their own might come to.
+struct SameTasks(CountedIds);
+
+impl Ids for SameTasks {
+    fn next(&self, prefix: &str) -> String {
+        if prefix == "task-" { "task-1".to_owned() } else { self.0.next(prefix) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tenants_share_a_task_store_of_the_program_and_see_only_their_own_tasks() {
+    let begin = |task: &str| {
+        Turn::new()
+            .call("agent_spawn", json!({ "agent_id": "general-purpose", "task": task, "timeout_seconds": 0 }))
+    };
+    let look = Turn::new().call("task_list", json!({})).call("task_output", json!({ "task_id": "task-1" }));
+    let cancel = Turn::new().call("task_cancel", json!({ "task_id": "acme/task-1" }));
+    let model = ScriptedModel::new()
+        .agent_on("main", "dig", [begin("dig"), Turn::new().text("Begun."), Turn::new().text("Dug.")])
+        // What comes after "Done." is for the second run.
+        .agent_on(
+            "main",
+            "look",
+            [
+                look,
+                cancel,
+                Turn::new().text("Done."),
+                begin("burrow"),
+                Turn::new().text("Begun."),
+                Turn::new().text("Dug."),
+            ],
+        )
+        .agent_on("general-purpose", "dig", [Turn::new().wait(ms(5)).text("dug")])
+        .agent_on("general-purpose", "burrow", [Turn::new().wait(ms(5)).text("dug, too")]);
+    let ids = SameTasks(CountedIds::default());
+    let harness = harness(model).ids(ids).task_store(MemoryTaskStore::new()).build().unwrap();
+    let (acme, globex) = (harness.tenant("acme").unwrap(), harness.tenant("globex").unwrap());
+    let wait = || RunOptions::new().with_background(Background::Wait);
+    answers(acme.session("s").run("dig", wait()).unwrap()).await;
+    // The same session and task ids as the other tenant's.
+    let session = globex.session("s");
+    let seen = answers(session.run("look", RunOptions::new()).unwrap()).await.join("\n");
+    assert!(seen.contains("You have no background tasks."), "{seen}");
+    assert!(
+        seen.contains("unknown task_id \"task-1\"") && seen.contains("unknown task_id \"acme/task-1\""),
+        "{seen}"
     );
+    answers(session.run("go on", wait()).unwrap()).await;
+    let listed = async |harness: &Harness| {
+        let tasks = harness.tasks().list(&TaskFilter::all()).await.unwrap();
+        tasks
+            .iter()
+            .map(|task| format!("{} {}", task.id, task.result.as_deref().unwrap_or("-")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&acme).await, ["task-1 dug"]);
+    assert_eq!(listed(&globex).await, ["task-1 dug, too"]);
+    assert_eq!(listed(&harness).await, ["acme/task-1 dug", "globex/task-1 dug, too"]);
+    harness.shutdown(ms(10)).await;
 }

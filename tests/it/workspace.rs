@@ -82,7 +82,8 @@ async fn twins_write_the_same_name_and_do_not_meet() {
             [Turn::new().write("notes.md", "right"), Turn::new().read("notes.md"), Turn::new().text("ok")],
         );
     let ws = dir();
-    let harness = harness(model).workspace(ws.path()).subagent(spec("writer")).build().unwrap();
+    let harness =
+        harness(model).workspace(ws.path()).file_tools(true).subagent(spec("writer")).build().unwrap();
     let run = harness.session("s").run("go", RunOptions::new().with_user("ann")).unwrap();
     let answers = answers(run).await;
     assert_eq!(
@@ -120,7 +121,9 @@ async fn a_shared_child_works_where_its_parent_does() {
             [Turn::new().read("plan.md"), Turn::new().write("plan.md", "two"), Turn::new().text("ok")],
         );
     let ws = dir();
-    let run = timeline(harness(model).workspace(ws.path()).build().unwrap().stream_events("go")).await;
+    let run =
+        timeline(harness(model).workspace(ws.path()).file_tools(true).build().unwrap().stream_events("go"))
+            .await;
     insta::assert_snapshot!(run, @r#"
     0 main AGENT_START main "go"
     0 main MODEL_CALL_START scripted #1
@@ -207,6 +210,7 @@ async fn a_shared_grandchild_of_an_isolated_parent() {
     let lead = ["agent_spawn", "read_file", "write_file"];
     let harness = harness(model)
         .workspace(ws.path())
+        .file_tools(true)
         .subagent(spec("lead").with_tools(lead))
         .subagent(spec("kid").with_workspace_mode(Shared))
         .subagent(spec("loner").with_workspace_mode(Isolated))
@@ -238,7 +242,7 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
     fs::write(ws.path().join("desk/AGENTS.md"), "You edit.").unwrap();
     let file = "---\ndescription: Edits\nworkspace.path: desk\n---\n";
     fs::write(ws.path().join("subagents/editor.md"), file).unwrap();
-    let harness = harness(model).workspace(ws.path()).build().unwrap();
+    let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
     assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
     assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit.");
     assert_eq!(
@@ -267,7 +271,8 @@ async fn a_root_has_the_directory_that_its_spec_names_and_shares_it() {
     // Code may name any directory.
     let (ws, elsewhere) = (dir(), dir());
     let main = || spec("main").with_workspace_path(elsewhere.path());
-    let harness = harness(model.clone()).workspace(ws.path()).subagent(main()).build().unwrap();
+    let harness =
+        harness(model.clone()).workspace(ws.path()).file_tools(true).subagent(main()).build().unwrap();
     let expected = ["general-purpose read_file: 1\ta", "main write_file: created \"a.md\" (1 bytes)"];
     assert_eq!(answers(harness.stream_events("go")).await, expected);
     assert_eq!((tree(ws.path()).as_str(), tree(elsewhere.path()).as_str()), ("", "a.md: a\n"));
@@ -297,7 +302,7 @@ async fn an_allowlist_makes_an_agent_read_only() {
     let file = "---\ndescription: Reads\ntools: [read_file]\nworkspace.mode: shared\n---\n";
     fs::write(ws.path().join("subagents/reader.md"), file).unwrap();
     fs::write(ws.path().join("plan.md"), "one").unwrap();
-    let harness = harness(model).workspace(ws.path());
+    let harness = harness(model).workspace(ws.path()).file_tools(true);
     #[cfg(unix)]
     let harness = harness.shell(guarded());
     let harness = harness.build().unwrap();
@@ -321,7 +326,8 @@ async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder
     let model = ScriptedModel::new()
         .agent("main", [write(&paths), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [write(&["b.md", "sub/c.md"]), Turn::new().text("ok")]);
-    let harness = harness(model).workspace(ws).subagent(spec("kid").with_workspace_path("subagents"));
+    let harness =
+        harness(model).workspace(ws).file_tools(true).subagent(spec("kid").with_workspace_path("subagents"));
     let run = build(harness).build().unwrap().stream_events("go");
     let answers = answers(run).await;
     let written = answers.iter().filter_map(|answer| answer.split_once(" write_file: created "));
@@ -364,11 +370,13 @@ fn bare() -> HarnessBuilder {
 fn who_has_which_tools() {
     let ws = dir();
     let with = || bare().workspace(ws.path());
+    assert_eq!(tools(with()), "\n\n", "a directory alone brings no tools");
+    let with = || with().file_tools(true);
     insta::assert_snapshot!(tools(with()), @"
     read_file write_file edit_file list_files glob_files grep_files
     read_file edit_file list_files glob_files grep_files
     ");
-    assert_eq!(tools(bare()), "\n\n");
+    assert_eq!(tools(bare().file_tools(true)), "\n\n");
     assert_eq!(tools(with().file_tools(false)), "\n\n");
     // The program's own tool wins.
     let own = || tool_fn("read_file", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });
@@ -386,7 +394,7 @@ fn who_has_which_tools() {
 #[test]
 fn a_shell_is_for_those_who_ask_for_it() {
     let ws = dir();
-    assert_eq!(tools(bare().workspace(ws.path()).shell(guarded()).file_tools(false)), "shell\nshell\n");
+    assert_eq!(tools(bare().workspace(ws.path()).shell(guarded())), "shell\nshell\n");
     let error = bare().workspace(ws.path()).with_shell().build().unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -407,7 +415,7 @@ async fn a_command_runs_where_its_agent_works() {
         .agent("main", [command("echo root > a"), Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
         .agent("kid", [command("ls; echo kid > a"), Turn::new().text("ok")]);
     let ws = dir();
-    let harness = harness(model).workspace(ws.path()).shell(guarded()).subagent(spec("kid"));
+    let harness = harness(model).workspace(ws.path()).file_tools(true).shell(guarded()).subagent(spec("kid"));
     answers(harness.build().unwrap().session("s").run("go", RunOptions::new()).unwrap()).await;
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
 }
@@ -442,7 +450,8 @@ fn a_cancel_ends_the_reading_of_a_file() {
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = runtime.block_on(async {
-        let mut run = harness(model).workspace(ws.path()).build().unwrap().stream_events("go");
+        let mut run =
+            harness(model).workspace(ws.path()).file_tools(true).build().unwrap().stream_events("go");
         let (handle, mut events) = (run.handle(), Vec::new());
         while let Some(event) = run.next().await {
             if event.kind.name() == "TOOL_RESULT_START" {

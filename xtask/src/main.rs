@@ -35,7 +35,7 @@ enum Chore {
     },
     /// Rules of the tree that the compiler doesn't hold
     Tidy,
-    /// Write docs/events.md and docs/schema from the event types
+    /// Write docs/events.md, docs/limits.md and docs/schema from the code
     Schema {
         /// Compare with the tree instead of writing
         #[arg(long)]

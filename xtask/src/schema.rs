@@ -1,4 +1,4 @@
-//! `cargo xtask schema`: docs/events.md and docs/schema/*.json, written by the types themselves.
+//! `cargo xtask schema`: docs/events.md, docs/limits.md and docs/schema/*.json, written by the code itself.
 //! The binary `schema` of mainstem-tests writes them below a folder; this compares or copies.
 
 use std::collections::{BTreeMap, BTreeSet};

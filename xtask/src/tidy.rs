@@ -4,9 +4,11 @@
 mod code_map;
 mod decisions;
 mod edges;
+mod limits;
 mod packages;
 mod rust_file;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -29,9 +31,14 @@ fn check(root: &Path) -> Result<Vec<Problem>> {
     problems.extend(code_map::check(&architecture, &packages, &files));
     problems.extend(snapshots::pending(&files));
     problems.extend(decisions::check(&files));
+    let mut functions = BTreeSet::new();
     for path in files.iter().filter(|path| path.ends_with(".rs")) {
         let text = fs::read_to_string(root.join(path)).with_context(|| path.clone())?;
         problems.extend(rust_file::check(path, &text));
+        functions.extend(limits::functions(&text));
     }
+    // Whether it is there is `cargo xtask schema`'s to say.
+    let page = fs::read_to_string(root.join(limits::FILE)).unwrap_or_default();
+    problems.extend(limits::check(&page, &functions));
     Ok(problems)
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<
         AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
         AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
         AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),
-        AgentsCommand::Validate(validate) => validate::validate(validate, &settings, &workspace, terminal),
+        AgentsCommand::Validate(validate) => validate::validate(validate, &settings, &workspace),
     }
 }
 
@@ -57,10 +57,23 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
     if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
 }
 
-/// Writes a result to stdout. A reader that is gone wanted no more.
-pub(crate) fn print(text: &str, terminal: Terminal) -> Result<(), Fault> {
-    let shown = if terminal.stdout { sanitize::clean(text) } else { text.to_owned() };
-    match io::stdout().write_all(shown.as_bytes()).and_then(|()| io::stdout().flush()) {
+/// Writes text to stdout, without control sequences. A reader that is gone wanted no more.
+pub(crate) fn print(text: &str) -> Result<(), Fault> {
+    write(&sanitize::clean(text))
+}
+
+/// Writes a value to stdout.
+pub(crate) fn json(value: &serde_json::Value) -> Result<(), Fault> {
+    print_json(&serde_json::to_string_pretty(value).or_exit(Exit::Failed)?)
+}
+
+/// Writes a line or lines of JSON to stdout, with control characters escaped.
+pub(crate) fn print_json(json: &str) -> Result<(), Fault> {
+    write(&(sanitize::escape_json(json) + "\n"))
+}
+
+fn write(text: &str) -> Result<(), Fault> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).or_exit(Exit::Failed),
         _ => Ok(()),
     }
@@ -73,12 +86,6 @@ fn say<'a>(errors: impl IntoIterator<Item = &'a SpecError>, terminal: Terminal) 
         let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
         let _ = writeln!(io::stderr(), "{text}");
     }
-}
-
-pub(crate) fn json(value: &serde_json::Value, terminal: Terminal) -> Result<(), Fault> {
-    let text = serde_json::to_string_pretty(value).or_exit(Exit::Failed)?;
-    let text = if terminal.stdout { sanitize::escape_json(&text) } else { text };
-    print(&format!("{text}\n"), terminal)
 }
 
 /// `1 error`, `2 errors`

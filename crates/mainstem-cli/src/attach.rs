@@ -78,11 +78,12 @@ impl<'a> Shown<'a> {
 
     fn event(&mut self, event: &AgentEvent) -> Result<(), Fault> {
         self.progress.event(event);
+        progress::damage(event).iter().for_each(|damage| self.progress.note(damage));
         let Some(reply) = self.replies.event(event) else { return Ok(()) };
         // The next run is drawn below the reply.
         self.progress.finish(SystemClock.now());
-        self.progress = Self::new(self.args, self.terminal).progress;
-        if reply.is_empty() { Ok(()) } else { print(&(reply + "\n"), self.terminal) }
+        self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.session);
+        if reply.is_empty() { Ok(()) } else { print(&(reply + "\n")) }
     }
 }
 

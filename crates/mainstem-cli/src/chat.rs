@@ -69,7 +69,7 @@ impl Talk<'_> {
                 "/help" => self.say(HELP),
                 "/agents" => match partner.agents().await {
                     Ok(agents) if agents.is_empty() => self.say("nobody was spawned yet"),
-                    Ok(agents) => print(&agents, self.terminal)?,
+                    Ok(agents) => print(&agents)?,
                     Err(error) => self.complain(&error),
                 },
                 "/resume" => {
@@ -149,7 +149,7 @@ impl Talk<'_> {
     fn ended(&mut self, event: &AgentEvent, reply: String) -> Result<(), Fault> {
         if let EventKind::AgentEnd { outcome, error, .. } = &event.kind {
             if *outcome == Outcome::Success {
-                return print(&(reply + "\n"), self.terminal);
+                return print(&(reply + "\n"));
             }
             let why = error.as_ref().map_or_else(|| outcome.as_str().to_owned(), ToString::to_string);
             self.complain(&anyhow!("{why}"));

@@ -16,6 +16,7 @@ use etcetera::BaseStrategy;
 use mainstem::{
     guard::Network,
     mcp::Server,
+    message::Role,
     policy::{Cost, Limits, Part, Prices, Rules},
     vendor::VENDORS,
 };
@@ -74,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) agent_servers: Option<Setting<bool>>,
     /// By vendor.
     pub(crate) providers: BTreeMap<&'static str, Access>,
+    /// The roles that inputs over HTTP may have, besides that of a user.
+    pub(crate) input_roles: Vec<Role>,
     /// Files of the user that agents don't write, wherever they are.
     pub(crate) protected: Vec<PathBuf>,
     /// What of agents' files is trusted.
@@ -228,6 +231,7 @@ impl Settings {
             mcp,
             agent_servers: self.agent_servers.or(others.agent_servers),
             providers,
+            input_roles: if self.input_roles.is_empty() { others.input_roles } else { self.input_roles },
             protected: [self.protected, others.protected].concat(),
             trust: self.trust,
         }

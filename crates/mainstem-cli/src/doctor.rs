@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<
             findings.extend(model(args, &settings, &runtime, &mut stop, &mut exit));
         }
     }
-    print(&text(&findings, terminal), terminal)?;
+    print(&text(&findings, terminal))?;
     if let Some(signal) = stop.stopped {
         return Ok(signal.exit());
     }

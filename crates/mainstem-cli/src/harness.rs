@@ -77,10 +77,7 @@ pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
 
 /// What agents can touch.
 pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    let harness = match &settings.files {
-        Some(said) => harness.file_tools(said.value),
-        None => harness,
-    };
+    let harness = harness.file_tools(settings.files.as_ref().is_none_or(|said| said.value));
     let harness = settings
         .mcp
         .iter()

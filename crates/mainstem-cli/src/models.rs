@@ -19,10 +19,8 @@ pub(crate) fn run(args: &Models, config: &Source, terminal: Terminal) -> Result<
     let settings =
         trust::look_and_warn(Settings::default(), config, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
     match args.output {
-        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, &settings)).collect(), terminal)?,
-        Form::Text => {
-            print(&table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, &settings))), terminal)?
-        }
+        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, &settings)).collect())?,
+        Form::Text => print(&table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, &settings))))?,
     }
     Ok(Exit::Reply)
 }

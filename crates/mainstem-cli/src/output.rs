@@ -10,12 +10,9 @@ use serde::Serialize;
 pub(crate) use self::stdout::Stdout;
 use crate::{args::Format, sanitize};
 
-/// The form, and whether a terminal shows it.
+/// The form. Text has no control sequences and JSON has them escaped, whatever stdout is: what is read from a pipe is often shown, too.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
-    format: Format,
-    on_terminal: bool,
-}
+pub(crate) struct Output(Format);
 
 /// How a run ended.
 pub(crate) struct Ending<'a> {
@@ -31,54 +28,49 @@ pub(crate) struct Ending<'a> {
 }
 
 impl Output {
-    pub(crate) fn new(format: Format, on_terminal: bool) -> Self {
-        Self { format, on_terminal }
+    pub(crate) fn new(format: Format) -> Self {
+        Self(format)
     }
 
     /// What comes before the first event.
     pub(crate) fn begin(self) -> Option<Bytes> {
-        (self.format == Format::Sse).then(sse::first_frame)
+        (self.0 == Format::Sse).then(sse::first_frame)
     }
 
     /// What an event adds.
     pub(crate) fn event(self, event: &AgentEvent) -> Option<Bytes> {
-        match self.format {
+        match self.0 {
             Format::Text | Format::Json => None,
-            Format::Ndjson => Some(self.json(event.to_json())),
-            Format::Sse if self.on_terminal => {
+            Format::Ndjson => Some(json(&event.to_json())),
+            Format::Sse => {
                 let frame = sse::event_frame(event);
                 Some(sanitize::escape_json(&String::from_utf8_lossy(&frame)).into())
             }
-            Format::Sse => Some(sse::event_frame(event)),
         }
     }
 
     /// What the end of the run adds.
     pub(crate) fn end(self, ending: &Ending<'_>) -> Option<Bytes> {
-        match self.format {
-            Format::Text => ending.reply.map(|reply| self.text(reply.text())),
-            Format::Json => Some(self.json(Summary::new(ending).to_json())),
+        match self.0 {
+            Format::Text => ending.reply.map(|reply| text(&reply.text())),
+            Format::Json => Some(json(&Summary::new(ending).to_json())),
             Format::Ndjson => None,
             Format::Sse => Some(sse::end_frame()),
         }
     }
+}
 
-    /// With a line's end. A terminal gets no control sequence; a file or another program gets what was said.
-    fn text(self, text: String) -> Bytes {
-        let mut text = if self.on_terminal { sanitize::clean(&text) } else { text };
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.into()
+/// With a line's end.
+fn text(text: &str) -> Bytes {
+    let mut text = sanitize::clean(text);
+    if !text.ends_with('\n') {
+        text.push('\n');
     }
+    text.into()
+}
 
-    fn json(self, mut json: String) -> Bytes {
-        if self.on_terminal {
-            json = sanitize::escape_json(&json);
-        }
-        json.push('\n');
-        json.into()
-    }
+fn json(json: &str) -> Bytes {
+    (sanitize::escape_json(json) + "\n").into()
 }
 
 /// The one object of `--output json`.

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use mainstem_event::{AgentEvent, Timestamp};
+use mainstem_event::{AgentEvent, EventKind, Timestamp};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 pub(crate) use self::live::Live;
@@ -23,6 +23,12 @@ use crate::{
     sanitize,
     terminal::Terminal,
 };
+
+/// What to say of an event that is recorded and can't be read.
+pub(crate) fn damage(event: &AgentEvent) -> Option<String> {
+    let EventKind::Gap { from_seq, reason: Some(reason), .. } = &event.kind else { return None };
+    Some(format!("warning: event {from_seq} can't be read: {reason}"))
+}
 
 /// Shows what goes on. Where stderr can't be written to, nothing is shown and nothing fails.
 pub(crate) trait Progress {
@@ -60,6 +66,11 @@ pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt:
     let mut progress = in_mode(mode, terminal, prompt);
     objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
     progress
+}
+
+/// The same for the next run of a session, beside text and without the note.
+pub(crate) fn again_on_stderr(terminal: Terminal, asked: Mode, prompt: &str) -> Box<dyn Progress> {
+    in_mode(terminal.mode(asked, Format::Text).0, terminal, prompt)
 }
 
 fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {

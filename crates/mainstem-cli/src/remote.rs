@@ -8,6 +8,7 @@ use futures_util::{
     StreamExt,
     stream::{self, BoxStream, LocalBoxStream},
 };
+use mainstem::subagent::trust::shown_address;
 use mainstem_event::AgentEvent;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
@@ -46,6 +47,8 @@ impl std::error::Error for Refused {}
 #[derive(Clone)]
 pub(crate) struct Remote {
     base: String,
+    /// The address as messages show it.
+    shown: String,
     token: Option<String>,
     client: Client,
 }
@@ -66,15 +69,17 @@ impl Remote {
     pub(crate) fn at(server: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(server) = server else { return Ok(None) };
         let base = server.trim_end_matches('/').trim_end_matches("/v1").to_owned();
-        let url = reqwest::Url::parse(&base).with_context(|| format!("--server {server}"))?;
+        let url =
+            reqwest::Url::parse(&base).with_context(|| format!("--server {}", shown_address(server)))?;
         ensure!(
             ["http", "https"].contains(&url.scheme()),
-            "--server {server}: an address begins with http:// or https://"
+            "--server {}: an address begins with http:// or https://",
+            shown_address(server)
         );
         // Refused if one is installed already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().connect_timeout(CONNECTING).build()?;
-        Ok(Some(Self { base, token: var(TOKEN), client }))
+        Ok(Some(Self { shown: shown_address(&base), base, token: var(TOKEN), client }))
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -130,7 +135,7 @@ impl Remote {
         if bytes.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&bytes).with_context(|| format!("{}: the answer is no JSON", self.base))
+        serde_json::from_slice(&bytes).with_context(|| format!("{}: the answer is no JSON", self.shown))
     }
 
     /// An answer that is no error.
@@ -145,13 +150,13 @@ impl Remote {
         let is_unknown = status == StatusCode::UNAUTHORIZED && self.token.is_none();
         let hint = if is_unknown { format!("; set {TOKEN}") } else { String::new() };
         let code = problem["code"].as_str().unwrap_or_default().to_owned();
-        Err(Refused { code, says: format!("{}: {detail}{hint}", self.base) }.into())
+        Err(Refused { code, says: format!("{}: {detail}{hint}", self.shown) }.into())
     }
 
     fn unreached(&self, error: &reqwest::Error) -> anyhow::Error {
         let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
         let why = cause.map_or_else(|| error.to_string(), ToString::to_string);
-        anyhow!("{} is not reached: {why}", self.base)
+        anyhow!("{} is not reached: {why}", self.shown)
     }
 
     /// The events at a path, which has a query already, behind one of them.
@@ -226,7 +231,7 @@ impl Events {
     async fn skip(&mut self, response: Response) -> anyhow::Result<bool> {
         let problem: Value = response.json().await.map_err(|error| self.remote.unreached(&error))?;
         let oldest = problem["oldest_seq"].as_u64().filter(|oldest| *oldest > self.last + 1);
-        let oldest = oldest.with_context(|| format!("{}: {}", self.remote.base, problem["detail"]))?;
+        let oldest = oldest.with_context(|| format!("{}: {}", self.remote.shown, problem["detail"]))?;
         let note = format!("warning: events {} to {} are no longer kept", self.last + 1, oldest - 1);
         // Who closed stderr wanted no more.
         let _ = writeln!(std::io::stderr(), "{note}");
@@ -253,7 +258,7 @@ impl Events {
 
     /// An event as it is, also if it was too large for a stream.
     async fn event(&self, line: &[u8]) -> anyhow::Result<AgentEvent> {
-        let place = || format!("{}: what came after event {}", self.remote.base, self.last);
+        let place = || format!("{}: what came after event {}", self.remote.shown, self.last);
         let value: Value = serde_json::from_slice(line).with_context(place)?;
         let whole = match value["truncated"]["href"].as_str() {
             Some(href) => self.remote.get(below_version(href)).await?,

@@ -27,11 +27,12 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
     runtime.block_on(async {
         let source = Source::open(args).await.or_exit(Exit::Usage)?;
         let mut player = Player {
+            args,
+            terminal,
             progress: progress::on_stderr(terminal, args.progress, Format::Text, &args.what),
             pace: Pace::new(args.speed),
             frames: progress::frames(),
-            listener: Replies::default(),
-            replies: Vec::new(),
+            replies: Replies::default(),
         };
         let shown = tokio::select! {
             biased;
@@ -39,31 +40,37 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
             shown = player.play(source) => Ok(shown),
         };
         player.progress.finish(player.pace.now());
-        for reply in player.replies {
-            print(&(reply + "\n"), terminal)?;
-        }
         match shown {
             Err(signal) => Ok(signal.exit()),
-            Ok(shown) => shown.or_exit(Exit::Failed).map(|()| Exit::Reply),
+            Ok(shown) => shown.map(|()| Exit::Reply),
         }
     })
 }
 
-struct Player {
+struct Player<'a> {
+    args: &'a Replay,
+    terminal: Terminal,
+    /// Of the present run.
     progress: Box<dyn Progress>,
     pace: Pace,
     frames: Interval,
-    listener: Replies,
-    /// What the agent answered in each run; for stdout, once nothing is drawn any more.
-    replies: Vec<String>,
+    replies: Replies,
 }
 
-impl Player {
-    async fn play(&mut self, mut source: Source) -> anyhow::Result<()> {
-        while let Some(event) = source.next().await? {
+impl Player<'_> {
+    async fn play(&mut self, mut source: Source) -> Result<(), Fault> {
+        while let Some(event) = source.next().await.or_exit(Exit::Failed)? {
             self.until(event.at).await;
             self.progress.event(&event);
-            self.replies.extend(self.listener.event(&event).filter(|reply| !reply.is_empty()));
+            progress::damage(&event).iter().for_each(|damage| self.progress.note(damage));
+            if let Some(reply) = self.replies.event(&event) {
+                self.progress.finish(self.pace.now());
+                // What comes then is drawn below the reply.
+                self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.what);
+                if !reply.is_empty() {
+                    print(&(reply + "\n"))?;
+                }
+            }
         }
         Ok(())
     }

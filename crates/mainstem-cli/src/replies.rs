@@ -3,29 +3,33 @@
 use mainstem::event::fold::Transcript;
 use mainstem_event::{AgentEvent, EventKind};
 
-/// Listens to the root.
+/// Collects the root's replies.
 #[derive(Default)]
 pub(crate) struct Replies {
     /// What it says in the present run.
     root: Option<Transcript>,
+    /// The reply of the present run, if it has one.
+    reply: String,
 }
 
 impl Replies {
-    /// Takes in what happened. If a run has ended with that, its reply, which is empty if there is none.
+    /// Takes in what happened. If a run has ended with that, its reply, which is empty if there is none: what was said in a run that
+    /// failed or was cut is progress, and shown as that.
     pub(crate) fn event(&mut self, event: &AgentEvent) -> Option<String> {
-        if event.source().is_some() {
+        if !event.is_root() {
             return None;
         }
         if let (EventKind::AgentStart { .. }, Some(reply)) = (&event.kind, event.reply_id()) {
             self.root = Some(Transcript::new(reply.clone()));
         }
-        let root = self.root.as_mut()?;
-        root.apply(&event.kind);
-        if !event.ends_run() {
-            return None;
+        if let Some(root) = &mut self.root {
+            root.apply(&event.kind);
         }
-        let reply = root.last_answer().map(|answer| answer.text()).unwrap_or_default();
-        self.root = None;
-        Some(reply)
+        if let EventKind::AgentResult { result } = &event.kind {
+            // A server cuts a large event; its deltas have all of it.
+            let whole = self.root.as_ref().and_then(Transcript::last_answer);
+            self.reply = whole.map_or_else(|| result.text(), |answer| answer.text());
+        }
+        event.ends_run().then(|| std::mem::take(&mut *self).reply)
     }
 }

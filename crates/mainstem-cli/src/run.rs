@@ -111,7 +111,7 @@ fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings)
     let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
     Ok(Sinks {
         ledger: Ledger::new(record),
-        output: Output::new(args.output, terminal.stdout),
+        output: Output::new(args.output),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: progress::on_stderr(terminal, args.progress, args.output, title),
         signals: signals::watch().or_exit(Exit::Failed)?,

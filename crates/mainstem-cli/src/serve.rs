@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
         harness.can_lead(id).context("--allow-agent").or_exit(Exit::Usage)?;
         server = server.allow_agent(id);
     }
+    server = settings.input_roles.iter().fold(server, |server, role| server.allow_role(*role));
     let server =
         args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;

@@ -1,61 +1,63 @@
 //! `mainstem sessions`: what is kept on this machine.
 
-use std::{cmp::Reverse, io::Write as _};
+use std::cmp::Reverse;
 
 use anyhow::{Context, anyhow};
 use mainstem::{
-    event::{AgentState, FleetState, Outcome},
+    event::{AgentEvent, AgentState, FleetState, Outcome},
     journal::{Journal, SessionSummary, SqliteJournal},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    agents::{json, print},
+    agents::{json, print, print_json},
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
     remote::{Remote, escape},
     store::{self, Pages},
     table,
-    terminal::Terminal,
 };
 
 const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
 const AGENTS: [&str; 5] = ["AGENT", "STATUS", "TOKENS", "STARTED", "KEY"];
 
-pub(crate) fn run(args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Sessions) -> Result<Exit, Fault> {
     if let Some(remote) = Remote::of(&args.at).or_exit(Exit::Usage)? {
-        return on_server(&remote, args, terminal);
+        return on_server(&remote, args);
     }
     let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
-            SessionsCommand::List { output } => list(&journal, *output, terminal).await?,
-            SessionsCommand::Show { id } => show_kept(journal, id, terminal).await?,
-            SessionsCommand::Export { id } => export(journal, id, terminal).await?,
+            SessionsCommand::List { output } => list(&journal, *output).await?,
+            SessionsCommand::Show { id } => show_kept(journal, id).await?,
+            SessionsCommand::Export { id } => export(journal, id).await?,
             SessionsCommand::Rm { ids } => rm(&journal, ids).await?,
         }
         Ok(Exit::Reply)
     })
 }
 
-async fn list(journal: &SqliteJournal, form: Form, terminal: Terminal) -> Result<(), Fault> {
+async fn list(journal: &SqliteJournal, form: Form) -> Result<(), Fault> {
     let sessions = journal.sessions().await.or_exit(Exit::Failed)?;
     match form {
-        Form::Json => json(&sessions.iter().map(object).collect(), terminal),
+        Form::Json => json(&sessions.iter().map(object).collect()),
         Form::Text => {
             let mut rows = Vec::new();
             for session in &sessions {
                 rows.push(row(session, state(journal, session).await));
             }
-            print(&table::text(HEADS, rows.into_iter()), terminal)
+            print(&table::text(HEADS, rows.into_iter()))
         }
     }
 }
 
-/// Whether a run is at work in it, or was cut.
+/// Whether it can be read, and whether a run is active in it or was cut.
 async fn state(journal: &SqliteJournal, session: &SessionSummary) -> &'static str {
+    if session.damage.is_some() {
+        return "damaged";
+    }
     match session.unfinished {
         None => "idle",
         // What can't be found out is nothing to fail for.
@@ -79,10 +81,11 @@ fn object(session: &SessionSummary) -> Value {
         "created_at": session.created_at,
         "updated_at": session.updated_at,
         "unfinished": session.unfinished,
+        "damage": session.damage,
     })
 }
 
-async fn show_kept(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
+async fn show_kept(journal: SqliteJournal, id: &str) -> Result<(), Fault> {
     let kept = journal.session(&id.into()).await.or_exit(Exit::Failed)?;
     let kept = kept.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
     let row = row(&kept, state(&journal, &kept).await);
@@ -92,16 +95,16 @@ async fn show_kept(journal: SqliteJournal, id: &str, terminal: Terminal) -> Resu
     loop {
         let page = pages.next().await.or_exit(Exit::Failed)?;
         if page.is_empty() {
-            return show(row, &fleet, terminal);
+            return show(row, &fleet);
         }
         page.iter().for_each(|event| fleet.apply(event));
     }
 }
 
 /// The same line as in the list, and a line for each agent.
-fn show(row: [String; 5], fleet: &FleetState, terminal: Terminal) -> Result<(), Fault> {
+fn show(row: [String; 5], fleet: &FleetState) -> Result<(), Fault> {
     let agents = table::text(AGENTS, fleet.agents.iter().map(agent));
-    print(&format!("{}\n{agents}", table::text(HEADS, std::iter::once(row))), terminal)
+    print(&format!("{}\n{agents}", table::text(HEADS, std::iter::once(row))))
 }
 
 fn agent(agent: &AgentState) -> [String; 5] {
@@ -111,7 +114,7 @@ fn agent(agent: &AgentState) -> [String; 5] {
     [agent.name.clone(), status, tokens.to_string(), agent.started_at.to_string(), key]
 }
 
-async fn export(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<(), Fault> {
+async fn export(journal: SqliteJournal, id: &str) -> Result<(), Fault> {
     let pages = Pages::of(journal, id).await.or_exit(Exit::Failed)?;
     let mut pages = pages.ok_or_else(|| unknown(id)).or_exit(Exit::Failed)?;
     loop {
@@ -119,12 +122,8 @@ async fn export(journal: SqliteJournal, id: &str, terminal: Terminal) -> Result<
         if page.is_empty() {
             return Ok(());
         }
-        let mut lines = Vec::new();
-        for event in &page {
-            serde_json::to_writer(&mut lines, event).or_exit(Exit::Failed)?;
-            let _ = lines.write_all(b"\n");
-        }
-        print(&String::from_utf8_lossy(&lines), terminal)?;
+        let lines: Vec<_> = page.iter().map(AgentEvent::to_json).collect();
+        print_json(&lines.join("\n"))?;
     }
 }
 
@@ -144,18 +143,18 @@ async fn rm(journal: &SqliteJournal, ids: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn on_server(remote: &Remote, args: &Sessions, terminal: Terminal) -> Result<Exit, Fault> {
+fn on_server(remote: &Remote, args: &Sessions) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
             SessionsCommand::List { output } => {
                 let mut listed = remote.get("/sessions").await.or_exit(Exit::Failed)?;
                 match output {
-                    Form::Json => json(&listed["items"].take(), terminal)?,
+                    Form::Json => json(&listed["items"].take())?,
                     Form::Text => {
                         let mut items = listed["items"].as_array().cloned().unwrap_or_default();
                         items.sort_by_cached_key(|item| Reverse(item["updated_at"].to_string()));
-                        print(&table::text(HEADS, items.iter().map(row_of_server)), terminal)?;
+                        print(&table::text(HEADS, items.iter().map(row_of_server)))?;
                     }
                 }
             }
@@ -164,13 +163,13 @@ fn on_server(remote: &Remote, args: &Sessions, terminal: Terminal) -> Result<Exi
                 let session = remote.get(&path).await.or_exit(Exit::Failed)?;
                 let fleet = remote.get(&format!("{path}/fleet")).await.or_exit(Exit::Failed)?;
                 let fleet = serde_json::from_value(fleet).or_exit(Exit::Failed)?;
-                show(row_of_server(&session), &fleet, terminal)?;
+                show(row_of_server(&session), &fleet)?;
             }
             SessionsCommand::Export { id } => {
                 let path = format!("/sessions/{}/events?follow=false", escape(id));
                 let mut events = remote.events(path, 0);
                 while let Some(event) = events.next().await.or_exit(Exit::Failed)? {
-                    print(&(event.to_json() + "\n"), terminal)?;
+                    print_json(&event.to_json())?;
                 }
             }
             SessionsCommand::Rm { ids } => {

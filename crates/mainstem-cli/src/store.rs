@@ -12,7 +12,7 @@ use mainstem::{
     journal::{Journal, JournalError, SqliteJournal},
     message::SessionId,
 };
-use mainstem_event::AgentEvent;
+use mainstem_event::{AgentEvent, Timestamp};
 
 use crate::{progress, terminal::Terminal};
 
@@ -57,6 +57,8 @@ pub(crate) struct Pages {
     journal: SqliteJournal,
     id: SessionId,
     next: u64,
+    /// When the last event of the pages so far happened.
+    at: Timestamp,
 }
 
 impl Pages {
@@ -64,7 +66,7 @@ impl Pages {
     pub(crate) async fn of(journal: SqliteJournal, id: &str) -> Result<Option<Self>, JournalError> {
         let id = id.into();
         let known = journal.session(&id).await?;
-        Ok(known.map(|known| Self { journal, id, next: known.first }))
+        Ok(known.map(|known| Self { journal, id, next: known.first, at: known.created_at }))
     }
 
     /// The same from this event on.
@@ -78,10 +80,17 @@ impl Pages {
         self.journal.is_open(&self.id).await.unwrap_or(true)
     }
 
-    /// The next page; an empty one at the end.
+    /// The next page; an empty one at the end. An event that can't be read costs that event: a gap in its place says why.
     pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
-        let page = self.journal.read(&self.id, self.next, PAGE).await?;
-        self.next = page.last().map_or(self.next, |last| last.seq + 1);
+        let page = match self.journal.read(&self.id, self.next, PAGE).await {
+            Err(JournalError::Damaged { seq, why, .. }) if seq >= self.next => {
+                vec![AgentEvent::unreadable(self.id.clone(), seq, self.at, why)]
+            }
+            page => page?,
+        };
+        if let Some(last) = page.last() {
+            (self.next, self.at) = (last.seq + 1, last.at);
+        }
         Ok(page)
     }
 }

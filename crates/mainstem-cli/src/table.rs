@@ -1,7 +1,10 @@
 //! Rows as text, in columns.
 
+use crate::sanitize;
+
 /// A line for the heads and one for each row, columns as wide as they need.
 pub(crate) fn text<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows = rows.map(|row| row.map(|cell| sanitize::clean(&cell).replace(['\n', '\t'], " ")));
     let rows: Vec<_> = [heads.map(str::to_owned)].into_iter().chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: [usize; N] = std::array::from_fn(width);

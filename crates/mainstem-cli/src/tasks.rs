@@ -47,15 +47,15 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
             TasksCommand::List { session, status, output } => {
                 let tasks = place.list(session.as_deref(), *status).await.or_exit(Exit::Failed)?;
                 match output {
-                    Form::Json => print_json(&tasks.iter().map(|task| json!(task)).collect(), terminal)?,
-                    Form::Text => print(&table::text(HEADS, tasks.iter().map(row)), terminal)?,
+                    Form::Json => print_json(&tasks.iter().map(|task| json!(task)).collect())?,
+                    Form::Text => print(&table::text(HEADS, tasks.iter().map(row)))?,
                 }
             }
-            TasksCommand::Show { id } => show(&place.get(id).await.or_exit(Exit::Failed)?, terminal)?,
-            TasksCommand::Logs { id } => logs(&place, args, id, terminal).await?,
+            TasksCommand::Show { id } => show(&place.get(id).await.or_exit(Exit::Failed)?)?,
+            TasksCommand::Logs { id } => logs(&place, args, id).await?,
             TasksCommand::Wait { id, timeout } => {
                 let task = place.wait(id, *timeout).await.or_exit(Exit::Failed)?;
-                show(&task, terminal)?;
+                show(&task)?;
                 if !task.is_over() {
                     let time = humantime::format_duration(*timeout);
                     return Err(anyhow!("task {id} is not over after {time}")).or_exit(Exit::Timeout);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
             }
             TasksCommand::Cancel { id } => {
                 let task = place.cancel(id).await.or_exit(Exit::Failed)?;
-                show(&task, terminal)?;
+                show(&task)?;
                 check_stopped(&task).or_exit(Exit::Failed)?;
             }
         }
@@ -186,7 +186,7 @@ fn row(task: &TaskRecord) -> [String; 5] {
     [task.id.to_string(), task.agent_id.to_string(), task.status.as_str().to_owned(), session, what]
 }
 
-fn show(task: &TaskRecord, terminal: Terminal) -> Result<(), Fault> {
+fn show(task: &TaskRecord) -> Result<(), Fault> {
     let mut text = Vec::new();
     let mut line = |name: &str, value: &str| writeln!(text, "{name}: {value}");
     let _ = line("task", task.id.as_str());
@@ -202,18 +202,18 @@ fn show(task: &TaskRecord, terminal: Terminal) -> Result<(), Fault> {
     if let Some(result) = &task.result {
         let _ = line("result", result);
     }
-    print(&String::from_utf8_lossy(&text), terminal)
+    print(&String::from_utf8_lossy(&text))
 }
 
 /// The events of a task, a line each.
-async fn logs(place: &Place, args: &Tasks, id: &str, terminal: Terminal) -> Result<(), Fault> {
+async fn logs(place: &Place, args: &Tasks, id: &str) -> Result<(), Fault> {
     let task = place.get(id).await.or_exit(Exit::Failed)?;
     match place {
         Place::Server(remote) => {
             let path = format!("/tasks/{}/events?follow=false", escape(id));
             let mut events = remote.events(path, 0);
             while let Some(event) = events.next().await.or_exit(Exit::Failed)? {
-                print(&format!("{event}\n"), terminal)?;
+                print(&format!("{event}\n"))?;
             }
         }
         Place::Workspace(_) => {
@@ -232,7 +232,7 @@ async fn logs(place: &Place, args: &Tasks, id: &str, terminal: Terminal) -> Resu
                     event.source().and_then(|source| source.task_id.as_ref()) == Some(&task.id)
                 };
                 for event in page.iter().filter(is_of_task) {
-                    print(&format!("{event}\n"), terminal)?;
+                    print(&format!("{event}\n"))?;
                 }
             }
         }

@@ -5,6 +5,7 @@
 use std::{io, time::Duration};
 
 use anyhow::Context;
+use mainstem::subagent::trust::shown_address;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
@@ -34,7 +35,8 @@ pub(crate) struct Telemetry(Option<SdkTracerProvider>);
 /// # Errors
 /// What is to be logged can't be read; there can't be a collector at that address.
 pub(crate) fn start(log: Log, terminal: Terminal) -> anyhow::Result<Telemetry> {
-    let provider = var(ENDPOINT).map(|endpoint| provider().with_context(|| format!("{ENDPOINT}={endpoint}")));
+    let provider = var(ENDPOINT)
+        .map(|endpoint| provider().with_context(|| format!("{ENDPOINT}={}", shown_address(&endpoint))));
     let provider = provider.transpose()?;
     let layers = [logger(log, terminal)?, provider.as_ref().map(exporter)];
     let layers: Vec<_> = layers.into_iter().flatten().collect();

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<E
         let listed = tokio::select! {
             // Servers that were started for this must not outlive it.
             signal = signals.next() => Ok(signal.exit()),
-            () = tools.ready() => list(args, &tools, terminal).map(|()| Exit::Reply),
+            () = tools.ready() => list(args, &tools).map(|()| Exit::Reply),
         };
         harness.shutdown(Duration::ZERO).await;
         listed
@@ -73,11 +73,11 @@ fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
     Ok(crew.root.tools().clone())
 }
 
-fn list(args: &Tools, tools: &ToolSet, terminal: Terminal) -> Result<(), Fault> {
+fn list(args: &Tools, tools: &ToolSet) -> Result<(), Fault> {
     let specs = tools.specs();
     match args.output {
-        Form::Json => json(&specs.iter().map(|spec| object(spec, tools)).collect(), terminal),
-        Form::Text => print(&table::text(HEADS, specs.iter().map(|spec| row(spec, tools))), terminal),
+        Form::Json => json(&specs.iter().map(|spec| object(spec, tools)).collect()),
+        Form::Text => print(&table::text(HEADS, specs.iter().map(|spec| row(spec, tools)))),
     }
 }
 

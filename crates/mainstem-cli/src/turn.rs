@@ -104,14 +104,19 @@ impl Turn {
         }
     }
 
-    /// Asks all its agents to stop. A server is not told why.
+    /// Asks all its agents to stop.
     pub(crate) async fn cancel(&self, reason: CancelReason) {
         match self {
             Self::Here(run) => {
                 run.cancel_with_tasks(reason);
             }
             Self::There { remote, run, .. } => {
-                let (path, nothing) = (format!("/runs/{}/cancel", escape(run)), json!({}));
+                let why = match reason {
+                    CancelReason::Timeout { after } => format!("timeout&after_ms={}", after.as_millis()),
+                    CancelReason::Signal { .. } => "signal".to_owned(),
+                    _ => "user".to_owned(),
+                };
+                let (path, nothing) = (format!("/runs/{}/cancel?reason={why}", escape(run)), json!({}));
                 // If it is not heard, the turn goes on, which is seen.
                 let _ = timeout(PATIENCE, remote.post(&path, &nothing)).await;
             }

@@ -72,6 +72,13 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
+    /// A [`Gap`](EventKind::Gap) in the place of one recorded event that can't be read, for this reason.
+    pub fn unreadable(session: SessionId, seq: u64, at: Timestamp, reason: impl Into<String>) -> Self {
+        let (per_agent, reason) = (Default::default(), Some(reason.into()));
+        let kind = EventKind::Gap { from_seq: seq, to_seq: seq, missed: 1, per_agent, reason };
+        Self::new(seq, at, Arc::new(Origin::session(session, None)), kind)
+    }
+
     /// The root session.
     pub fn session_id(&self) -> &SessionId {
         &self.origin.session_id

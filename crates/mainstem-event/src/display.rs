@@ -122,7 +122,10 @@ impl EventKind {
             Self::StateCheckpoint { agent_key, messages } => {
                 write!(f, " {agent_key} messages={}", messages.len())
             }
-            Self::Gap { from_seq, to_seq, missed, .. } => write!(f, " {missed} missed ({from_seq}–{to_seq})"),
+            Self::Gap { from_seq, to_seq, missed, reason, .. } => {
+                write!(f, " {missed} missed ({from_seq}–{to_seq})")?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+            }
             Self::Custom { name, value } => write!(f, " {name} {}", Json(value)),
             _ => Ok(()),
         }

@@ -71,7 +71,13 @@ pub(crate) fn events<'a>(list: impl IntoIterator<Item = (&'a str, EventKind)>) -
 }
 
 pub(crate) fn gap(from_seq: u64, to_seq: u64) -> AgentEvent {
-    let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent: [].into() };
+    let kind = EventKind::Gap {
+        from_seq,
+        to_seq,
+        missed: to_seq - from_seq + 1,
+        per_agent: [].into(),
+        reason: None,
+    };
     AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".into(), None)), kind)
 }
 

@@ -308,6 +308,8 @@ kinds! {
         missed: u64 = "missed",
         /// How many of each agent, by `agent_key`; the root is `root`. Empty where it is not known.
         per_agent: BTreeMap<String, u64> = "perAgent",
+        /// Why they can't be read, if they are recorded and damaged.
+        reason: Option<String> = "reason" optional,
     }
     /// Whatever a tool or an application wants to say.
     Custom = "CUSTOM" {

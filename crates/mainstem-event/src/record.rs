@@ -32,7 +32,8 @@ pub trait Record: Send + Sync + 'static {
     /// [`append`](Self::append). It replaces the one before.
     fn watch(&self, waker: Waker);
 
-    /// Events from `from` to `through`, of which both are committed: as many as make a page. What is not kept any more or can't be read is left out.
+    /// Events from `from` to `through`, of which both are committed: as many as make a page. What is not kept any more is left out; in the
+    /// place of an event that can't be read there may be a [gap](AgentEvent::unreadable) that says why.
     ///
     /// Dropping the future gives the page up.
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page>;

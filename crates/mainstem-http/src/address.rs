@@ -9,17 +9,40 @@ use crate::ConfigError;
 /// A base URL as people write it.
 ///
 /// # Errors
-/// It is no http(s) URL; the error shows it without user and password.
+/// It is no http(s) URL; the error shows it without user, password and query.
 pub fn parse(text: &str) -> Result<Url, ConfigError> {
-    // What stands before an `@` may be a password.
-    let shown = text.rsplit('@').next().unwrap_or_default();
-    let wrong = |problem: String| ConfigError::BaseUrl { url: shown.to_owned(), problem };
+    let shown = shown(text);
+    let wrong = |problem: String| ConfigError::BaseUrl { url: shown.clone(), problem };
     let text = text.trim();
     if !text.starts_with("http://") && !text.starts_with("https://") {
         let rest = shown.trim().rsplit("//").next().unwrap_or_default();
         return Err(wrong(format!("it must begin with http:// or https://, such as \"http://{rest}\"")));
     }
     Url::parse(text).map_err(|error| wrong(error.to_string()))
+}
+
+/// What may be shown of a text that should be a URL: neither user nor password, and nothing behind the path.
+fn shown(text: &str) -> String {
+    let text = text.trim();
+    let (start, rest) = text.split_at(text.find("://").map_or(0, |at| at + "://".len()));
+    let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) || port.ends_with(']');
+    if !is_port && rest.contains('@') {
+        // A password with a character that none may have: nobody can say where it ends.
+        return format!("{start}…");
+    }
+    let behind = &rest[authority.len()..];
+    format!("{start}{host}{}", behind.split(['?', '#']).next().unwrap_or_default())
+}
+
+/// What of a URL is a secret, in whichever form a text repeats it: the password, and the values of the query.
+pub fn secrets(url: &Url) -> Vec<String> {
+    let written = url.query().into_iter().flat_map(|query| query.split('&'));
+    let written = written.filter_map(|pair| Some(pair.split_once('=')?.1.to_owned()));
+    let read = url.query_pairs().map(|(_, value)| value.into_owned());
+    url.password().map(str::to_owned).into_iter().chain(written).chain(read).collect()
 }
 
 /// Adds segments to a path; a trailing slash does no harm.

@@ -19,7 +19,7 @@ mod server;
 mod transport;
 mod vars;
 
-pub use address::{extend, parse};
+pub use address::{extend, parse, secrets};
 pub use answer::{Answer, Api, Form, Payloads, Refusal, ask, begin};
 pub use complaint::{Complaint, excerpt};
 pub use error::ConfigError;

@@ -152,7 +152,9 @@ impl Server {
         let key = self.key.as_ref().map(ExposeSecret::expose_secret);
         let secrets = self.headers.values().filter(|value| value.is_sensitive());
         let headers = secrets.filter_map(|value| value.to_str().ok());
-        for secret in key.into_iter().chain(headers).filter(|secret| secret.len() >= SHORTEST_SECRET) {
+        let in_url = address::secrets(&self.url);
+        let secrets = key.into_iter().chain(headers).chain(in_url.iter().map(String::as_str));
+        for secret in secrets.filter(|secret| secret.len() >= SHORTEST_SECRET) {
             if text.contains(secret) {
                 text = text.replace(secret, "[secret]");
             }

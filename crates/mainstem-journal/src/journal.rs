@@ -27,7 +27,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That it can't be found out.
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// All sessions that ever had an event, the latest first.
+    /// All sessions that ever had an event, the latest first; one whose record is damaged is among them, and says so.
     ///
     /// # Errors
     /// That they can't be read.
@@ -135,6 +135,8 @@ pub struct SessionSummary {
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,
+    /// What of this can't be read and is empty here, if the record of the session is damaged. It can be deleted, and perhaps not be opened.
+    pub damage: Option<String>,
 }
 
 impl SessionSummary {

@@ -121,6 +121,7 @@ impl Events {
             unfinished,
             created_at,
             updated_at,
+            damage: None,
         })
     }
 }

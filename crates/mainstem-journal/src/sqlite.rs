@@ -175,7 +175,7 @@ impl Journal for SqliteJournal {
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
         let mut dropped = 0;
-        for session in self.sessions().await? {
+        for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
             let through = self.cut(&session, retention, now).await?;
             // A part at a time, so that events are committed in between.
             let mut first = session.first;

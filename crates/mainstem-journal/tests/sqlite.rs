@@ -221,8 +221,66 @@ async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
     // A cursor passes over it.
     let log = log(&journal, "s").await;
     let seen: Vec<_> = log.subscribe_from(11).take(11).collect().await;
-    let gaps: Vec<_> = seen.iter().filter(|event| event.kind.name() == "GAP").map(|gap| gap.seq).collect();
-    assert_eq!((gaps, seen.last().unwrap().seq), (vec![12, 20], 21));
+    let gap = |event: &AgentEvent| match &event.kind {
+        EventKind::Gap { from_seq, to_seq, missed: 1, reason, .. } if from_seq == to_seq => {
+            Some((event.seq, reason.clone().unwrap()))
+        }
+        _ => None,
+    };
+    let gaps: Vec<_> = seen.iter().filter_map(gap).collect();
+    let reasons = [
+        (12, "field \"type\" of an event: EOF while parsing a value at line 1 column 8".to_owned()),
+        (20, "expected value at line 1 column 1".to_owned()),
+    ];
+    assert_eq!((&*gaps, seen.last().unwrap().seq), (&reasons[..], 21));
+    assert!(seen.windows(2).all(|pair| pair[0].at <= pair[1].at));
+}
+
+#[tokio::test]
+async fn a_reason_is_short_and_names_what_can_not_be_read() {
+    let (_directory, path) = place();
+    written(&path, 1).await;
+    let long = "x".repeat(100_000);
+    let sql = format!("UPDATE events SET event = json_set(event, '$.createdAt', '{long}') WHERE seq = 3");
+    Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let JournalError::Damaged { why, .. } = journal.read(&"s".into(), 3, 9).await.unwrap_err() else {
+        panic!()
+    };
+    assert!(why.contains("xxx") && why.len() <= 200, "{why}");
+}
+
+#[tokio::test]
+async fn a_damaged_row_of_a_session_costs_that_session_and_can_be_deleted() {
+    for column in ["first", "last", "streams", "runs", "run", "created_at", "updated_at"] {
+        let (_directory, path) = place();
+        written(&path, 2).await;
+        let journal = SqliteJournal::open(&path).unwrap();
+        let other = log(&journal, "other").await;
+        ["1", "2"].iter().for_each(|n| run(&other, n, 8));
+        journal.flush().await.unwrap();
+        let damage = format!("UPDATE sessions SET {column} = x'c328' WHERE name = 's'");
+        Connection::open(&path).unwrap().execute_batch(&damage).unwrap();
+        let all = journal.sessions().await.unwrap();
+        let find = |id: &str| all.iter().find(|session| session.id.as_str() == id).unwrap();
+        assert_eq!((all.len(), find("other").damage.as_deref()), (2, None), "{column}");
+        // What the list does not need is not looked at.
+        assert_eq!(find("s").damage.is_some(), column != "streams", "{column}: {:?}", find("s"));
+        assert_eq!(journal.session(&"s".into()).await.unwrap().unwrap(), *find("s"), "{column}");
+        // It is not begun anew over what is there.
+        let opened = journal.open(&"s".into()).await;
+        assert!(column == "first" || matches!(opened, Err(JournalError::Store { .. })), "{column}");
+        drop(opened);
+        assert!(!journal.is_open(&"s".into()).await.unwrap(), "{column}");
+        let kept = journal.retain(&Retention::all().with_max_events(1), all[0].updated_at).await.unwrap();
+        assert!(kept > 0, "{column}: those of others are dropped");
+        assert!(journal.delete(&"s".into()).await.unwrap(), "{column}");
+        assert_eq!(journal.sessions().await.unwrap().len(), 1, "{column}");
+        assert_eq!(
+            journal.read(&"s".into(), 1, 9).await.unwrap_err().to_string(),
+            "the journal has no session s"
+        );
+    }
 }
 
 #[tokio::test]

@@ -82,6 +82,8 @@ pub(crate) async fn open(
         }
         Reach::Http { url, headers } => {
             let url = expand(&mut vars, url)?;
+            let parsed = reqwest::Url::parse(&url).ok();
+            parsed.iter().flat_map(mainstem_http::secrets).for_each(|secret| vars.hide(secret));
             let mut config = StreamableHttpClientTransportConfig::with_uri(url);
             let headers = header_map(&mut vars, headers)?.into_iter();
             config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();

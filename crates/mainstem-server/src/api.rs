@@ -20,8 +20,8 @@ use crate::{
     prefix::Prefix,
     runs, server, sessions, tasks,
     wire::{
-        Agents, Answer, Answered, Items, Login, ModelView, NewRun, RunView, Said, SessionView, Stopped,
-        Transcript,
+        Agents, Answer, Answered, Cancel, Items, Login, ModelView, NewRun, RunView, Said, SessionView,
+        Stopped, Transcript,
     },
 };
 
@@ -104,6 +104,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         .json::<Answered>(200, "It was answered."),
         Operation::get("/v1/runs/{run}", runs::get, "A run.").json::<RunView>(200, "The run."),
         Operation::post("/v1/runs/{run}/cancel", runs::cancel, "Stop a run, with all its agents.")
+            .query::<Cancel>()
             .json::<RunView>(202, "It was asked to."),
         Operation::get("/v1/tasks", tasks::list, "Background tasks, oldest first.")
             .query::<tasks::Params>()

@@ -8,7 +8,7 @@ use mainstem::{
     Harness,
     event::{Clock, SystemClock},
     journal::{JournalError, SessionSummary},
-    message::RunId,
+    message::{Role, RunId, SessionId},
     prelude::Run,
 };
 use tokio::time::sleep;
@@ -58,6 +58,8 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     /// Who may lead a run besides the harness's own agent.
     pub(crate) agents: BTreeSet<String>,
+    /// The roles that an input may have.
+    pub(crate) roles: Vec<Role>,
     pub(crate) once: Once,
     pub(crate) metrics: Metrics,
     /// Which tenant has how many of the runs.
@@ -92,6 +94,7 @@ impl App {
         hosts: Hosts,
         limits: Limits,
         agents: BTreeSet<String>,
+        roles: Vec<Role>,
     ) -> Self {
         let shares = |most| Shares::new(most, tokens.callers());
         let (run_shares, reader_shares) = (shares(limits.runs), shares(READERS));
@@ -104,6 +107,7 @@ impl App {
             hosts,
             limits,
             agents,
+            roles,
             once: Once::new(),
             metrics: Metrics::new(),
             run_shares,
@@ -259,19 +263,24 @@ impl App {
 
     /// Forgets a caller's session, for good, unless somebody is at it.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
-        let conversation = self.session(caller, id).await?;
-        conversation.is_idle()?;
         let key = key(caller, id);
-        if self.has_run(&key) {
-            return Err(busy("a run of it is queued or active: cancel that first"));
+        // One that is not open here is not opened for this: what is damaged can be deleted, too.
+        match self.opened(caller, id)? {
+            Some(conversation) => {
+                conversation.is_idle()?;
+                if self.has_run(&key) {
+                    return Err(busy("a run of it is queued or active: cancel that first"));
+                }
+                self.sessions.remove(&key);
+                conversation.close();
+            }
+            None if is_id(id) && self.kept(caller, id).await?.is_some() => {}
+            None => return Err(Problem::not_found("session", id)),
         }
-        let session = conversation.session.id().clone();
-        self.sessions.remove(&key);
-        conversation.close();
+        let session = SessionId::new(id);
         // What is left of them would be told to a new session of the same name.
         let forgotten = caller.harness.tasks().forget_below(&session).await;
-        forgotten.map_err(tasks::failed)?;
-        drop(conversation);
+        forgotten.map_err(|error| tasks::unreadable(&error))?;
         if let Some(journal) = caller.harness.journal() {
             journal.delete(&session).await.map_err(|error| self.unreadable(&error))?;
         }

@@ -23,7 +23,7 @@ pub(crate) const MAX: usize = 1 << 20;
 pub(crate) const MAX_UNKNOWN: usize = 4 << 10;
 
 /// How long a body may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A JSON body, and what tells it from others.
 pub(crate) struct Body<T>(pub(crate) T, pub(crate) Digest);

@@ -79,8 +79,9 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
         Some(tenant) => app.harness.tenant(tenant).map_err(|error| {
-            tracing::error!(%error, tenant, "a tenant can't be opened");
-            let detail = "the tenant of this token can't be opened; the server's log says why";
+            // The cause may name files, which are the operator's to know.
+            tracing::error!(%error, "a tenant can't be opened");
+            let detail = "your tenant can't be opened at the moment; the server's log says why";
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", detail)
         })?,
     };

@@ -4,9 +4,9 @@
 const RESERVED: u64 = 128;
 
 /// The most of each, however many files may be open, and the least, however few.
-const SESSIONS: (u64, u64) = (16, 1024);
-const CONNECTIONS: (u64, u64) = (16, 1024);
-const GUESTS: (u64, u64) = (8, 256);
+pub(crate) const SESSIONS: (u64, u64) = (16, 1024);
+pub(crate) const CONNECTIONS: (u64, u64) = (16, 1024);
+pub(crate) const GUESTS: (u64, u64) = (8, 256);
 
 /// How many there are at once, at most.
 #[derive(Clone, Copy, Debug, PartialEq)]

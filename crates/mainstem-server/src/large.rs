@@ -4,7 +4,7 @@ use mainstem::event::AgentEvent;
 use serde_json::{Value, json};
 
 /// The most that an event has in a stream, in bytes of JSON.
-const MOST: usize = 256 << 10;
+pub(crate) const MOST: usize = 256 << 10;
 
 /// A text that is cut has at least so much.
 const LEAST: usize = 64;

@@ -35,6 +35,7 @@ mod feed;
 mod health;
 mod hosts;
 mod large;
+mod limits;
 mod listen;
 mod live;
 mod login;
@@ -54,5 +55,6 @@ mod turns;
 mod wire;
 
 pub use hosts::Hosts;
+pub use limits::{Bound, bounds};
 pub use server::{Builder, Server, ServerError, openapi};
 pub use tokens::{TokenError, Tokens};

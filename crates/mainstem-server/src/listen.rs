@@ -19,10 +19,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::connection::Guests;
 
 /// How long a client may take to say what it wants; whoever is slower is cut off.
-const HEADERS: Duration = Duration::from_secs(10);
+pub(crate) const HEADERS: Duration = Duration::from_secs(10);
 
 /// How many bytes its headers may have.
-const HEADER_BYTES: usize = 64 << 10;
+pub(crate) const HEADER_BYTES: usize = 64 << 10;
 
 /// How long a client may take to read what it is sent; a slower one is cut off.
 pub(crate) const WRITES: Duration = Duration::from_secs(30);

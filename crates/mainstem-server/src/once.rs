@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 use crate::{app::App, body::Digest, caller::Caller, problem::Problem};
 
 /// The most that a key may have, in bytes.
-const LONGEST: usize = 255;
+pub(crate) const LONGEST: usize = 255;
 
 /// How many keys can be at work without waiting for each other.
 const TURNS: usize = 64;

@@ -10,7 +10,7 @@ use axum::{
 };
 use mainstem::{
     BuildError,
-    event::{CancelReason, EventFilter},
+    event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
     react::RunOutcome,
@@ -22,7 +22,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     app::{App, unrecorded},
-    body::{Body, Digest, Path},
+    body::{Body, Digest, Path, Query},
     caller::Caller,
     conversation::{Conversation, Seat},
     feed::{Form, Tied, Until, Wish, answer, form},
@@ -31,14 +31,14 @@ use crate::{
     prefix::Prefix,
     problem::Problem,
     shares::Tenant,
-    wire::{Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
+    wire::{Cancel, Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
 /// The code of a run that ended because its record failed.
 const UNRECORDED: &str = "record";
 
 /// The longest that an answer waits for a reply.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A run, of this process or an earlier one.
 pub(crate) struct Found {
@@ -200,6 +200,7 @@ pub(crate) async fn post(
 ) -> Result<Response, Problem> {
     either_input_or_resume(&wanted)?;
     wanted.input.as_ref().map_or(Ok(()), check_input)?;
+    check_role(&app, wanted.input.as_ref())?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
     // A caller that is refused has begun nothing: no session, no run; nor is its schema compiled.
@@ -252,17 +253,18 @@ async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Optio
         let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
         return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
     }
-    caller.harness.led_by(agent).await.map(Some).map_err(|error| {
-        let refused = |status, code| Problem::new(status, code, error.to_string());
-        match error {
-            BuildError::UnknownAgent { .. } => refused(StatusCode::NOT_FOUND, "unknown_agent"),
-            BuildError::OnlySpawned { .. } => refused(StatusCode::UNPROCESSABLE_ENTITY, "only_spawned"),
-            // What is wrong with a spec is said with its file, which is the operator's to know.
-            _ => {
-                tracing::error!(%error, "an agent can't lead a run");
-                let detail = "the agent can't lead a run at the moment; the server's log says why";
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "agent_unusable", detail)
-            }
+    let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
+    caller.harness.led_by(agent).await.map(Some).map_err(|error| match error {
+        BuildError::UnknownAgent { .. } => {
+            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
+        }
+        BuildError::OnlySpawned { .. } => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "only_spawned", error.to_string())
+        }
+        // The cause may name files, which are the operator's to know.
+        _ => {
+            tracing::error!(%error, "an agent can't lead a run");
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "agent_unusable", named)
         }
     })
 }
@@ -282,6 +284,17 @@ fn check_input(input: &Input) -> Result<(), Problem> {
     let errors = json!([{ "pointer": pointer, "detail": detail }]);
     let detail = format!("the body does not fit, at {pointer:?}: {detail}");
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors))
+}
+
+/// What a caller says is a user's: a message of another role speaks for the operator or the agent.
+fn check_role(app: &App, input: Option<&Input>) -> Result<(), Problem> {
+    let Some(Input(message)) = input.filter(|input| !app.roles.contains(&input.0.role)) else {
+        return Ok(());
+    };
+    let allowed: Vec<_> = app.roles.iter().map(|role| json!(role).to_string()).collect();
+    let detail = format!("the role of an input is {}, not {}", allowed.join(" or "), json!(message.role));
+    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+        .with("errors", json!([{ "pointer": "/input/role", "detail": detail }])))
 }
 
 /// A run to begin, whose options are in order.
@@ -416,10 +429,12 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    Query(cancel): Query<Cancel>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
     if let Is::Live(run) = &found.is {
-        run.handle.cancel_because(CancelReason::user("over HTTP"));
+        let waited = Duration::from_millis(SystemClock.now().millis_since(run.created_at));
+        run.handle.cancel_because(cancel.reason(waited));
     }
     Ok((StatusCode::ACCEPTED, Json(found.describe())))
 }

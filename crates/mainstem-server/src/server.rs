@@ -9,7 +9,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use mainstem::{BuildError, Harness};
+use mainstem::{BuildError, Harness, message::Role};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,9 @@ use crate::{
     problem::Problem,
     tokens::Tokens,
 };
+
+/// How much goes on at once, unless the operator says otherwise.
+pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
 
 /// A harness that is served. Cheap to clone; clones are the same server.
 #[derive(Clone)]
@@ -53,6 +56,7 @@ pub struct Builder {
     hosts: Hosts,
     limits: Limits,
     agents: BTreeSet<String>,
+    roles: Vec<Role>,
 }
 
 impl Builder {
@@ -73,6 +77,15 @@ impl Builder {
     /// [`Harness::led_by`](mainstem::Harness::led_by).
     pub fn allow_agent(mut self, id: impl Into<String>) -> Self {
         self.agents.insert(id.into());
+        self
+    }
+
+    /// Lets callers send inputs of this role, besides those of a user. An input of the role `system` speaks for the operator to the
+    /// model, and one of the role `assistant` for the agent: only for callers that are trusted with that.
+    pub fn allow_role(mut self, role: Role) -> Self {
+        if !self.roles.contains(&role) {
+            self.roles.push(role);
+        }
         self
     }
 
@@ -110,11 +123,11 @@ impl Builder {
     /// # Errors
     /// A tenant that can't be.
     pub fn build(self) -> Result<Server, ServerError> {
-        let Self { harness, tokens, hosts, limits, agents } = self;
+        let Self { harness, tokens, hosts, limits, agents, roles } = self;
         for tenant in tokens.tenants() {
             harness.tenant(tenant)?;
         }
-        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, agents))))
+        Ok(Server(Arc::new(App::new(harness, tokens, hosts, limits, agents, roles))))
     }
 }
 
@@ -122,8 +135,8 @@ impl Server {
     /// Begins a server of this harness.
     #[expect(clippy::new_ret_no_self, reason = "as everywhere: what has many settings is built")]
     pub fn new(harness: Harness) -> Builder {
-        let limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
-        Builder { harness, tokens: Tokens::new(), hosts: Hosts::new(), limits, agents: BTreeSet::new() }
+        let (tokens, hosts) = (Tokens::new(), Hosts::new());
+        Builder { harness, tokens, hosts, limits: DEFAULTS, agents: BTreeSet::new(), roles: vec![Role::User] }
     }
 
     /// Its routes, to be served by an application of one's own.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    app::App,
+    app::{App, is_id},
     body::{Path, Query},
     caller::Caller,
     problem::Problem,
@@ -44,7 +44,9 @@ pub(crate) async fn list(
     if let Some(status) = params.status {
         filter = filter.with_status(status);
     }
-    let records = caller.harness.tasks().list(&filter).await.map_err(failed)?;
+    let mut records = caller.harness.tasks().list(&filter).await.map_err(|error| failed(&error))?;
+    // Those of tenants, and what only programs can name.
+    records.retain(|task| is_id(task.id.as_str()));
     Ok(Json(Items { items: records }))
 }
 
@@ -54,7 +56,13 @@ pub(crate) async fn get(caller: Caller, Path(id): Path<String>) -> Result<Json<T
 
 /// A caller's task.
 pub(crate) async fn find(caller: &Caller, id: &str) -> Result<TaskRecord, Problem> {
-    caller.harness.tasks().get(&TaskId::new(id)).await.map_err(failed)
+    caller.harness.tasks().get(&named(id)?).await.map_err(|error| failed(&error))
+}
+
+/// The id of a task, as a caller can name it: a tenant's tasks have other ids in the store of the program.
+fn named(id: &str) -> Result<TaskId, Problem> {
+    let task = TaskId::new(id);
+    if is_id(id) { Ok(task) } else { Err(failed(&TaskError::Unknown { id: task })) }
 }
 
 /// How long to wait.
@@ -71,12 +79,12 @@ pub(crate) async fn wait(
     Query(params): Query<Wait>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.rest();
-    let (tasks, id) = (caller.harness.tasks(), TaskId::new(id.as_str()));
+    let (tasks, id) = (caller.harness.tasks(), named(&id)?);
     let patience = Duration::from_secs(params.timeout.unwrap_or(30)).min(MAX_WAIT);
-    let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(failed)?;
+    let over = tasks.wait(std::slice::from_ref(&id), patience).await.map_err(|error| failed(&error))?;
     match over.and_then(|mut records| records.pop()) {
         Some(record) => Ok((StatusCode::OK, Json(record))),
-        None => Ok((StatusCode::ACCEPTED, Json(tasks.get(&id).await.map_err(failed)?))),
+        None => Ok((StatusCode::ACCEPTED, Json(tasks.get(&id).await.map_err(|error| failed(&error))?))),
     }
 }
 
@@ -85,23 +93,21 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.rest();
-    let id = TaskId::new(id.as_str());
+    let id = named(&id)?;
     let record = caller.harness.tasks().cancel(&id, "the user (over HTTP)", Duration::from_secs(5)).await;
-    Ok((StatusCode::ACCEPTED, Json(record.map_err(failed)?)))
+    Ok((StatusCode::ACCEPTED, Json(record.map_err(|error| failed(&error))?)))
 }
 
-/// Why a task can't be read or changed. What fails in a file names it, which is the operator's to know.
-pub(crate) fn failed(error: TaskError) -> Problem {
-    let refused = |code| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, error.to_string());
+fn failed(error: &TaskError) -> Problem {
     match error {
         TaskError::Unknown { .. } => Problem::new(StatusCode::NOT_FOUND, "not_found", error.to_string()),
-        TaskError::Illegal(_) | TaskError::Conflict { .. } | TaskError::Fenced { .. } | TaskError::Closed => {
-            refused("tasks_unreadable")
-        }
-        _ => {
-            tracing::error!(%error, "tasks can't be read or changed");
-            let detail = "background tasks can't be read or changed; the server's log says why";
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", detail)
-        }
+        _ => unreadable(error),
     }
+}
+
+/// Records that can't be read or written just now. The cause names files, which are the operator's to know.
+pub(crate) fn unreadable(error: &TaskError) -> Problem {
+    tracing::error!(%error, "the records of tasks can't be read or written");
+    let detail = "the records of tasks can't be read or written; the server's log says why";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", detail)
 }

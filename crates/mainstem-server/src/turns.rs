@@ -40,3 +40,6 @@ impl Turn {
         self.begin(None);
     }
 }
+
+#[cfg(test)]
+mod tests;

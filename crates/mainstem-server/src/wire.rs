@@ -1,8 +1,10 @@
 //! What requests say and answers tell, as JSON.
 
+use std::time::Duration;
+
 use mainstem::{
-    event::{Rollup, Timestamp},
-    message::{ContentBlock, Failure, Message, Role, RunId, SessionId},
+    event::{CancelReason, Rollup, Timestamp},
+    message::{ContentBlock, Failure, Message, RunId, SessionId},
     policy::Limits as Budget,
 };
 use schemars::JsonSchema;
@@ -52,7 +54,7 @@ enum AnyInput {
     Message(Box<Message>),
 }
 
-/// A text, or a whole message.
+/// A text, or a whole message, whose role is `user` or another that the operator allows.
 #[derive(JsonSchema)]
 #[schemars(transparent)]
 pub(crate) struct Input(#[schemars(with = "AnyInput")] pub(crate) Message);
@@ -62,7 +64,7 @@ impl<'de> Deserialize<'de> for Input {
         match Value::deserialize(deserializer)? {
             Value::String(text) if text.trim().is_empty() => Err(D::Error::custom("the input is empty")),
             Value::String(text) => Ok(Self(text.into())),
-            message => Message::deserialize(message).map(Self).map_err(D::Error::custom).and_then(of_user),
+            message => Message::deserialize(message).map(Self).map_err(D::Error::custom),
         }
     }
 }
@@ -82,11 +84,35 @@ impl Input {
     }
 }
 
-/// What a caller says is a user's: a message of another role would speak for the operator or the agent.
-fn of_user<E: serde::de::Error>(Input(message): Input) -> Result<Input, E> {
-    match message.role {
-        Role::User => Ok(Input(message)),
-        role => Err(E::custom(format!("the role of an input is \"user\", not {}", json!(role)))),
+/// Why a run is stopped.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Cancel {
+    /// `user`, the default: a person wants it to end. `timeout`: the caller waited long enough. `signal`: the caller's process is to end.
+    reason: CancelWord,
+    /// For `timeout`, how long the caller waited, in milliseconds; by default since the run was requested.
+    after_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum CancelWord {
+    #[default]
+    User,
+    Timeout,
+    Signal,
+}
+
+impl Cancel {
+    /// The reason for a run's agents; `waited` is the time since the run was requested.
+    pub(crate) fn reason(self, waited: Duration) -> CancelReason {
+        match self.reason {
+            CancelWord::User => CancelReason::user("over HTTP"),
+            CancelWord::Timeout => {
+                CancelReason::Timeout { after: self.after_ms.map_or(waited, Duration::from_millis) }
+            }
+            CancelWord::Signal => CancelReason::Signal { name: "a signal to the client".into() },
+        }
     }
 }
 

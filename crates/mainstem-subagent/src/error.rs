@@ -72,7 +72,7 @@ pub enum SpawnError {
     #[error(transparent)]
     Budget(#[from] mainstem_policy::Exceeded),
     /// The task could not be recorded, read or changed.
-    #[error(transparent)]
+    #[error("{}", .0.without_paths())]
     Task(#[from] mainstem_task::TaskError),
     /// It works on something else, and did not end in time.
     #[error("{key} is still at work, so nothing was sent; send with mode steer or interrupt, or later")]
@@ -142,10 +142,12 @@ pub enum CatalogError {
         source: mainstem_tool::ToolSetError,
     },
     /// It names a tool that does not exist. The agent is there all the same, without that tool.
-    #[error("agent {id:?} lists tool {tool:?}, which does not exist; known: {}", known.join(", "))]
+    #[error("agent {id:?} {} tool {tool:?}, which does not exist; known: {}", verb(key), known.join(", "))]
     UnknownTool {
         /// Which agent.
         id: String,
+        /// Where: `tools` or `disallowed_tools`.
+        key: &'static str,
         /// What it lists.
         tool: String,
         /// What there is.
@@ -233,6 +235,10 @@ impl CatalogError {
                 | Self::OnlySpawns { .. }
         )
     }
+}
+
+fn verb(key: &str) -> &'static str {
+    if key == "tools" { "lists" } else { "disallows" }
 }
 
 fn or_none(known: &[String]) -> String {

@@ -46,7 +46,7 @@ pub struct AgentFactory {
     pub skills: Vec<String>,
     /// The workspace in which the root can write new agents, by `agent_generate`; so can children that list it.
     pub generate_in: Option<PathBuf>,
-    /// Whether tools find the directory that a spec asks for. Without that, an agent with a `workspace.path` is left out.
+    /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
     /// The names of the tools that work in that directory. Agents that have any are told who sees it.
     pub file_tools: Vec<String>,
@@ -222,15 +222,15 @@ impl AgentFactory {
         let may_come =
             |tool: &str| has.may_have(tool) || tool.contains('*') && has.sources().next().is_some();
         let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);
+        let unknown = |key, tool: &String| {
+            let (id, tool, known) = (spec.id.clone(), tool.clone(), known.clone());
+            CatalogError::UnknownTool { id, key, tool, known }
+        };
         let listed = spec.tools.iter().flatten();
-        listed
-            .filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL)
-            .map(|tool| CatalogError::UnknownTool {
-                id: spec.id.clone(),
-                tool: tool.clone(),
-                known: known.clone(),
-            })
-            .collect()
+        let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);
+        let denied = spec.disallowed_tools.iter().filter(|tool| !is_known(tool) && !can_be_denied(tool));
+        let listed = listed.map(|tool| unknown("tools", tool));
+        listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).collect()
     }
 
     fn unknown_servers(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
@@ -288,6 +288,12 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
             .map_err(|source| CatalogError::Permissions { id: spec.id.clone(), source })?;
     }
     Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))
+}
+
+/// Whether an agent can be denied a tool that this harness does not have now: one that comes with this version, or with a server.
+fn can_be_denied(tool: &str) -> bool {
+    let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
+    tool.starts_with("mcp__") || own.into_iter().any(|own| is_meant(tool, own))
 }
 
 /// Whether a spec lets its agent have a tool that it would inherit.

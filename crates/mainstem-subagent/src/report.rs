@@ -81,8 +81,10 @@ impl Report {
             TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
             TaskEnd::Cancelled { by } => ("cancelled", format!("error: cancelled by {by}"), ToolState::Error),
         };
-        let note =
-            format!("note: it took longer than asked for, and could not go on in the background: {why}");
+        let note = format!(
+            "note: it took longer than asked for, and could not go on in the background: {}",
+            why.without_paths()
+        );
         Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
     }
 

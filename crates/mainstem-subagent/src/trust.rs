@@ -83,11 +83,17 @@ fn text(value: &Value) -> String {
 
 /// An address without its query and who asks, which may be secrets.
 pub fn shown_address(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let host = rest.find('/').unwrap_or(rest.len());
-    let start = rest[..host].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}", &rest[start..])
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.split(['?', '#']).next().unwrap_or_default().to_owned();
+    };
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    if port.bytes().any(|byte| !byte.is_ascii_digit()) && !port.ends_with(']') {
+        // A password with a character that none may have: nobody can say where it ends.
+        return format!("{scheme}://…");
+    }
+    format!("{scheme}://{host}{}", behind.split(['?', '#']).next().unwrap_or_default())
 }
 
 #[cfg(test)]

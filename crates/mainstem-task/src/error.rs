@@ -77,6 +77,17 @@ pub enum TaskError {
 }
 
 impl TaskError {
+    /// The same in words that name no file: for models, events and callers. Files are the operator's to know.
+    pub fn without_paths(&self) -> String {
+        match self {
+            Self::Corrupt { problem, .. } => {
+                format!("the records of tasks can't be read ({problem}); they were kept aside")
+            }
+            Self::Io { doing, source, .. } => format!("can't {doing} the records of tasks: {source}"),
+            other => other.to_string(),
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source: Arc::new(source) }

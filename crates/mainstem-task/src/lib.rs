@@ -1,7 +1,8 @@
 //! Background tasks: one record and one state machine for whatever outlives its caller.
 //!
 //! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state machine, pure. A [`TaskStore`] keeps records:
-//! [`MemoryTaskStore`] for one process, [`FileTaskStore`] for all processes that share a workspace. The [`TaskSet`] is the only place that
+//! [`MemoryTaskStore`] for one process, [`FileTaskStore`] for all processes that share a workspace,
+//! [`ScopedTaskStore`] for a tenant's part of either. The [`TaskSet`] is the only place that
 //! spawns: it runs tasks, records how they end, tells sessions, holds the executor's lease, and stops them all.
 
 mod clerk;
@@ -18,4 +19,4 @@ pub use lease::{ExecutorId, LEASE};
 pub use record::{CancelRequest, TaskChange, TaskRecord};
 pub use set::{CancelTask, NewTask, TaskEnd, TaskSet, Work};
 pub use status::allows;
-pub use store::{Expected, FileTaskStore, MemoryTaskStore, TaskFilter, TaskStore};
+pub use store::{Expected, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskFilter, TaskStore};

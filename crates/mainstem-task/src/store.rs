@@ -2,12 +2,13 @@
 
 mod file;
 mod memory;
+mod scoped;
 
 use async_trait::async_trait;
 use mainstem_event::{TaskStatus, Timestamp};
 use mainstem_message::{SessionId, TaskId};
 
-pub use self::{file::FileTaskStore, memory::MemoryTaskStore};
+pub use self::{file::FileTaskStore, memory::MemoryTaskStore, scoped::ScopedTaskStore};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
 /// Keeps the records of tasks, and who is alive to execute them.

@@ -1,4 +1,5 @@
 //! The contract over every store, and what is special about files.
+#![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 use std::{
     fs,
@@ -7,7 +8,10 @@ use std::{
 };
 
 use mainstem_event::Timestamp;
-use mainstem_task::{Expected, FileTaskStore, MemoryTaskStore, TaskChange, TaskError, TaskFilter, TaskStore};
+use mainstem_task::{
+    ExecutorId, Expected, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskChange, TaskError, TaskFilter,
+    TaskStore,
+};
 use mainstem_testing::task_store::{check, record};
 
 #[tokio::test]
@@ -25,6 +29,61 @@ async fn file() {
 async fn file_on_threads() {
     let workspace = tempfile::tempdir().unwrap();
     check(Arc::new(FileTaskStore::new(workspace.path()))).await;
+}
+
+/// The contract over two parts of a store, one after the other: the second finds an empty store, and leaves the first as it was.
+async fn check_parts(whole: Arc<dyn TaskStore>) {
+    let part = |name: &str| Arc::new(ScopedTaskStore::new(whole.clone(), name)) as Arc<dyn TaskStore>;
+    let (first, second) = (part("acme"), part("acme-2"));
+    check(first.clone()).await;
+    let of_first = first.list(&TaskFilter::all()).await.unwrap();
+    check(second.clone()).await;
+    assert_eq!(first.list(&TaskFilter::all()).await.unwrap(), of_first);
+    assert!(!of_first.is_empty());
+    let all = whole.list(&TaskFilter::all()).await.unwrap();
+    assert_eq!(all.len(), 2 * of_first.len());
+    assert!(all.iter().all(|record| record.id.as_str().starts_with("acme")));
+    assert!(part("").list(&TaskFilter::all()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_part_of_memory() {
+    check_parts(Arc::new(MemoryTaskStore::new())).await;
+}
+
+#[tokio::test]
+async fn a_part_of_files() {
+    let workspace = tempfile::tempdir().unwrap();
+    check_parts(Arc::new(FileTaskStore::new(workspace.path()))).await;
+}
+
+#[tokio::test]
+async fn a_part_neither_sees_nor_changes_what_is_anothers() {
+    let whole: Arc<dyn TaskStore> = Arc::new(MemoryTaskStore::new());
+    let part = |name: &str| ScopedTaskStore::new(whole.clone(), name);
+    let (acme, globex) = (part("acme"), part("globex"));
+    let (at, here) = (Timestamp::from_micros(9), ExecutorId::new("here"));
+    acme.create(record("t", "s", 1)).await.unwrap();
+    acme.renew(&here, at).await.unwrap();
+    // By its own id, by the id that the store has, and by a path from one part to the other.
+    for id in ["t", "acme/t", "/acme/t", "../acme/t"] {
+        assert_eq!(globex.get(&id.into()).await.unwrap(), None, "{id}");
+        let change = TaskChange::RequestCancel { by: "globex".into() };
+        let errors = [
+            globex.update(&id.into(), Expected::any(), change, at).await.unwrap_err(),
+            globex.remove(&id.into()).await.unwrap_err(),
+        ];
+        let named = |error: &TaskError| matches!(error, TaskError::Unknown { id: of } if of.as_str() == id);
+        assert!(errors.iter().all(named), "{errors:?}");
+    }
+    globex.release(&here).await.unwrap();
+    assert_eq!(acme.lease(&here).await.unwrap(), Some(at));
+    // The same id in both, each with a record of its own, and whole as it was created.
+    globex.create(record("t", "s", 2)).await.unwrap();
+    assert_eq!(acme.get(&"t".into()).await.unwrap(), Some(record("t", "s", 1)));
+    assert_eq!(acme.list(&TaskFilter::of_root("root".into())).await.unwrap(), [record("t", "s", 1)]);
+    let exists = acme.create(record("t", "s", 3)).await.unwrap_err();
+    assert!(matches!(&exists, TaskError::Exists { id } if id.as_str() == "t"), "{exists}");
 }
 
 fn tasks_of(workspace: &Path, agent: &str) -> PathBuf {
@@ -107,5 +166,9 @@ async fn what_cant_be_kept_is_an_error_and_not_half_kept() {
     let store = FileTaskStore::new(workspace.path());
     let said = store.create(record("t", "s", 1)).await.unwrap_err();
     assert!(said.to_string().starts_with("can't lock "), "{said}");
+    // Whoever is not the operator is told the same without the place.
+    let told = said.without_paths();
+    assert!(told.starts_with("can't lock the records of tasks: "), "{told}");
+    assert!(!told.contains(workspace.path().to_str().unwrap()), "{told}");
     assert!(store.list(&TaskFilter::all()).await.unwrap().is_empty());
 }

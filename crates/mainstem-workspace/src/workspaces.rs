@@ -80,9 +80,19 @@ impl Workspaces {
         let (this, run) = (self.clone(), cx.clone());
         blocking::blocking(cx, move |stop| {
             stop.check()?;
-            work(&(this.0)(&run)?, stop)
+            work(&(this.0)(&run).map_err(unplaced)?, stop)
         })
         .await
+    }
+}
+
+/// The model reads this, and where the directory is, is the operator's to know.
+fn unplaced(error: WorkspaceError) -> WorkspaceError {
+    match error {
+        WorkspaceError::Root { source, .. } => {
+            WorkspaceError::Refused(format!("the workspace can't be opened: {source}"))
+        }
+        error => error,
     }
 }
 

@@ -165,13 +165,13 @@ impl Harness {
     /// their records are the tenant's own, so that an id may be used by several. Tools find the name among the context's attributes, as
     /// `tenant`. The root of the harness itself, which is no tenant, works in the whole workspace.
     ///
-    /// With a journal a tenant's sessions are kept in it as `<tenant>/<session>`, which only the harness itself, that is no tenant, could name.
+    /// In a [journal](HarnessBuilder::journal) and in a [task store](HarnessBuilder::task_store) of the program, the ids of a tenant's sessions and tasks
+    /// begin with `<tenant>/`; only the harness itself, which is no tenant, can name those.
     ///
     /// Each tenant is kept as long as the harness. Blocks on the file system when a tenant is asked for first.
     ///
     /// # Errors
-    /// A name that is not `[a-z0-9][a-z0-9_-]*`; a harness that is a tenant's already, or whose task store is the program's, as that would
-    /// mix what tenants do; else as [`HarnessBuilder::build`].
+    /// A name that is not `[a-z0-9][a-z0-9_-]*`; a harness that is a tenant's already; else as [`HarnessBuilder::build`].
     pub fn tenant(&self, name: &str) -> Result<Self, BuildError> {
         let parts = &*self.0;
         if let Some(tenant) = parts.tenants.get(name) {
@@ -187,19 +187,15 @@ impl Harness {
 
     /// Why there can't be a tenant of this name.
     fn no_tenant(&self, name: &str) -> Option<&'static str> {
-        let Parts { builder, tenant, .. } = &*self.0;
         if !is_name(name) {
             return Some("use a-z, 0-9, _ and -, starting with a letter or digit");
         }
-        if tenant.is_some() {
-            return Some("a tenant has no tenants");
-        }
-        builder.has_task_store().then_some("tenants would share the task store of the program")
+        self.0.tenant.as_ref().map(|_| "a tenant has no tenants")
     }
 
     fn open(builder: Arc<HarnessBuilder>, tenant: Option<String>) -> Result<Self, BuildError> {
         let scope = builder.scope(tenant.as_deref())?;
-        let tasks = builder.task_set(scope.workspace.as_deref());
+        let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_deref());
         let recruiter = Recruiter::new(builder.clone(), scope)?;
         let journal = builder.kept_in().map(|whole| match &tenant {
             Some(tenant) => Arc::new(Scoped::new(whole.clone(), &**tenant)) as Arc<dyn Journal>,

@@ -21,8 +21,8 @@ const HEADS: [&str; 6] = ["ID", "MODE", "HIDDEN", "MODEL", "TOOLS", "ORIGIN"];
 pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
     let (specs, found) = sources(workspace, &args.listing).load();
     match args.listing.output {
-        Form::Json => json(&specs.iter().map(object).collect(), terminal)?,
-        Form::Text => print(&table(specs.iter()), terminal)?,
+        Form::Json => json(&specs.iter().map(object).collect())?,
+        Form::Text => print(&table(specs.iter()))?,
     }
     let (errors, warnings): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_error());
     say(errors, terminal);

@@ -27,7 +27,7 @@ pub(super) fn new(args: &New, workspace: &Path, terminal: Terminal) -> Result<Ex
             return Err(anyhow!("{} can't be read back", path.display())).or_exit(Exit::Failed);
         }
     }
-    print(&format!("{}\n", path.display()), terminal)?;
+    print(&format!("{}\n", path.display()))?;
     Ok(Exit::Reply)
 }
 

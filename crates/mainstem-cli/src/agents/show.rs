@@ -37,8 +37,8 @@ pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<
         return Err(error).or_exit(Exit::Usage);
     };
     match args.listing.output {
-        Form::Json => json(&object(spec, &parsed), terminal)?,
-        Form::Text => print(&text(spec, &parsed), terminal)?,
+        Form::Json => json(&object(spec, &parsed))?,
+        Form::Text => print(&text(spec, &parsed))?,
     }
     let path = |found: &&SpecError| found.path.as_deref() == path(spec);
     say(found.iter().filter(path), terminal);

@@ -20,14 +20,12 @@ use crate::{
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words},
     model,
-    terminal::Terminal,
 };
 
 pub(super) fn validate(
     args: &Validate,
     settings: &Settings,
     workspace: &Setting<PathBuf>,
-    terminal: Terminal,
 ) -> Result<Exit, Fault> {
     let harness = harness(args, settings, &workspace.value).or_exit(Exit::Config)?;
     let found = match &args.paths[..] {
@@ -40,8 +38,8 @@ pub(super) fn validate(
         }
     };
     match args.listing.output {
-        Form::Json => json(&found.iter().map(object).collect(), terminal)?,
-        Form::Text => print(&found.iter().map(|found| format!("{found}\n")).collect::<String>(), terminal)?,
+        Form::Json => json(&found.iter().map(object).collect())?,
+        Form::Text => print(&found.iter().map(|found| format!("{found}\n")).collect::<String>())?,
     }
     let count = |severity| found.iter().filter(|found| found.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use mainstem::{
     guard::Network,
     mcp::Server,
+    message::Role,
     policy::{Limits, Prices, RuleSet},
     vendor::{VENDORS, vendor},
 };
@@ -42,6 +43,34 @@ pub(super) struct File {
     pub(super) agent_servers: Option<bool>,
     #[serde(default)]
     pub(super) providers: BTreeMap<Known, Provider>,
+    #[serde(default)]
+    pub(super) serve: Serve,
+}
+
+/// What `mainstem serve` lets its callers do.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Serve {
+    pub(super) input_roles: Vec<InputRole>,
+}
+
+/// A role that an input over HTTP can have. Results of tools are no input.
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum InputRole {
+    User,
+    System,
+    Assistant,
+}
+
+impl From<InputRole> for Role {
+    fn from(role: InputRole) -> Self {
+        match role {
+            InputRole::User => Self::User,
+            InputRole::System => Self::System,
+            InputRole::Assistant => Self::Assistant,
+        }
+    }
 }
 
 /// The name of a vendor of this build.
@@ -110,7 +139,8 @@ fn place(text: &str, offset: usize) -> String {
 fn meant(message: &str) -> String {
     let message = message.trim_end();
     let quoted: Vec<_> = message.split('`').skip(1).step_by(2).collect();
-    let (Some(wrong), true) = (quoted.first(), message.starts_with("unknown field")) else {
+    let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    let (Some(wrong), true) = (quoted.first(), is_unknown) else {
         return message.to_owned();
     };
     let near = quoted[1..].iter().map(|known| (strsim::jaro_winkler(wrong, known), known));

@@ -5,6 +5,7 @@ use std::path::Path;
 use mainstem::{
     guard::Network,
     mcp::Server,
+    message::Role,
     policy::{Part, Prices},
     subagent::trust::{server_does, shown_address, with_variables},
     vendor::vendor,
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Access, Declared, NAME, Setting, Settings, ShellLimits,
-    file::{File, Provider},
+    file::{File, InputRole, Provider},
 };
 
 /// Divides what a file says into what works at once and what needs trust; `raw` is the same file as values.
@@ -35,6 +36,7 @@ pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
         mcp,
         agent_servers,
         providers,
+        serve,
     } = file;
     let origin = &*path.display().to_string();
     let switch = |value: bool| Setting::new(value, origin);
@@ -59,6 +61,7 @@ pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
         parts.add("workspace", json!(leads_to), [does], Settings { workspace: workspace.clone(), ..none() });
     }
     mcp.into_iter().for_each(|(name, server)| parts.server(&name, beside(server.into_inner(), near)));
+    parts.input_roles(serve.input_roles);
     providers.into_iter().for_each(|(vendor, provider)| parts.provider(vendor.0, provider));
     let plain = Settings {
         model: model.map(|name| Setting::new(name, origin)),
@@ -127,6 +130,19 @@ impl Parts<'_> {
             let does = format!("sets the limits of agents' commands ({shell_limits})");
             let content = self.raw["shell_limits"].clone();
             self.add("shell_limits", content, [does], Settings { shell_limits, ..none() });
+        }
+    }
+
+    /// In whose name callers may speak, besides that of a user.
+    fn input_roles(&mut self, roles: Vec<InputRole>) {
+        let input_roles: Vec<_> =
+            roles.into_iter().map(Role::from).filter(|role| *role != Role::User).collect();
+        if !input_roles.is_empty() {
+            let names: Vec<_> = input_roles.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
+            let does =
+                format!("lets callers of `mainstem serve` send inputs of the role {}", names.join(", "));
+            let content = self.raw["serve"]["input_roles"].clone();
+            self.add("serve.input_roles", content, [does], Settings { input_roles, ..none() });
         }
     }
 

@@ -15,7 +15,7 @@ fn check(text: &str, expected: &str) {
 fn errors_name_the_place_and_no_secret() {
     check(
         "\nmodle = 'x'",
-        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did you mean `model`?",
+        "2:1: unknown field `modle`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`, `serve`; did you mean `model`?",
     );
     check("model = 1", "1:9: invalid type: integer `1`, expected a string");
     check("max_turns = 0", "1:13: invalid value: integer `0`, expected a nonzero u32");
@@ -34,6 +34,14 @@ fn errors_name_the_place_and_no_secret() {
     check(
         "[providers.openai.headers]\nAuthorization = 'Bearer sk-1'",
         "2:17: a key does not belong into a file: write `${MY_KEY}` for the value of Authorization",
+    );
+    check(
+        "[serve]\ninput_roles = ['user', 'sytem']",
+        "2:24: unknown variant `sytem`, expected one of `user`, `system`, `assistant`; did you mean `system`?",
+    );
+    check(
+        "[serve]\ninput_role = []",
+        "2:1: unknown field `input_role`, expected `input_roles`; did you mean `input_roles`?",
     );
     check("model = 'x", "1:11: invalid literal string, expected `'`");
     check("größe = 'ü' model", "1:13: unexpected key or value, expected newline, `#`");
@@ -150,6 +158,10 @@ fn parts(text: &str) -> Vec<String> {
 fn what_starts_reads_sends_or_widens_is_a_part_each() {
     let check = |text: &str, expected: &[&str]| assert_eq!(parts(text), expected, "{text}");
     check("shell = true", &["shell lets agents run commands"]);
+    check(
+        "[serve]\ninput_roles = ['user', 'system', 'assistant']",
+        &["serve.input_roles lets callers of `mainstem serve` send inputs of the role system, assistant"],
+    );
     check("agent_generate = true", &["agent_generate lets the agent write files of new agents"]);
     check("agent_servers = true", &["agent_servers lets agents' files declare MCP servers"]);
     check(
@@ -193,6 +205,7 @@ fn what_only_narrows_or_chooses_is_none() {
         "[permissions]\nallow = ['*']\ndefault = 'allow'",
         "[budget]\ntokens = 1",
         "[providers.openai]",
+        "[serve]\ninput_roles = ['user']",
     ] {
         assert_eq!(parts(text), [""; 0], "{text}");
     }

@@ -17,42 +17,41 @@ use crate::{
     config::{Files, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
-    terminal::Terminal,
 };
 
-pub(crate) fn run(args: &Trust, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {
     let store =
         Store::of_user().context("there is no directory for the user's state").or_exit(Exit::Config)?;
     match &args.command {
-        TrustCommand::List { output } => list(&store.read().or_exit(Exit::Config)?, *output, terminal),
-        TrustCommand::Add { dir, foreign } => add(&store, dir, *foreign, terminal),
-        TrustCommand::Rm { dir } => remove(&store, dir, terminal),
+        TrustCommand::List { output } => list(&store.read().or_exit(Exit::Config)?, *output),
+        TrustCommand::Add { dir, foreign } => add(&store, dir, *foreign),
+        TrustCommand::Rm { dir } => remove(&store, dir),
     }
 }
 
-fn list(folders: &Folders, output: Form, terminal: Terminal) -> Result<Exit, Fault> {
+fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
     match output {
-        Form::Json => json(&json!(folders), terminal)?,
+        Form::Json => json(&json!(folders))?,
         Form::Text => {
             let folder = |(folder, parts): (&String, &BTreeMap<String, String>)| {
                 let mut lines: Vec<_> = parts.values().map(|what| format!("  {what}\n")).collect();
                 lines.sort();
                 format!("{}\n{}", one_line(folder), lines.concat())
             };
-            print(&folders.iter().map(folder).collect::<String>(), terminal)?;
+            print(&folders.iter().map(folder).collect::<String>())?;
         }
     }
     Ok(Exit::Reply)
 }
 
-fn add(store: &Store, dir: &Path, foreign: bool, terminal: Terminal) -> Result<Exit, Fault> {
+fn add(store: &Store, dir: &Path, foreign: bool) -> Result<Exit, Fault> {
     let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
     store.add(&parts).or_exit(Exit::Failed)?;
     let said = match parts.is_empty() {
         true => format!("nothing in {} needs trust\n", dir.display()),
         false => format!("trusted:\n{}", listed(&parts)),
     };
-    print(&said, terminal)?;
+    print(&said)?;
     Ok(Exit::Reply)
 }
 
@@ -71,7 +70,7 @@ fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
     Ok(of_file.chain(workspaces.iter().flat_map(|workspace| in_agents_of(workspace, foreign))).collect())
 }
 
-fn remove(store: &Store, dir: &Path, terminal: Terminal) -> Result<Exit, Fault> {
+fn remove(store: &Store, dir: &Path) -> Result<Exit, Fault> {
     let folder = canonical(dir);
     let Some(_) = store.remove(&folder).or_exit(Exit::Failed)? else {
         let known = store.read().or_exit(Exit::Failed)?;
@@ -79,6 +78,6 @@ fn remove(store: &Store, dir: &Path, terminal: Terminal) -> Result<Exit, Fault> 
         let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
         return Err(anyhow!("nothing of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
     };
-    print(&format!("no longer trusted: {}\n", folder.display()), terminal)?;
+    print(&format!("no longer trusted: {}\n", folder.display()))?;
     Ok(Exit::Reply)
 }

@@ -288,6 +288,25 @@ fn validate_sees_what_a_run_sees() {
     assert_eq!(done.code, Some(1));
 }
 
+/// A tool that is denied and does not exist is a tool that is not denied.
+#[test]
+fn validate_and_a_run_name_tools_that_can_not_be_denied() {
+    let file = "---\ndescription: a\ndisallowed_tools: [shell, plan_exit, mcp__git__*, wirte_file, agent_*]\n---\nWork.\n";
+    let done = mainstem("agents validate").file("subagents/a.md", file).run();
+    let known = "known: read_file, write_file, edit_file, list_files, glob_files, grep_files, agent_spawn, agent_fanout, \
+                 agent_send, agent_list, agent_close, task_output, task_wait, task_cancel, task_list";
+    let warning = format!(
+        "./subagents/a.md:3:51: warning: agent \"a\" disallows tool \"wirte_file\", which does not exist; {known}; did you mean \"write_file\"?"
+    );
+    assert_eq!((done.code, &*done.stdout), (Some(0), &*format!("{warning}\n")), "{done:?}");
+    let strict = mainstem("agents validate --strict").file("subagents/a.md", file).run();
+    assert_eq!(strict.code, Some(1));
+    let server = crate::server::Server::start(|_| vec![crate::server::Step::Text("Yes.")]);
+    let run = mainstem("run -m openai:m --progress plain Hi").file("subagents/a.md", file);
+    let run = run.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456").run();
+    assert!(run.stderr.contains(&warning), "{run:?}");
+}
+
 #[test]
 fn validate_finds_agents_that_only_spawn_one_another() {
     let agent = "---\ndescription: a\ntools: [agent_spawn]\npermissions:\n  agent_spawn(general-purpose): deny\n---\nDelegate.\n";

@@ -17,7 +17,7 @@ fn errors_have_their_place() {
     let with = |text| mainstem("run -m demo Hi").file("mainstem.toml", text);
     check(
         with("max_turn = 3"),
-        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`; did \
+        "error: ./mainstem.toml:1:1: unknown field `max_turn`, expected one of `model`, `workspace`, `max_turns`, `limits`, `permissions`, `files`, `shell`, `shell_network`, `shell_limits`, `agent_generate`, `budget`, `prices`, `mcp`, `agent_servers`, `providers`, `serve`; did \
          you mean `max_turns`?\n",
     );
     check(

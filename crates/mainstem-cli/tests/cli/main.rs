@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod addresses;
 mod agents;
 #[cfg(unix)]
 mod background;
 mod config;
+mod escapes;
 mod exits;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -2,7 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{demo, mainstem};
+use mainstem::prelude::{AgentEvent, EventKind};
+use mainstem_testing::{laws, render};
+use serde_json::{Value, json};
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, demo, events, mainstem},
+};
 
 /// The demo, recorded; what it said on stdout and stderr.
 fn recorded() -> (String, String, String) {
@@ -25,7 +32,7 @@ fn it_takes_its_time() {
     let (file, ..) = recorded();
     // Two events of it, 800 ms apart, and one a night later.
     let at = |line: &str, at: &str| {
-        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut event: Value = serde_json::from_str(line).unwrap();
         event["createdAt"] = at.into();
         format!("{event}\n")
     };
@@ -61,5 +68,125 @@ fn what_is_no_record_is_said_with_its_place() {
     for speed in ["0", "-1", "NaN", "fast"] {
         let said = mainstem("replay x").arg(format!("--speed={speed}")).run();
         assert!(said.code == Some(2) && said.stderr.contains("above 0"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_damaged_event_costs_that_event_and_a_damaged_row_that_session() {
+    let server = Server::start(|_| vec![Step::Text("Yes.")]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    for session in ["s", "t"] {
+        let cli = mainstem("run -m openai:m --no-files --progress quiet Hi --session")
+            .arg(session)
+            .arg("--journal");
+        let cli =
+            cli.arg(&journal).env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+        assert_eq!(cli.run().stdout, "Yes.\n");
+    }
+    let damage = |sql: &str| rusqlite::Connection::open(&journal).unwrap().execute_batch(sql).unwrap();
+    let within = |line: &str| mainstem(line).arg("--journal").arg(&journal).run();
+    let whole = events(&within("sessions export s").stdout);
+    damage("UPDATE events SET event = json_remove(event, '$.modelName') WHERE seq = 2");
+    let shown = within("replay s --speed max --progress plain");
+    assert_eq!((shown.code, &*shown.stdout), (Some(0), "Yes.\n"), "{shown:?}");
+    let reason = "MODEL_CALL_START has no field \"modelName\"";
+    assert!(
+        shown.stderr.contains(&format!("warning: event 2 can't be read: {reason} at line 1 ")),
+        "{shown:?}"
+    );
+    let exported = events(&within("sessions export s").stdout);
+    assert_eq!((exported.len(), &exported[2..]), (whole.len(), &whole[2..]));
+    assert!(
+        matches!(&exported[1].kind, EventKind::Gap { reason: Some(why), .. } if why.starts_with(reason)),
+        "{}",
+        exported[1]
+    );
+    laws(&exported).unwrap();
+
+    damage("UPDATE sessions SET last = 'many' WHERE name = 's'");
+    let listed = within("sessions list").stdout;
+    let states: Vec<_> =
+        listed.lines().skip(1).map(|row| (&row[..1], row.rsplit(' ').next().unwrap())).collect();
+    assert!(states.contains(&("s", "damaged")) && states.contains(&("t", "idle")), "{listed}");
+    assert_eq!(within("sessions rm s").code, Some(0));
+    assert_eq!(within("sessions list").stdout.lines().count(), 2);
+}
+
+/// A model of 15 tokens a call: the first run has a child, the third a background task, the fourth is cut and taken up again.
+fn several_runs() -> Server {
+    let spawn =
+        |seconds: u64| json!({ "agent_id": "general-purpose", "task": "Dig", "timeout_seconds": seconds });
+    let has = |request: &Value, text: &str| request["messages"].to_string().contains(text);
+    Server::start(move |request| match () {
+        () if !has(request, "One?") => vec![Step::Text("Dug.")],
+        () if has(request, "Four?") && has(request, "Half of it") => vec![Step::Text("Whole.")],
+        () if has(request, "Four?") => vec![Step::Text("Half of it"), Step::Hang],
+        () if has(request, "Three?") && has(request, "Background tasks delivered") => {
+            vec![Step::Text("Third.")]
+        }
+        () if has(request, "Three?") && has(request, "status: accepted") => vec![Step::Text("Begun.")],
+        () if has(request, "Three?") => vec![Step::Call(vec![("agent_spawn", spawn(0))])],
+        () if has(request, "Two?") => vec![Step::Text("Second.")],
+        () if has(request, "Dug.") => vec![Step::Text("First.")],
+        () => vec![Step::Text("Let me see."), Step::Call(vec![("agent_spawn", spawn(30))])],
+    })
+}
+
+/// The tokens that lines like `done, 0.1s, 15 tok` name.
+fn tokens(lines: &str) -> Vec<u64> {
+    let words = lines.split_whitespace().collect::<Vec<_>>();
+    let named = words.windows(2).filter(|pair| pair[1].trim_end_matches(':') == "tok");
+    named.map(|pair| pair[0].parse().unwrap()).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_of_several_runs_has_the_tokens_of_each_and_each_reply_once() {
+    let server = several_runs();
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("j.db");
+    let run = |more: &str| -> Cli {
+        let cli = mainstem("run -m openai:m --no-files --progress quiet --session s")
+            .arg("--journal")
+            .arg(&journal);
+        let cli = more.split_whitespace().fold(cli, Cli::arg);
+        cli.env("OPENAI_BASE_URL", &server.url()).env("OPENAI_API_KEY", "sk-secret-123456")
+    };
+    let used = ["One?", "Two?", "--background=wait Three?"].map(|prompt| {
+        let done = run(&format!("--output=json {prompt}")).run();
+        let summary: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{done:?}"));
+        let usage = &summary["usage"];
+        usage["inputTokens"].as_u64().unwrap() + usage["outputTokens"].as_u64().unwrap()
+    });
+    let cut = run("Four?").start();
+    server.until_hanging(1);
+    // What is shown is committed a little later.
+    std::thread::sleep(Duration::from_millis(200));
+    cut.signal("KILL");
+    cut.done();
+    assert_eq!(run("--resume").run().stdout, "Whole.\n");
+
+    let recorded = mainstem("sessions export s --journal").arg(&journal).run().stdout;
+    let recorded = events(&recorded);
+    laws(&recorded).unwrap_or_else(|error| panic!("{error}\n{}", render(&recorded)));
+    let own = |event: &AgentEvent| match &event.kind {
+        EventKind::AgentEnd { usage, .. } => Some(usage.own.total_tokens()),
+        _ => None,
+    };
+    let mut expected: Vec<_> = recorded.iter().filter_map(own).collect();
+    assert_eq!((used, expected.iter().sum::<u64>()), ([45, 15, 60], 45 + 15 + 60 + 15));
+
+    let shown = mainstem("replay s --speed max --progress plain --journal").arg(&journal).run();
+    assert_eq!(shown.stdout, "First.\nSecond.\nThird.\nWhole.\n", "{shown:?}");
+    let mut named = tokens(&shown.stderr);
+    named.sort();
+    expected.sort();
+    assert_eq!(named, expected, "{}", shown.stderr);
+    for reply in ["First.", "Second.", "Third.", "Whole."] {
+        assert!(!shown.stderr.contains(reply), "{reply} is the result, and no progress: {}", shown.stderr);
+    }
+    for progress in ["Let me see.", "Begun.", "Half of it"] {
+        assert_eq!(shown.stderr.matches(progress).count(), 1, "{progress}: {}", shown.stderr);
     }
 }

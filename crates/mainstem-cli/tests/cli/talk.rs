@@ -243,6 +243,14 @@ fn a_run_of_a_server_is_stopped_from_here() {
     let late = mainstem("run --progress quiet --timeout 300ms --server").arg(&url).arg("Review it");
     let late = late.env("MAINSTEM_TOKEN", TOKEN).run();
     assert!(late.code == Some(124) && late.stderr.contains("no reply within 300ms"), "{late:?}");
+    // And that is what the server has recorded.
+    let listed = ask(&url, "sessions list --output json").run().stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let timed = listed.as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap());
+    let timed = timed.filter(|id| *id != "one").collect::<Vec<_>>();
+    let ends = events(&ask(&url, &format!("sessions export {}", timed[0])).run().stdout);
+    let end = ends.iter().rfind(|event| event.ends_run()).unwrap().to_string();
+    assert!(end.contains("AGENT_END timeout") && end.contains("timed out after 300 ms"), "{end}");
     running.signal("INT");
     assert_eq!(running.done().code, Some(0));
 }

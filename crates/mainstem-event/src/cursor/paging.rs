@@ -52,9 +52,8 @@ fn with_gaps(from: u64, page: Page, log: &SessionLog) -> VecDeque<AgentEvent> {
     let skip_to = |given: &mut VecDeque<_>, next: u64, to: u64, at: Timestamp| {
         if next < to {
             let origin = Arc::new(Origin::session(log.session_id().clone(), None));
-            let missed = to - next;
-            let kind =
-                EventKind::Gap { from_seq: next, to_seq: to - 1, missed, per_agent: Default::default() };
+            let (missed, per_agent) = (to - next, Default::default());
+            let kind = EventKind::Gap { from_seq: next, to_seq: to - 1, missed, per_agent, reason: None };
             given.push_back(AgentEvent::new(to - 1, at, origin, kind));
         }
     };

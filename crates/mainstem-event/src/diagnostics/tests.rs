@@ -13,7 +13,7 @@ fn at(seq: u64, millis: u64, path: &str, turn: u32, kind: EventKind) -> AgentEve
 
 fn lost(from_seq: u64, to_seq: u64, per_agent: &[(&str, u64)]) -> AgentEvent {
     let per_agent = per_agent.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-    let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent };
+    let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent, reason: None };
     AgentEvent::new(to_seq, NOW, Arc::new(Origin::session("s".into(), None)), kind)
 }
 

@@ -156,6 +156,7 @@ fn the_rest() -> Vec<EventKind> {
             to_seq: 9,
             missed: 5,
             per_agent: BTreeMap::from([("agent:reviewer:1".into(), 3), ("root".into(), 2)]),
+            reason: None,
         },
         Custom { name: "progress".into(), value: json!({ "percent": 40 }) },
         Unknown {

@@ -165,7 +165,8 @@ impl Hole {
         let name = |key: Option<AgentKey>| key.map_or_else(|| "root".to_owned(), |key| key.to_string());
         let per_agent = self.per_agent.into_iter().flatten().map(|(key, count)| (name(key), count)).collect();
         let (from_seq, to_seq) = (self.from, self.to);
-        let kind = EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent };
+        let kind =
+            EventKind::Gap { from_seq, to_seq, missed: to_seq - from_seq + 1, per_agent, reason: None };
         AgentEvent::new(to_seq, self.at, session, kind)
     }
 }

@@ -76,7 +76,7 @@ fn play(ring: usize, script: &str) -> String {
 
 fn show(event: Option<AgentEvent>) -> String {
     let Some(event) = event else { return "-".into() };
-    let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &event.kind else {
+    let EventKind::Gap { from_seq, to_seq, missed, per_agent, .. } = &event.kind else {
         return event.seq.to_string();
     };
     assert_eq!((event.seq, *missed), (*to_seq, to_seq - from_seq + 1));
@@ -244,7 +244,7 @@ fn a_second_caller_takes_over() {
 fn assert_no_silent_loss(all: &[AgentEvent], from: u64, seen: &[AgentEvent], is_caller: bool) {
     let mut next = from;
     for event in seen {
-        let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &event.kind else {
+        let EventKind::Gap { from_seq, to_seq, missed, per_agent, .. } = &event.kind else {
             assert_eq!(event, &all[next as usize - 1]);
             next += 1;
             continue;

@@ -50,7 +50,8 @@ impl Lane {
     fn gap(&self, lost: Lost, next: &AgentEvent) -> AgentEvent {
         let agent = self.key.as_ref().map_or("root", |key| key.as_str());
         let per_agent = BTreeMap::from([(agent.to_owned(), lost.count)]);
-        let kind = EventKind::Gap { from_seq: lost.from, to_seq: lost.to, missed: lost.count, per_agent };
+        let Lost { from: from_seq, to: to_seq, count: missed } = lost;
+        let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent, reason: None };
         let origin = Origin::session(next.session_id().clone(), None);
         AgentEvent::new(lost.to, next.at, Arc::new(origin), kind)
     }

@@ -313,7 +313,10 @@ fn a_lane_that_is_not_read_blocks_nobody_and_says_what_it_lost() {
     assert_eq!(dropped.into_inner(), 1, "a lane that was dropped does not come again");
     let left: Vec<_> = block_on(late.into_inner().unwrap().collect());
     let per_agent = [("agent:a".to_owned(), 903)].into();
-    assert_eq!(left[0].kind, EventKind::Gap { from_seq: 4, to_seq: 1808, missed: 903, per_agent });
+    assert_eq!(
+        left[0].kind,
+        EventKind::Gap { from_seq: 4, to_seq: 1808, missed: 903, per_agent, reason: None }
+    );
     assert_eq!(left[0].seq, 1808);
     assert!(left[1..].iter().map(|event| event.seq).eq((1810..=10_000).step_by(2)));
 }

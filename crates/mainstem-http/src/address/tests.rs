@@ -19,7 +19,21 @@ fn what_is_no_url_is_said_without_secrets() {
         "localhost:80/v1",
         &format!("the base URL \"localhost:80/v1\" can't be used: {wants} \"http://localhost:80/v1\""),
     );
-    check("ftp://me:secret@h/x", &format!("the base URL \"h/x\" can't be used: {wants} \"http://h/x\""));
+    check(
+        "ftp://me:secret@h/x",
+        &format!("the base URL \"ftp://h/x\" can't be used: {wants} \"http://h/x\""),
+    );
+    for secret in [
+        "https://me:secret@h:x/v1?key=secret",
+        "https://me:secret@h:99999/v1?key=secret#secret",
+        "https://me:p?secret@h/x",
+        "https://me:p/secret@h/x",
+        "https://h:99999/?key=a@secret",
+        "me:secret@h?key=secret",
+    ] {
+        let error = parse(secret).unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+    }
     check("", &format!("the base URL \"\" can't be used: {wants} \"http://\""));
     check("http://", "the base URL \"http://\" can't be used: empty host");
     check("http://h:99999", "the base URL \"http://h:99999\" can't be used: invalid port number");

@@ -33,6 +33,12 @@ fn secrets_are_not_shown() {
     }
     assert!(shown.contains("http://h:1/v1") && shown.contains("x-token"), "{shown}");
     assert_eq!(server.redact("knows sk-123456789, token-abcdef".into()), "knows [secret], [secret]");
+    assert_eq!(
+        server.redact("nothing at /v1/x?sig=signature for user:password".into()),
+        "nothing at /v1/x?sig=[secret] for user:[secret]"
+    );
+    server.set_url(Url::parse("http://h/v1?sig=a%2Fb%2Fc%2Fd%2Fe").unwrap());
+    assert_eq!(server.redact("a/b/c/d/e or a%2Fb%2Fc%2Fd%2Fe".into()), "[secret] or [secret]");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From rows to events, on the thread that reads.
 
-use mainstem_event::{AgentEvent, Page};
+use mainstem_event::{AgentEvent, Page, Timestamp};
 use mainstem_message::SessionId;
 
 use super::{
@@ -9,8 +9,12 @@ use super::{
 };
 use crate::JournalError;
 
+/// Most characters of a reason: it may quote what it is about.
+const REASON: usize = 200;
+
 fn parse(row: &Row) -> Result<AgentEvent, String> {
-    let event: AgentEvent = serde_json::from_slice(&row.event).map_err(|error| error.to_string())?;
+    let why = |error: serde_json::Error| error.to_string().chars().take(REASON).collect::<String>();
+    let event: AgentEvent = serde_json::from_slice(&row.event).map_err(why)?;
     if event.seq == row.seq { Ok(event) } else { Err(format!("it says that it is event {}", event.seq)) }
 }
 
@@ -35,9 +39,17 @@ pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEven
     Ok(events)
 }
 
-/// All events that are intact, of rows that were asked for up to a number.
-pub(super) fn what_is_left(rows: &[Row], through: u64) -> Page {
+/// The events of rows that were asked for up to a number. In the place of one that is damaged there is a gap with the reason.
+pub(super) fn what_is_left(session: &SessionId, rows: &[Row], through: u64) -> Page {
     let is_full = rows.len() == PAGE;
     let through = rows.last().filter(|_| is_full).map_or(through, |row| row.seq);
-    Page { events: rows.iter().filter_map(|row| parse(row).ok()).collect(), through }
+    let mut at =
+        rows.iter().find_map(|row| parse(row).ok()).map_or_else(Timestamp::default, |event| event.at);
+    let event = |row: &Row| {
+        let event = parse(row);
+        let event = event.unwrap_or_else(|why| AgentEvent::unreadable(session.clone(), row.seq, at, why));
+        at = event.at;
+        event
+    };
+    Page { events: rows.iter().map(event).collect(), through }
 }

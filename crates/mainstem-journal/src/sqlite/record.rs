@@ -85,10 +85,10 @@ impl Record for SqliteRecord {
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
-        let row = self.entry.row;
+        let entry = self.entry.clone();
         let read = move |connection: &_| {
-            let rows = table::page(connection, row, from, through, PAGE)?;
-            Ok(reader::what_is_left(&rows, through))
+            let rows = table::page(connection, entry.row, from, through, PAGE)?;
+            Ok(reader::what_is_left(&entry.session, &rows, through))
         };
         // What can't be read is a gap, as what is not there any more.
         let nothing = move |_| Page { events: Vec::new(), through };

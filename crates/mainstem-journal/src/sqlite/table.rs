@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use mainstem_event::{AgentEvent, Position, Timestamp};
 use mainstem_message::{RunId, SessionId};
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::ValueRef};
 
 use crate::{Checkpoint, Claim, RunPlace, SessionSummary, memory::begins_run};
 
@@ -67,6 +67,12 @@ pub(super) fn create(connection: &Connection, session: &SessionId) -> rusqlite::
     connection
         .execute("INSERT INTO sessions (name) VALUES (?1) ON CONFLICT DO NOTHING", [session.as_str()])?;
     Ok(())
+}
+
+/// The row of the session of this name, if there is one, and whether it ever had an event.
+pub(super) fn row_of(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<(i64, bool)>> {
+    let mut row = connection.prepare_cached("SELECT id, last > 0 FROM sessions WHERE name = ?1")?;
+    row.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
 /// From now on only who knows this number writes the session.
@@ -199,15 +205,24 @@ pub(super) fn sign(connection: &Connection, program: &str) -> rusqlite::Result<(
 const SUMMARY: &str =
     "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
 
+/// What a row says; what of it can't be read is empty, and named.
 fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
-    Ok(SessionSummary {
-        id: row.get::<_, String>(0)?.into(),
-        first: number(row, 1)?,
-        last: number(row, 2)?,
-        runs: number(row, 3)?,
-        unfinished: run(row, 4)?,
-        created_at: time(row, 5)?,
-        updated_at: time(row, 6)?,
+    let id = match row.get_ref(0)? {
+        ValueRef::Text(name) | ValueRef::Blob(name) => String::from_utf8_lossy(name).into_owned(),
+        other => return Err(rusqlite::Error::InvalidColumnType(0, "name".to_owned(), other.data_type())),
+    };
+    let mut damage = None;
+    let (first, last) = (readable(number(row, 1), &mut damage), readable(number(row, 2), &mut damage));
+    let (runs, unfinished) = (readable(number(row, 3), &mut damage), readable(run(row, 4), &mut damage));
+    let (created_at, updated_at) = (readable(time(row, 5), &mut damage), readable(time(row, 6), &mut damage));
+    Ok(SessionSummary { id: id.into(), first, last, runs, unfinished, created_at, updated_at, damage })
+}
+
+/// A value, or an empty one if it can't be read; the first reason stays.
+fn readable<T: Default>(value: rusqlite::Result<T>, damage: &mut Option<String>) -> T {
+    value.unwrap_or_else(|error| {
+        damage.get_or_insert_with(|| error.to_string());
+        T::default()
     })
 }
 

@@ -197,16 +197,17 @@ impl Writer {
     }
 
     fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
-        let Some(head) = self.head(session)? else { return Ok(false) };
-        match self.lock(head.row, session) {
+        let Some((row, _)) = self.row_of(session)? else { return Ok(false) };
+        match self.lock(row, session) {
             Ok(_) => Ok(false),
             Err(JournalError::Busy { .. }) => Ok(true),
             Err(error) => Err(error),
         }
     }
 
-    fn head(&self, session: &SessionId) -> Result<Option<Head>, JournalError> {
-        table::head(&self.connection, session).map_err(JournalError::store("read", &*self.path))
+    /// The rest of a row may be damaged; a session can be deleted all the same.
+    fn row_of(&self, session: &SessionId) -> Result<Option<(i64, bool)>, JournalError> {
+        table::row_of(&self.connection, session).map_err(JournalError::store("read", &*self.path))
     }
 
     /// What becomes of each session; an error if the file itself can't be changed.
@@ -283,12 +284,12 @@ impl Writer {
     }
 
     fn delete(&mut self, session: &SessionId) -> Result<bool, JournalError> {
-        let Some(head) = self.head(session)? else { return Ok(false) };
-        let _lock = self.lock(head.row, session)?;
-        self.change("write", true, |change, _| table::delete(change, head.row, session))?;
-        // Numbers of rows are not used again, so nobody else will look for this file.
-        let _ = std::fs::remove_file(self.lock_file(head.row));
-        Ok(head.position.last > 0)
+        let Some((row, has_events)) = self.row_of(session)? else { return Ok(false) };
+        let _lock = self.lock(row, session)?;
+        self.change("write", true, |change, _| table::delete(change, row, session))?;
+        // Numbers of rows are not used again, so no other process will look for this file.
+        let _ = std::fs::remove_file(self.lock_file(row));
+        Ok(has_events)
     }
 
     fn prune(&mut self, session: &SessionId, through: u64) -> Result<u64, JournalError> {

@@ -283,6 +283,38 @@ async fn a_session_is_deleted_when_nobody_is_at_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_row_is_damaged_is_listed_beside_the_others_and_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let rig = process(&path, script()).await;
+    for session in ["s", "t"] {
+        rig.run(session, "go").await;
+    }
+    stop(rig).await;
+    let damage = "UPDATE sessions SET last = 'many', runs = x'00' WHERE name = 's'";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+    let rig = process(&path, script()).await;
+    let ids = async || {
+        let items = rig.get_json("/v1/sessions").await["items"].clone();
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids().await, ["s", "t"]);
+    let opened = rig.get("/v1/sessions/s").await;
+    let (status, text) = (opened.status().as_u16(), opened.text().await.unwrap());
+    assert!(status == 503 && !text.contains("j.db"), "{status} {text}");
+    assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);
+    assert_eq!(ids().await, ["t"]);
+    // Its name is free.
+    let new: Value = rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+    assert_eq!(new["first_seq"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_turn_without_an_answer_is_taken_up() {
     let dir = tempfile::tempdir().unwrap();
     let failing = Turn::new().fail(mainstem::model::ModelError::from_status(401, "no such key"));

@@ -5,6 +5,7 @@ mod bounds;
 mod crowd;
 mod hostile;
 mod kept;
+mod limits;
 mod operate;
 mod rig;
 mod runs;

@@ -1,8 +1,11 @@
 //! Runs that are over leave nothing behind; a second run of a session is refused or queued; what a reader saw stays true when the record fails.
 
+use std::sync::{Arc, Mutex};
+
 use mainstem::{
     event::AgentEvent,
     journal::{Journal, MemoryJournal, SqliteJournal},
+    message::Role,
     model::scripted::Turn,
     prelude::ScriptedModel,
 };
@@ -315,10 +318,90 @@ async fn an_input_is_a_users() {
         .await;
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains("the role of an input is \"user\""), "{problem}");
-        assert_eq!(problem["errors"][0]["pointer"], "/input", "{problem}");
+        assert_eq!(problem["errors"][0]["pointer"], "/input/role", "{problem}");
     }
     let input = json!({ "role": "user", "content": [{ "type": "text", "text": "Hi." }] });
     assert_eq!(rig.post("/v1/sessions/s/runs", json!({ "input": input })).await.status(), 202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_lets_callers_send_another_role() {
+    let heard: Arc<Mutex<Vec<Role>>> = Arc::default();
+    let hears = heard.clone();
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Yes.")]);
+    let model = Hears { inner: model, roles: hears };
+    let harness = fleet(model).build().unwrap();
+    let rig = Rig::start(harness, |builder| builder.allow_role(Role::System)).await;
+    let post = |role: &str| {
+        let input = json!({ "role": role, "content": [{ "type": "text", "text": "You are root." }] });
+        rig.ask(Method::POST, "/v1/sessions/s/runs")
+            .header("prefer", "wait=20")
+            .json(&json!({ "input": input }))
+            .send()
+    };
+    let problem = refused(post("assistant").await.unwrap(), StatusCode::UNPROCESSABLE_ENTITY).await;
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(
+        detail.ends_with("the role of an input is \"user\" or \"system\", not \"assistant\""),
+        "{problem}"
+    );
+    assert_eq!(post("system").await.unwrap().status(), 200);
+    assert!(heard.lock().unwrap().contains(&Role::System), "{heard:?}");
+}
+
+/// Notes the roles that the model is sent.
+struct Hears {
+    inner: ScriptedModel,
+    roles: Arc<Mutex<Vec<Role>>>,
+}
+
+impl mainstem::model::Model for Hears {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn stream(&self, request: mainstem::model::ModelRequest) -> mainstem::model::ModelStream {
+        self.roles.lock().unwrap().extend(request.messages.iter().map(|message| message.role));
+        self.inner.stream(request)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_says_why() {
+    let slow = || Turn::new().wait(ms(60_000)).text("Late.");
+    let model = ScriptedModel::new().agent("main", (0..9).map(|_| slow()));
+    let rig = Rig::of(model).await;
+    let cancelled = async |query: &str| {
+        let run: Value =
+            rig.post("/v1/sessions/s/runs", json!({ "input": "go" })).await.json().await.unwrap();
+        let run = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+        let stop = rig.ask(Method::POST, &format!("{run}/cancel{query}")).send().await.unwrap();
+        assert_eq!(stop.status(), 202, "{query}");
+        for _ in 0..400 {
+            let now = rig.get_json(&run).await;
+            if now["status"] != "running" {
+                return format!("{} {}: {}", now["status"], now["error"]["code"], now["error"]["message"]);
+            }
+            tokio::time::sleep(ms(5)).await;
+        }
+        panic!("it does not end");
+    };
+    let by_user = r#""cancelled" "cancelled_by_user": "cancelled by the user (over HTTP)""#;
+    assert_eq!(cancelled("").await, by_user);
+    assert_eq!(cancelled("?reason=user").await, by_user);
+    assert_eq!(
+        cancelled("?reason=timeout&after_ms=30000").await,
+        r#""timeout" "timeout": "timed out after 30 s""#
+    );
+    assert!(cancelled("?reason=timeout").await.starts_with(r#""timeout" "timeout": "timed out after "#));
+    assert_eq!(
+        cancelled("?reason=signal").await,
+        r#""cancelled" "cancelled_by_signal": "cancelled by a signal to the client""#
+    );
+    for query in ["?reason=boredom", "?why=user", "?after_ms=-1"] {
+        let stop = rig.ask(Method::POST, &format!("/v1/runs/x/cancel{query}")).send().await.unwrap();
+        assert_eq!(stop.status(), 400, "{query}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

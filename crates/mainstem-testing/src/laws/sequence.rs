@@ -13,7 +13,7 @@ pub(super) fn check(events: &[AgentEvent]) -> Result<bool, Violation> {
             return Err(Violation::new(1, event.seq, format!("an event of session {}", event.session_id())));
         }
         let expected = last.map_or(event.seq, |last| last.saturating_add(1));
-        if let EventKind::Gap { from_seq, to_seq, missed, per_agent } = &event.kind {
+        if let EventKind::Gap { from_seq, to_seq, missed, per_agent, .. } = &event.kind {
             has_gap = true;
             gap(event, last.map_or(*from_seq, |_| expected), (*from_seq, *to_seq, *missed))?;
             let counted: u64 = per_agent.values().sum();

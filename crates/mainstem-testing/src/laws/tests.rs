@@ -167,7 +167,7 @@ fn renumber(event: &AgentEvent, seq: u64) -> AgentEvent {
 fn gap(from_seq: u64, to_seq: u64, missed: u64, per_agent: &[(&str, u64)]) -> AgentEvent {
     let per_agent: BTreeMap<_, _> =
         per_agent.iter().map(|(who, count)| ((*who).to_owned(), *count)).collect();
-    let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent };
+    let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent, reason: None };
     let session = Origin::session("s".into(), None);
     AgentEvent::new(to_seq, Timestamp::from_micros(0), session.into(), kind)
 }

@@ -53,3 +53,10 @@ fn a_resolver_may_refuse_and_sees_the_run() {
     assert_eq!(list(&context("s").build()), "no files here");
     assert_eq!(list(&context("s").extension(Arc::new("x")).build()), "[the directory is empty]");
 }
+
+#[test]
+fn a_workspace_that_cannot_be_opened_is_not_named() {
+    let tools = Workspaces::new(|_| Workspace::open("/no/such/place-of-the-operator")).tools();
+    let said = block_on(call(&tools[3], &context("s").build(), json!({}))).1;
+    assert!(said.starts_with("the workspace can't be opened: ") && !said.contains("operator"), "{said}");
+}

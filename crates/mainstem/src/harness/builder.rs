@@ -25,7 +25,7 @@ use mainstem_react::Middleware;
 use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
-use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, TaskSet, TaskStore};
+use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskSet, TaskStore};
 use mainstem_tool::Tool;
 
 pub(super) use self::{
@@ -136,8 +136,8 @@ impl HarnessBuilder {
     /// edited is in effect from then on, and what is at work keeps what it began with. A file that has errors then leaves its agent as it
     /// was; [`Harness::warnings`] says both.
     ///
-    /// The root gets tools for the files in it, unless [`file_tools`](Self::file_tools) says otherwise, and children inherit them like
-    /// any other tool; none of them leaves the directory. A child whose `workspace.mode` is `isolated`, as it is by default, works in a
+    /// With [`file_tools`](Self::file_tools) the root gets tools for the files in it, which children inherit like any other tool; none of them
+    /// leaves the directory. A child whose `workspace.mode` is `isolated`, as it is by default, works in a
     /// directory of its own below it (see [`Layout::instance`](crate::workspace::Layout::instance)), one that is `shared`, such as
     /// `general-purpose`, where its parent does.
     pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
@@ -243,15 +243,14 @@ impl HarnessBuilder {
     }
 
     /// Where the records of background tasks are kept: by default in the workspace, where other processes see them, and without a
-    /// workspace in memory.
+    /// workspace in memory. Each [tenant](Harness::tenant) has a [part](mainstem_task::ScopedTaskStore) of it.
     pub fn task_store(mut self, store: impl TaskStore) -> Self {
         self.task_store = Some(Arc::new(store));
         self
     }
 
     /// Where sessions are kept, so that they go on after this process: see [`Harness::open_session`]. Without one they are in memory.
-    ///
-    /// Tenants would share it, and so there are none.
+    /// Each [tenant](Harness::tenant) has a [part](mainstem_journal::Scoped) of it.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
         self
@@ -346,21 +345,17 @@ impl HarnessBuilder {
         self.limits
     }
 
-    /// Whether the program says where records of tasks are kept.
-    pub(super) fn has_task_store(&self) -> bool {
-        self.task_store.is_some()
-    }
-
     /// Where sessions are kept, if they are.
     pub(super) fn kept_in(&self) -> Option<&Arc<dyn Journal>> {
         self.journal.as_ref()
     }
 
-    pub(super) fn task_set(&self, workspace: Option<&Path>) -> TaskSet {
-        let store: Arc<dyn TaskStore> = match (&self.task_store, workspace) {
-            (Some(store), _) => store.clone(),
-            (None, Some(workspace)) => Arc::new(FileTaskStore::new(workspace)),
-            (None, None) => Arc::new(MemoryTaskStore::new()),
+    pub(super) fn task_set(&self, workspace: Option<&Path>, tenant: Option<&str>) -> TaskSet {
+        let store: Arc<dyn TaskStore> = match (&self.task_store, workspace, tenant) {
+            (Some(whole), _, Some(tenant)) => Arc::new(ScopedTaskStore::new(whole.clone(), tenant)),
+            (Some(whole), ..) => whole.clone(),
+            (None, Some(workspace), _) => Arc::new(FileTaskStore::new(workspace)),
+            (None, None, _) => Arc::new(MemoryTaskStore::new()),
         };
         TaskSet::new(store, self.clock.clone(), ExecutorId::new(self.ids.next("executor-")))
     }

@@ -37,12 +37,21 @@ enum Trouble {
     Model(String),
 }
 
+/// One turn of an agent, which may have had others before.
+#[derive(Debug)]
+struct Invocation {
+    started_at: Timestamp,
+    tokens: u64,
+}
+
 /// The tree.
 #[derive(Debug)]
 pub(super) struct Tree {
     glyphs: Glyphs,
     fleet: FleetState,
     names: Names,
+    /// The present or last invocation of each agent.
+    invocations: HashMap<Option<AgentKey>, Invocation>,
     /// What went wrong last, until something else is done.
     troubles: HashMap<Option<AgentKey>, Trouble>,
     /// Those that ended, in that order, and were not yet taken.
@@ -52,15 +61,31 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new(glyphs: Glyphs) -> Self {
         let (fleet, names) = (FleetState::default(), Names::default());
-        Self { glyphs, fleet, names, troubles: HashMap::new(), ended: Vec::new() }
+        let (invocations, troubles) = (HashMap::new(), HashMap::new());
+        Self { glyphs, fleet, names, invocations, troubles, ended: Vec::new() }
     }
 
     pub(super) fn event(&mut self, event: &AgentEvent) {
         self.fleet.apply(event);
         self.names.event(event);
         self.trouble(event);
+        self.invocation(event);
         if matches!(event.kind, EventKind::AgentEnd { .. }) {
             self.ended.push(event.agent_key().cloned());
+        }
+    }
+
+    /// Counts what the present invocation uses; its end says what it has used.
+    fn invocation(&mut self, event: &AgentEvent) {
+        let invocation = self
+            .invocations
+            .entry(event.agent_key().cloned())
+            .or_insert(Invocation { started_at: event.at, tokens: 0 });
+        match &event.kind {
+            EventKind::AgentStart { .. } => *invocation = Invocation { started_at: event.at, tokens: 0 },
+            EventKind::ModelCallEnd { usage: Some(usage), .. } => invocation.tokens += usage.total_tokens(),
+            EventKind::AgentEnd { usage, .. } => invocation.tokens = usage.own.total_tokens(),
+            _ => {}
         }
     }
 
@@ -114,6 +139,9 @@ impl Tree {
         let until = agent.ended_at.unwrap_or(now);
         let names: Vec<_> =
             self.names.path(agent.source.as_ref()).iter().map(|name| self.glyphs.line(name)).collect();
+        let invocation = self.invocations.get(&agent.key().cloned());
+        let (started_at, tokens) =
+            invocation.map_or((agent.started_at, 0), |one| (one.started_at, one.tokens));
         let is_talking = matches!(agent.phase, Phase::Speaking | Phase::Thinking);
         let said = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
@@ -121,8 +149,8 @@ impl Tree {
             outcome: agent.outcome,
             is_asking: agent.phase == Phase::Asking,
             is_in_background: agent.task().is_some(),
-            time: figures::time(until.millis_since(agent.started_at)),
-            tokens: figures::tokens(agent.usage.total_tokens()),
+            time: figures::time(until.millis_since(started_at)),
+            tokens: figures::tokens(tokens),
             activity: self.glyphs.line(&self.activity(agent, now)),
             said,
         }

@@ -42,12 +42,11 @@ struct Heard {
     prose: Prose,
     /// Calls at work, with the beginning of what they answer.
     calls: HashMap<ToolCallId, String>,
-    tokens: u64,
 }
 
 impl Heard {
     fn new(session: SessionId, name: String) -> Self {
-        Self { session, name, prose: Prose::default(), calls: HashMap::new(), tokens: 0 }
+        Self { session, name, prose: Prose::default(), calls: HashMap::new() }
     }
 }
 
@@ -137,16 +136,16 @@ impl Narrator {
             }
             StreamFallback { reason } => self.warn(lane, &format!("the reply comes in one piece: {reason}")),
             ExceedMaxIters { max_iters, .. } => self.warn(lane, &format!("the limit of {max_iters} turns")),
-            ModelCallEnd { usage, .. } => self.heard[lane].tokens += usage.unwrap_or_default().total_tokens(),
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
-            AgentEnd { outcome, error, duration_ms, .. } => {
+            AgentEnd { outcome, error, usage, duration_ms } => {
                 if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
                     let line = self.heard[lane].prose.end();
                     self.prose(event, lane, &line);
                     self.release(lane);
                 }
                 let error = error.as_ref().filter(|_| *outcome != Outcome::Cancelled);
-                self.ended(lane, *outcome, error.map(|error| error.message.as_str()), *duration_ms);
+                let error = error.map(|error| error.message.as_str());
+                self.ended(lane, *outcome, error, *duration_ms, usage.own.total_tokens());
             }
             _ => {}
         }
@@ -197,9 +196,10 @@ impl Narrator {
         self.say(lane, &text, Some(color));
     }
 
-    fn ended(&mut self, lane: usize, outcome: Outcome, error: Option<&str>, millis: u64) {
+    /// An invocation has ended, whose own model calls used so many tokens.
+    fn ended(&mut self, lane: usize, outcome: Outcome, error: Option<&str>, millis: u64, tokens: u64) {
         let (glyph, word) = self.glyphs.ending(outcome);
-        let (time, tokens) = (figures::time(millis), figures::tokens(self.heard[lane].tokens));
+        let (time, tokens) = (figures::time(millis), figures::tokens(tokens));
         let mut text = format!("{glyph} {word}, {time}, {tokens}");
         if let Some(error) = error {
             let _ = write!(text, ": {}", self.glyphs.short(error, 2 * SHORT));

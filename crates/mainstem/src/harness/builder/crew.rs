@@ -179,7 +179,7 @@ impl HarnessBuilder {
         let mut factory = AgentFactory::new(self.model.clone());
         factory.registry = self.registry.clone();
         factory.tools = tools;
-        factory.has_workspace = cfg!(feature = "files") && scope.workspace.is_some();
+        factory.has_workspace = scope.workspace.is_some();
         factory.file_tools = file_tools;
         factory.options = self.options.clone();
         factory.middleware.clone_from(&self.middleware);
@@ -191,14 +191,15 @@ impl HarnessBuilder {
         Ok((factory, taken))
     }
 
-    /// Beside the files that each agent works with.
+    /// Beside the files that each agent works with, if agents have tools to read them.
     #[cfg(feature = "files")]
     fn artifacts(
         &self,
         scope: &Scope,
         root: Option<&AgentSpec>,
     ) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
-        let Some(workspace) = &scope.workspace else { return Ok(None) };
+        let workspace = scope.workspace.as_ref().filter(|_| self.files.has_any());
+        let Some(workspace) = workspace else { return Ok(None) };
         let workspaces = places::workspaces(self.protected(workspace)?, root)?;
         Ok(Some(Arc::new(workspaces)))
     }

@@ -15,7 +15,8 @@ use serde_json::json;
 use super::{HarnessBuilder, places};
 use crate::BuildError;
 
-/// Which of them are wanted.
+/// Which of them agents get. By default none.
+#[derive(Default)]
 pub(super) struct Files {
     tools: bool,
     protected: Vec<PathBuf>,
@@ -23,22 +24,12 @@ pub(super) struct Files {
     shell: Option<ShellOptions>,
 }
 
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            tools: true,
-            protected: Vec::new(),
-            #[cfg(unix)]
-            shell: None,
-        }
-    }
-}
-
 impl HarnessBuilder {
     /// Whether agents get `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files` and `grep_files`, confined to the
-    /// workspace; they do by default if there is one. A tool of the program with one of these names takes its place, with a warning.
-    pub fn file_tools(mut self, wanted: bool) -> Self {
-        self.files.tools = wanted;
+    /// workspace; not by default, and not without a workspace. A tool of the program with one of these names takes its place, with a
+    /// warning. A tool result that is too long for a conversation is then stored as a file that its agent can read.
+    pub fn file_tools(mut self, file_tools: bool) -> Self {
+        self.files.tools = file_tools;
         self
     }
 
@@ -94,7 +85,7 @@ impl HarnessBuilder {
         #[cfg(unix)]
         files.shell.as_ref().map(ShellOptions::guard).transpose().map_err(BuildError::Unguarded)?;
         let (mut added, mut taken) = (Vec::new(), Vec::new());
-        if !files.tools && !files.has_shell() {
+        if !files.has_any() {
             return Ok((added, taken));
         }
         let workspaces = places::workspaces(self.protected(path)?, root)?;
@@ -112,6 +103,11 @@ impl HarnessBuilder {
 }
 
 impl Files {
+    /// Whether agents get any tool that works in their directory.
+    pub(super) fn has_any(&self) -> bool {
+        self.tools || self.has_shell()
+    }
+
     fn wanted(&self, workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {
         let mut wanted = if self.tools { workspaces.tools() } else { Vec::new() };
         #[cfg(unix)]

@@ -1,4 +1,7 @@
-//! Writes what is generated from the types: `docs/events.md` and `docs/schema/*.json`, into the directory given. `cargo xtask schema` runs it.
+//! Writes what is generated from the code: `docs/events.md`, `docs/limits.md` and `docs/schema/*.json`, into the directory given. `cargo xtask schema`
+//! runs it.
+
+mod limits;
 
 use std::{error::Error, fs, path::Path};
 
@@ -13,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let docs = Path::new(&root).join("docs");
     fs::create_dir_all(docs.join("schema"))?;
     fs::write(docs.join("events.md"), events_page())?;
+    fs::write(docs.join("limits.md"), limits::page())?;
     let openapi = serde_json::to_string_pretty(&mainstem_server::openapi())? + "\n";
     fs::write(docs.join("schema").join("openapi.json"), openapi)?;
     write::<AgentEvent>(&docs, "agent_event")?;

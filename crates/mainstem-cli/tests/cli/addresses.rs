@@ -1,0 +1,86 @@
+//! What stands in an address besides the place: no password and no query of it is shown, whatever goes wrong.
+
+use crate::{
+    server::{Server, Step},
+    support::{Cli, mainstem},
+};
+
+const PASSWORD: &str = "hunter2-secret";
+const QUERY: &str = "topsecret-value";
+
+/// Both in an address at this host.
+fn address(host: &str) -> String {
+    format!("http://me:{PASSWORD}@{host}/v1?key={QUERY}")
+}
+
+fn check(what: &str, cli: Cli) {
+    let done = cli.run();
+    assert!(!done.stderr.is_empty() || !done.stdout.is_empty(), "{what}: {done:?}");
+    for secret in [PASSWORD, QUERY] {
+        assert!(!done.stdout.contains(secret) && !done.stderr.contains(secret), "{what}: {done:?}");
+    }
+}
+
+/// A run, and a look at the model.
+fn check_model(what: &str, with: impl Fn(Cli) -> Cli) {
+    let lines = [
+        "run -m openai:m --output ndjson Hi",
+        "run -m openai:m --output json Hi",
+        "doctor",
+        "doctor --online",
+        "models",
+    ];
+    for line in lines {
+        let cli =
+            with(mainstem(line).env("OPENAI_API_KEY", "sk-secret-123456").env("MAINSTEM_MODEL", "openai:m"));
+        check(&format!("{what}: {line}"), cli.env("MAINSTEM_LOG", "trace"));
+    }
+}
+
+#[test]
+fn of_a_model() {
+    let url =
+        |server: &Server| address(server.url().strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap());
+    let echo = format!("nothing at /v1/chat/completions?key={QUERY} for me:{PASSWORD}");
+    let echoes = Server::start(move |_| vec![Step::Refuse("404 Not Found", "", echo.clone())]);
+    check_model("echoed", |cli| cli.env("OPENAI_BASE_URL", &url(&echoes)));
+    let moved = Server::start(|_| {
+        let header = "location: http://me:hunter2-secret@127.0.0.1:1/?key=topsecret-value\r\n";
+        vec![Step::Refuse("302 Found", header, String::new())]
+    });
+    check_model("redirected", |cli| cli.env("OPENAI_BASE_URL", &url(&moved)));
+    check_model("unreachable", |cli| cli.env("OPENAI_BASE_URL", &address("127.0.0.1:1")));
+    for wrong in ["127.0.0.1:99999", "host:port", "127.0.0.1/x@y"] {
+        check_model(wrong, |cli| cli.env("OPENAI_BASE_URL", &address(wrong)));
+    }
+    check_model("through a proxy", |cli| {
+        let cli = cli.env("OPENAI_BASE_URL", "http://model.invalid/v1");
+        cli.env("HTTP_PROXY", &address("127.0.0.1:1")).env("http_proxy", &address("127.0.0.1:1"))
+    });
+}
+
+#[test]
+fn of_an_mcp_server() {
+    let model = Server::start(|_| vec![Step::Text("Yes.")]);
+    for host in ["127.0.0.1:1", "host:port"] {
+        for line in ["run -m openai:m --output ndjson Hi", "tools", "doctor", "doctor --online"] {
+            let config = "[mcp.there]\nurl = \"${THERE}\"\n[mcp.plain]\nurl = \"http://127.0.0.1:1/?key=topsecret-value\"\n";
+            let cli =
+                mainstem(line).file(".config/mainstem/config.toml", config).env("THERE", &address(host));
+            let cli = cli.env("OPENAI_BASE_URL", &model.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+            check(&format!("{host}: {line}"), cli);
+        }
+    }
+}
+
+#[test]
+fn of_a_server_and_of_a_collector() {
+    for host in ["127.0.0.1:1", "host:port"] {
+        for line in ["sessions list --server", "tasks list --server", "run --progress plain Hi --server"] {
+            check(line, mainstem(line).arg(address(host)));
+        }
+        let run = mainstem("run -m demo --demo-pace 0 --progress plain Hi")
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", &address(host));
+        check("collector", run);
+    }
+}

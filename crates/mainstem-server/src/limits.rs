@@ -1,0 +1,130 @@
+//! What a server bounds, for the page of limits: each default stands where it counts, and is read from there.
+
+use std::time::Duration;
+
+use crate::{
+    app::{BODIES, READERS, REQUESTS},
+    body::{MAX, MAX_UNKNOWN, PATIENCE},
+    capacity::{CONNECTIONS, GUESTS, SESSIONS},
+    large,
+    listen::{HEADER_BYTES, HEADERS, WRITES},
+    once,
+    runs::MAX_WAIT,
+    server::DEFAULTS,
+};
+
+/// A bound on what callers send and hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bound {
+    /// What is bounded, and in brackets where an application or operator can change it.
+    pub what: &'static str,
+    /// The default, with its unit.
+    pub default: String,
+    /// What happens beyond it.
+    pub beyond: &'static str,
+    /// The test that goes beyond it.
+    pub test: &'static str,
+}
+
+/// The bounds of a server.
+#[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
+pub fn bounds() -> Vec<Bound> {
+    let row = |what, default: String, beyond, test| Bound { what, default, beyond, test };
+    vec![
+        row(
+            "runs, queued ones included (`Builder::max_runs`)",
+            DEFAULTS.runs.to_string(),
+            "429 `too_many_runs`",
+            "there_is_only_so_much_room",
+        ),
+        row(
+            "open sessions (`Builder::max_sessions`)",
+            format!("{}, and half of the files that may be open", SESSIONS.1),
+            "the idlest is closed; 429 `too_many_sessions` if none is idle",
+            "the_idlest_sessions_are_closed_when_there_are_too_many",
+        ),
+        row(
+            "readers of a session (`Builder::max_readers`)",
+            DEFAULTS.readers_per_session.to_string(),
+            "429 `too_many_readers`",
+            "there_is_only_so_much_room",
+        ),
+        row("readers in all", READERS.to_string(), "429 `too_many_readers`", "readers_have_a_bound_in_all"),
+        row(
+            "connections whose caller is known",
+            format!("{}, and a quarter of the files that may be open", CONNECTIONS.1),
+            "429 `too_many_connections`",
+            "one_tenant_cannot_take_the_bodies_and_connections_of_another",
+        ),
+        row(
+            "connections without a token",
+            format!("{}, and an eighth of the files; half of them from one address", GUESTS.1),
+            "the oldest is closed",
+            "the_oldest_guest_makes_room_and_callers_stay",
+        ),
+        row(
+            "requests of a tenant that are worked on at once",
+            REQUESTS.to_string(),
+            "they wait",
+            "requests_of_a_tenant_are_worked_on_so_many_at_once",
+        ),
+        row(
+            "bodies that are read or wait for their turn",
+            BODIES.to_string(),
+            "429 `too_many_bodies`",
+            "one_tenant_cannot_take_the_bodies_and_connections_of_another",
+        ),
+        row("a body", bytes(MAX), "413 `body_too_large`", "every_hostile_request_is_answered_with_its_code"),
+        row(
+            "a body without a token",
+            bytes(MAX_UNKNOWN),
+            "413 `body_too_large`",
+            "a_body_without_a_token_is_small",
+        ),
+        row(
+            "the time to send a body",
+            seconds(PATIENCE),
+            "408 `body_too_slow`",
+            "a_body_has_to_come_in_time",
+        ),
+        row("headers", bytes(HEADER_BYTES), "431", "headers_have_a_bound"),
+        row(
+            "the time to send headers",
+            seconds(HEADERS),
+            "the connection is closed",
+            "whoever_is_slow_to_ask_is_cut_off",
+        ),
+        row(
+            "the time to read an answer",
+            seconds(WRITES),
+            "the connection is closed",
+            "whoever_does_not_read_is_cut_off",
+        ),
+        row(
+            "an event in a stream",
+            bytes(large::MOST),
+            "its texts are cut; it says where it is whole",
+            "a_large_event_is_cut_in_a_stream_and_whole_by_itself",
+        ),
+        row(
+            "an `Idempotency-Key`",
+            format!("{} characters", once::LONGEST),
+            "400 `bad_idempotency_key`",
+            "fifty_who_ask_with_one_key_get_one_run",
+        ),
+        row("`Prefer: wait`", seconds(MAX_WAIT), "the answer is 202", "a_wait_ends_after_its_bound"),
+    ]
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        _ if count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
+        _ if count.is_multiple_of(1 << 10) => format!("{} KiB", count >> 10),
+        _ => format!("{count} bytes"),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}

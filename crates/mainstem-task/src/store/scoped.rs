@@ -1,0 +1,179 @@
+//! A part of a store, as if it were a store of its own.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use mainstem_event::Timestamp;
+use mainstem_message::{SessionId, TaskId};
+
+use super::{Expected, TaskFilter, TaskStore};
+use crate::{ExecutorId, IllegalChange, TaskChange, TaskError, TaskRecord};
+
+/// What separates the name of a part from an id of it.
+const SEPARATOR: char = '/';
+
+/// A part of a store whose tasks and executors no other part can see. In the store itself the ids of tasks, sessions and executors begin with
+/// the part's name and a slash.
+///
+/// [`list`](TaskStore::list) without a session reads the records of all parts.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), mainstem_task::TaskError> {
+/// use std::sync::Arc;
+/// use mainstem_event::Timestamp;
+/// use mainstem_task::{ExecutorId, MemoryTaskStore, ScopedTaskStore, TaskStore};
+///
+/// let whole: Arc<dyn TaskStore> = Arc::new(MemoryTaskStore::new());
+/// let (acme, other) = (ScopedTaskStore::new(whole.clone(), "acme"), ScopedTaskStore::new(whole, "other"));
+/// let executor = ExecutorId::new("here");
+/// acme.renew(&executor, Timestamp::from_micros(5)).await?;
+/// assert_eq!(other.lease(&executor).await?, None);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ScopedTaskStore {
+    whole: Arc<dyn TaskStore>,
+    name: Arc<str>,
+}
+
+impl ScopedTaskStore {
+    /// The part of this name, which has no slash.
+    pub fn new(whole: Arc<dyn TaskStore>, name: impl Into<Arc<str>>) -> Self {
+        Self { whole, name: name.into() }
+    }
+
+    /// An id as the store has it.
+    fn inner(&self, id: &str) -> String {
+        format!("{}{SEPARATOR}{id}", self.name)
+    }
+
+    /// An id as the part has it, if it is of this part.
+    fn outer<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.strip_prefix(&*self.name)?.strip_prefix(SEPARATOR)
+    }
+
+    fn inner_task(&self, id: &TaskId) -> TaskId {
+        TaskId::new(self.inner(id.as_str()))
+    }
+
+    fn inner_session(&self, id: &SessionId) -> SessionId {
+        SessionId::new(self.inner(id.as_str()))
+    }
+
+    fn inner_executor(&self, id: &ExecutorId) -> ExecutorId {
+        ExecutorId::new(self.inner(id.as_str()))
+    }
+
+    fn outer_task(&self, id: TaskId) -> TaskId {
+        self.outer(id.as_str()).map_or_else(|| id.clone(), TaskId::new)
+    }
+
+    fn inner_record(&self, mut record: TaskRecord) -> TaskRecord {
+        record.id = self.inner_task(&record.id);
+        record.root_session_id = self.inner_session(&record.root_session_id);
+        record.parent_session_id = self.inner_session(&record.parent_session_id);
+        record.executor = record.executor.map(|executor| self.inner_executor(&executor));
+        record
+    }
+
+    /// A record as the part has it, if it is of this part.
+    fn outer_record(&self, mut record: TaskRecord) -> Option<TaskRecord> {
+        record.id = self.outer(record.id.as_str()).map(TaskId::new)?;
+        record.root_session_id = self.outer(record.root_session_id.as_str()).map(SessionId::new)?;
+        record.parent_session_id = self.outer(record.parent_session_id.as_str()).map(SessionId::new)?;
+        record.executor = record.executor.map(|executor| {
+            let own = self.outer(executor.as_str()).map(ExecutorId::new);
+            own.unwrap_or(executor)
+        });
+        Some(record)
+    }
+
+    /// A result with ids as the part has them.
+    fn outer_result(
+        &self,
+        id: &TaskId,
+        result: Result<TaskRecord, TaskError>,
+    ) -> Result<TaskRecord, TaskError> {
+        let record = result.map_err(|error| self.outer_error(error))?;
+        self.outer_record(record).ok_or_else(|| TaskError::Unknown { id: id.clone() })
+    }
+
+    fn outer_error(&self, error: TaskError) -> TaskError {
+        match error {
+            TaskError::Unknown { id } => TaskError::Unknown { id: self.outer_task(id) },
+            TaskError::Exists { id } => TaskError::Exists { id: self.outer_task(id) },
+            TaskError::Conflict { id, version } => TaskError::Conflict { id: self.outer_task(id), version },
+            TaskError::Fenced { id } => TaskError::Fenced { id: self.outer_task(id) },
+            TaskError::Illegal(change) => {
+                TaskError::Illegal(IllegalChange { id: self.outer_task(change.id), ..change })
+            }
+            error @ (TaskError::Closed | TaskError::Corrupt { .. } | TaskError::Io { .. }) => error,
+        }
+    }
+}
+
+#[async_trait]
+impl TaskStore for ScopedTaskStore {
+    async fn create(&self, record: TaskRecord) -> Result<(), TaskError> {
+        let created = self.whole.create(self.inner_record(record)).await;
+        created.map_err(|error| self.outer_error(error))
+    }
+
+    async fn update(
+        &self,
+        id: &TaskId,
+        expected: Expected,
+        change: TaskChange,
+        now: Timestamp,
+    ) -> Result<TaskRecord, TaskError> {
+        let change = match change {
+            TaskChange::Claim { executor } => TaskChange::Claim { executor: self.inner_executor(&executor) },
+            change => change,
+        };
+        self.outer_result(id, self.whole.update(&self.inner_task(id), expected, change, now).await)
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        let found = self.whole.get(&self.inner_task(id)).await.map_err(|error| self.outer_error(error))?;
+        Ok(found.and_then(|record| self.outer_record(record)))
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        let session = |id: &Option<SessionId>| id.as_ref().map(|id| self.inner_session(id));
+        let filter = TaskFilter {
+            root: session(&filter.root),
+            parent: session(&filter.parent),
+            status: filter.status,
+        };
+        let found = self.whole.list(&filter).await.map_err(|error| self.outer_error(error))?;
+        Ok(found.into_iter().filter_map(|record| self.outer_record(record)).collect())
+    }
+
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        self.outer_result(id, self.whole.remove(&self.inner_task(id)).await)
+    }
+
+    async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
+        self.whole.renew(&self.inner_executor(executor), until).await
+    }
+
+    async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
+        self.whole.lease(&self.inner_executor(executor)).await
+    }
+
+    async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
+        self.whole.release(&self.inner_executor(executor)).await
+    }
+
+    fn is_shared(&self) -> bool {
+        self.whole.is_shared()
+    }
+}
+
+impl fmt::Debug for ScopedTaskStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedTaskStore").field("name", &self.name).finish_non_exhaustive()
+    }
+}
