@@ -130,7 +130,7 @@ pub fn probe(program: &Program, job: &Job) -> Result<Confinement, GuardError> {
         match report {
             Report::Started(started) => confinement = Ok(started),
             Report::Failed(why) => confinement = Err(GuardError::Failed(why)),
-            Report::Exited(_) | Report::Killed(_) | Report::Reached(_) => {}
+            Report::Exited(_) | Report::Killed(_) | Report::Reached(_) | Report::SetAside { .. } => {}
         }
     }
     confinement

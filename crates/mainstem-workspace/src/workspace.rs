@@ -108,6 +108,12 @@ impl Workspace {
         self.guard.check(tool, &path.written, &self.inner.root.join(real))
     }
 
+    /// What is closed to commands in here, and whether all of it is.
+    #[cfg(unix)]
+    pub(crate) fn closed(&self) -> (mainstem_guard::Closed, bool) {
+        self.guard.closed(&self.inner.root)
+    }
+
     /// The directory, absolute and without links.
     pub fn root(&self) -> &Path {
         &self.inner.root

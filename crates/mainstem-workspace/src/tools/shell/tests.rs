@@ -11,6 +11,7 @@ use mainstem_tool::ToolState;
 use serde_json::json;
 
 mod limits;
+mod protected;
 mod race;
 
 use super::{Ending, Running};

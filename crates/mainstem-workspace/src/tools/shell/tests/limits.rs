@@ -1,4 +1,4 @@
-//! What a command may use up, the network it may not have, and the paths it may not change.
+//! What a command may use up, and the network it may not have.
 
 use std::{
     io::ErrorKind,
@@ -138,68 +138,4 @@ fn without_a_network_nothing_is_reached() {
     let (_, text) =
         run(Network::Off, "import socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))");
     assert!(text.starts_with("b'x'\n"), "{text}");
-}
-
-#[test]
-fn protected_paths_are_read_only() {
-    let rig = Rig::with(&[
-        ("mainstem.toml", "shell = true"),
-        ("subagents/a.md", "a"),
-        (".git/config", "[core]"),
-        (".git/hooks/sample", "#"),
-        (".git/objects/x", ""),
-        ("agents/a/tasks/s.json", "{}"),
-        ("agents/b/tasks/s.json", "{}"),
-        ("agents/b/_/s/c/f", "free"),
-    ]);
-    if !shell_options().probe().unwrap().is_protecting {
-        eprintln!("not applicable: this machine gives no namespaces");
-        return;
-    }
-    let run = |command: &str| block_on(rig.call("shell", json!({ "command": command })));
-    for command in [
-        "echo x > mainstem.toml",
-        "rm mainstem.toml",
-        "mv mainstem.toml other",
-        "mv other mainstem.toml",
-        "ln -sf other mainstem.toml",
-        "echo x > subagents/b.md",
-        "rm -r subagents",
-        "mv subagents other",
-        "echo x > .git/hooks/pre-commit",
-        "mv .git other",
-        "mv .git/hooks other",
-        "echo x > .git/config",
-        "echo x > new && mv new .git/config",
-        "echo x > agents/a/tasks/s.json",
-        "mv agents/b other",
-        "mv agents other",
-        "umount .git/hooks && echo x > .git/hooks/pre-commit",
-    ] {
-        rig.write("other", "x");
-        let (state, text) = run(command);
-        assert_eq!(state, ToolState::Error, "{command}: {text}");
-    }
-    assert_eq!(
-        (rig.read("mainstem.toml"), rig.read(".git/config")),
-        (b"shell = true".into(), b"[core]".into())
-    );
-    let (state, text) = run(
-        "echo x > .git/index.lock && mv .git/index.lock .git/index && echo x > .git/objects/y && cat subagents/a.md",
-    );
-    assert_eq!((state, &*text), (ToolState::Success, "a\n[exit status 0]"), "the rest is writable");
-    let (state, _) = run("echo x > agents/b/_/s/c/f");
-    assert_eq!((state, rig.read("agents/b/_/s/c/f")), (ToolState::Success, b"x\n".into()));
-    // For this process, nothing is mounted.
-    rig.write("mainstem.toml", "shell = false");
-}
-
-#[test]
-fn a_link_is_not_protected_elsewhere() {
-    let rig = Rig::with(&[("config/f", "")]);
-    std::os::unix::fs::symlink(rig.at("config"), rig.at("subagents")).unwrap();
-    std::os::unix::fs::symlink("/tmp", rig.at("skills")).unwrap();
-    let (state, text) =
-        block_on(rig.call("shell", json!({ "command": "echo x > config/f; t=$(mktemp) && rm $t" })));
-    assert_eq!(state, ToolState::Success, "{text}");
 }
