@@ -173,7 +173,12 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
         if let Some(status) = reap(inner)?.1 {
             return Ok(End::Inner(status));
         }
-        if let Some(limit) = limits.reached(&tree::usage(inner)) {
+        let mut usage = tree::usage(inner);
+        if limits.reached(&usage) == Some(Limit::Memory) {
+            // Processes that were forked share pages, which count for each of them.
+            usage.memory = tree::memory(inner);
+        }
+        if let Some(limit) = limits.reached(&usage) {
             return Ok(End::Reached(limit));
         }
     }

@@ -67,7 +67,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
     };
     lower(Resource::Fsize, limits.file_size)?;
-    lower(Resource::Cpu, limits.cpu.as_secs() + 1)?;
+    lower(Resource::Cpu, limits.cpu.as_secs().saturating_add(1))?;
     lower(Resource::Core, 0)?;
     Ok(())
 }

@@ -53,6 +53,8 @@ mod network;
 #[cfg(unix)]
 mod program;
 mod report;
+#[cfg(all(test, target_os = "linux"))]
+mod rig;
 mod size;
 #[cfg(unix)]
 mod tree;

@@ -5,6 +5,7 @@ use std::{
     fs, io,
     os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use nix::sched::CloneFlags;
@@ -17,13 +18,17 @@ use rustix::{
     },
 };
 
-use crate::Network;
+use crate::{
+    Network,
+    program::{Program, TRIAL},
+};
 
 /// Only what is below the working directory, and no link: a command may have left one there.
 pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so.
+/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so;
+/// if it has not, this process is as it was before.
 ///
 /// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
 pub(crate) fn unshare(network: Network) -> bool {
@@ -34,8 +39,23 @@ pub(crate) fn unshare(network: Network) -> bool {
     if geteuid().is_root() {
         return nix::sched::unshare(flags).is_ok();
     }
+    // There is no way back from a user namespace whose ids the system does not let it map.
+    can_settle() && enter(flags)
+}
+
+fn enter(flags: CloneFlags) -> bool {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     nix::sched::unshare(flags | CloneFlags::CLONE_NEWUSER).is_ok() && settle(user, group).is_ok()
+}
+
+/// Whether another process, which ends at once, can enter a user namespace and complete it.
+fn can_settle() -> bool {
+    Program::again(TRIAL).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Tries it; returns the exit code.
+pub(crate) fn trial() -> i32 {
+    if enter(CloneFlags::CLONE_NEWPID) { 0 } else { 1 }
 }
 
 /// Completes a user namespace, and keeps the right to mount for the inner process.

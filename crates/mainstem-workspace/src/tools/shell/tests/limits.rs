@@ -50,6 +50,21 @@ fn a_memory_hog_is_ended() {
 }
 
 #[test]
+fn memory_that_processes_share_counts_once() {
+    // A shell of at least 40 MiB, and four that share its pages.
+    let command = "x=$(head -c 40M /dev/zero | tr '\\0' a); for i in 1 2 3 4; do (sleep 1; : ) & done; wait; echo ${#x}";
+    let (state, text) = once(true, &[("memory", "160MiB")], command);
+    assert_eq!((state, text.contains("41943040\n")), (ToolState::Success, true), "{text}");
+}
+
+#[test]
+fn the_largest_limit_is_none() {
+    let most = u64::MAX.to_string();
+    let (state, text) = with(&[("cpu", &most), ("memory", &most), ("file_size", &most)], "echo x > f");
+    assert_eq!(state, ToolState::Success, "{text}");
+}
+
+#[test]
 fn a_cpu_burner_is_ended() {
     let said = "[the limit of CPU time, 1 s, was reached; all its processes were ended]";
     check(&[("cpu", "1s")], "while :; do :; done", said);
