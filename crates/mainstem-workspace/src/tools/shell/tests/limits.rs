@@ -11,7 +11,7 @@ use mainstem_guard::{Limits, Network};
 use mainstem_tool::ToolState;
 use serde_json::json;
 
-use crate::rig::{Rig, block_on, call, shell, shell_options};
+use crate::rig::{Rig, block_on, call, not_applicable, shell, shell_options};
 
 /// What the tool answers with these limits, the same with namespaces and without.
 #[track_caller]
@@ -117,7 +117,7 @@ fn without_a_network_nothing_is_reached() {
     let port = listener.local_addr().unwrap().port();
     let rig = Rig::new();
     if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("not applicable: there is no python3");
+        not_applicable("there is no python3");
         return;
     }
     let run = |network, code: &str| {
