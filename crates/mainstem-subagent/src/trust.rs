@@ -1,6 +1,6 @@
 //! What of an agent's file needs trust.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use mainstem_policy::{Part, variables};
 use mainstem_spec::{AgentSpec, McpServer, Origin};
@@ -39,17 +39,17 @@ pub fn server_key(name: &str) -> String {
 /// The loader may still refuse it.
 pub fn server_does(name: &str, declaration: &Value) -> Vec<String> {
     let mut does = vec![with_variables(server_is(name, declaration), declaration)];
-    let fields = |key: &str| declaration[key].as_object().into_iter().flatten();
+    let fields = |key: &str| declaration[key].as_object().into_iter().flatten().collect::<BTreeMap<_, _>>();
     if !declaration["cwd"].is_null() {
         does.push(format!(
             "starts MCP server {name:?} in the directory `{}`",
             word(&text(&declaration["cwd"]))
         ));
     }
-    does.extend(fields("env").map(|(variable, value)| {
+    does.extend(fields("env").into_iter().map(|(variable, value)| {
         format!("starts MCP server {name:?} with `{}={}`", word(variable), word(&text(value)))
     }));
-    let headers: Vec<_> = fields("headers").map(|(header, _)| word(header)).collect();
+    let headers: Vec<_> = fields("headers").into_keys().map(|header| word(header)).collect();
     if !headers.is_empty() {
         does.push(format!("sends headers to MCP server {name:?} ({})", headers.join(", ")));
     }

@@ -353,7 +353,7 @@ fn trust_is_listed_added_and_removed() {
     };
     let ok = |text: &str| (Some(0), text.to_owned(), String::new());
     assert_eq!(said("trust list"), ok(""));
-    let kid = "subagents/kid.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
+    let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     let lines = format!(
         "{name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `true`, as MCP server \"x\"\n    {kid}\n"
     );
@@ -437,8 +437,8 @@ fn commands_that_only_look_say_what_is_not_trusted() {
     let folder = Folder::new(&[("mainstem.toml", MARKER), ("subagents/kid.md", AGENT)]);
     let name = folder.name();
     folder.at_home(".config/mainstem/config.toml", "agent_servers = true");
-    let mark = "mainstem.toml: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
-    let kid = "subagents/kid.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
+    let mark = "mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
+    let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     for (line, code, has_agents) in
         [("tools", 3, true), ("agents validate", 1, true), ("agents list", 0, false), ("models", 0, false)]
     {
