@@ -14,7 +14,7 @@ use rustix::{
 use crate::{Closed, namespace::BENEATH};
 
 /// Most directories in which protected names are looked for.
-const MOST: usize = 200_000;
+const MOST: usize = 100_000;
 
 /// The closed paths that exist, and where each leads: relative to the working directory if it is inside, `None` for a link to nowhere.
 pub(crate) type Found = BTreeMap<PathBuf, Option<PathBuf>>;
@@ -129,7 +129,8 @@ fn first_link(path: &Path) -> PathBuf {
 
 /// Gives it another name in its directory.
 fn move_aside(path: &Path) -> io::Result<PathBuf> {
-    let (dir, name) = (path.parent().filter(|dir| *dir != "").unwrap_or(Path::new(".")), path.file_name());
+    let (dir, name) =
+        (path.parent().filter(|dir| *dir != "").unwrap_or_else(|| Path::new(".")), path.file_name());
     let name = name.ok_or(io::ErrorKind::InvalidInput)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handle = openat2(CWD, dir, flags, Mode::empty(), BENEATH)?;

@@ -10,6 +10,7 @@ fn main() {
 fn main() {}
 
 #[cfg(target_os = "linux")]
+#[expect(clippy::unwrap_used, reason = "it is a test without the harness")]
 mod linux {
     use std::{
         env, fs,

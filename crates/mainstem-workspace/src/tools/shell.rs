@@ -10,7 +10,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Workspaces,
+    Workspace, Workspaces,
     shell::{self, Ending, Guarded, Output, ShellOptions, Status},
 };
 
@@ -76,7 +76,7 @@ impl Shell {
         let (mut text, ending) = running.finish().await;
         let end = End { cut, ending, limits: options.limits() };
         let notes = [confinement.files.note(), self.clamped()].into_iter().flatten().map(str::to_owned);
-        for note in notes.chain(end.set_aside()).chain([end.to_string()]) {
+        for note in notes.chain(end.set_aside(&workspace)).chain([end.to_string()]) {
             text.push_str(&format!("[{note}]\n"));
         }
         text.truncate(text.trim_end_matches('\n').len());
@@ -180,9 +180,9 @@ impl End<'_> {
     }
 
     /// What became of what it made at protected paths.
-    fn set_aside(&self) -> impl Iterator<Item = String> {
+    fn set_aside(&self, workspace: &Workspace) -> impl Iterator<Item = String> {
         self.ending.set_aside.iter().map(|(path, to)| {
-            let rule = format!("shell(path: {path}/**)");
+            let rule = format!("shell(path: {}/**)", workspace.named(path).display());
             format!("{path:?} is protected; what the command made there was moved to {to:?}; the user can allow {rule:?}")
         })
     }

@@ -264,7 +264,11 @@ fn a_place_inside_is_protected_as_its_workspace_is() {
         "[exit status 0]",
         "no agent's file"
     );
-    assert!(run("agents/b/_/s/c", "mkdir .git").1.contains("moved to \".git.set-aside\""));
+    let told = run("agents/b/_/s/c", "mkdir .git").1;
+    assert!(
+        told.contains("moved to \".git.set-aside\"") && told.contains("shell(path: agents/b/_/s/c/.git/**)"),
+        "{told}"
+    );
     // Not in /tmp, where commands may write.
     let home = tempfile::TempDir::with_prefix_in("mainstem-ws-", "/var/tmp").unwrap();
     let workspace = Workspace::create(home.path()).unwrap().create_inside("skills/pdf").unwrap();
