@@ -53,7 +53,8 @@ mod network;
 #[cfg(unix)]
 mod program;
 mod report;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod rig;
 mod size;
 #[cfg(unix)]
