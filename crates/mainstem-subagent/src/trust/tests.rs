@@ -40,7 +40,7 @@ fn what_starts_reads_or_sends_is_a_part_each() {
 #[test]
 fn all_that_decides_what_a_server_does_is_told() {
     #[track_caller]
-    fn check(declaration: serde_json::Value, expected: &[&str]) {
+    fn check(declaration: Value, expected: &[&str]) {
         assert_eq!(server_does("x", &declaration), expected, "{declaration}");
     }
     let env = json!({ "PATH": "./bin:/usr/bin", "NODE_OPTIONS": "--require ./e.js", "A B": "${TOKEN}" });
