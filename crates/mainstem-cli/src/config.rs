@@ -239,10 +239,17 @@ impl Settings {
 
     /// The settings of a project's file: its limits don't go beyond the user's own, and it gives back nothing that the user takes away.
     fn narrowing(self, own: &Self) -> Self {
+        let within = |said, own: &Option<Setting<bool>>| own.clone().filter(|own| !own.value).or(said);
+        let off = own.shell_network.clone().filter(|own| own.value == Network::Off);
         Self {
             max_turns: least(self.max_turns, own.max_turns),
             fleet: self.fleet.within(own.fleet),
-            files: own.files.clone().filter(|said| !said.value).or(self.files),
+            files: within(self.files, &own.files),
+            shell: within(self.shell, &own.shell),
+            agent_generate: within(self.agent_generate, &own.agent_generate),
+            agent_servers: within(self.agent_servers, &own.agent_servers),
+            shell_network: off.or(self.shell_network),
+            shell_limits: self.shell_limits.within(&own.shell_limits),
             budget: lesser(self.budget, own.budget),
             project_permissions: self.permissions,
             permissions: Rules::new(),

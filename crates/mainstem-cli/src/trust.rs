@@ -140,7 +140,11 @@ impl Look {
         let files = Files::read(source.named.as_deref())?;
         let everything = files.beyond(flags.clone(), var, |_| true);
         let here = canonical(Path::new("."));
-        let of_files = files.parts().map(|part| FolderPart { folder: here.clone(), part: part.clone() });
+        let of_files = files.parts().map(|part| FolderPart {
+            folder: here.clone(),
+            part: part.clone(),
+            is_foreign: false,
+        });
         let mut parts: Vec<_> = of_files.chain(of_agents(&everything, reads)).collect();
         let store = Store::of_user();
         if !parts.is_empty() {

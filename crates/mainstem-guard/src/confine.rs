@@ -32,7 +32,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// Applies the rules to the calling thread and to every process that it starts. They can't be lifted.
 ///
-/// The working directory is writable. It is opened by `.`, from the handle that this process was started with: whatever its path leads to
+/// The working directory is opened by `.`, from the handle that this process was started with: whatever its path leads to
 /// by now, the rule is about this directory. Signals to processes outside are held back, and so is what `/proc` tells of them: their
 /// environment holds secrets.
 pub(crate) fn restrict(rules: &Rules) -> io::Result<Files> {
@@ -52,7 +52,7 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
         .handle_access(all)?
         .scope(Scope::from_all(abi))?
         .create()?
-        .add_rule(PathBeneath::new(PathFd::new(".")?, no_devices))?
+        .add_rule(PathBeneath::new(PathFd::new(".")?, if rules.is_read_only { read } else { no_devices }))?
         .add_rules(path_beneath_rules(READABLE, read))?
         .add_rules(path_beneath_rules(&rules.readable, read))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile | AccessFs::WriteFile))?

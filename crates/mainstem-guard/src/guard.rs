@@ -63,10 +63,13 @@ fn guard() -> io::Result<()> {
     }
     let mut job: Job = serde_json::from_str(&line)?;
     adopt_orphans()?;
+    let closed = Paths::find(&mut job)?;
     job.is_namespaced = job.is_namespaced && make_namespaces(&job);
     let inner = start_inner(&job)?;
     let end = until_end(inner, &job.limits);
-    end_all(inner)?;
+    let ended = end_all(inner);
+    closed.set_aside(&job)?;
+    ended?;
     match end? {
         End::Hangup => {}
         // The inner process reports an exit of the command itself; this counts if it could not.
@@ -76,6 +79,43 @@ fn guard() -> io::Result<()> {
         End::Reached(limit) => report(&Report::Reached(limit)),
     }
     Ok(())
+}
+
+/// The closed paths that there were before the command.
+#[cfg(target_os = "linux")]
+struct Paths(crate::closed::Found);
+
+#[cfg(target_os = "linux")]
+impl Paths {
+    fn find(job: &mut Job) -> io::Result<Self> {
+        let found = crate::closed::find(&job.rules.closed)?;
+        // What is outside is out of reach, and the working directory itself can't be mounted on itself: the command is in it.
+        let is_inside = |path: &&std::path::PathBuf| path.is_relative() && **path != *"";
+        job.read_only = found.values().flatten().filter(is_inside).cloned().collect();
+        Ok(Self(found))
+    }
+
+    /// Takes back what the command has made at closed paths, and reports it.
+    fn set_aside(&self, job: &Job) -> io::Result<()> {
+        for (path, to) in crate::closed::set_aside(&job.rules.closed, &self.0)? {
+            report(&Report::SetAside { path: path.display().to_string(), to: to.display().to_string() });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Paths;
+
+#[cfg(not(target_os = "linux"))]
+impl Paths {
+    fn find(_: &mut Job) -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    fn set_aside(&self, _: &Job) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// From here on, a process whose parent ends becomes a child of this one, however often it has forked.
@@ -133,7 +173,12 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
         if let Some(status) = reap(inner)?.1 {
             return Ok(End::Inner(status));
         }
-        if let Some(limit) = limits.reached(&tree::usage(inner)) {
+        let mut usage = tree::usage(inner);
+        if limits.reached(&usage) == Some(Limit::Memory) {
+            // Processes that were forked share pages, which count for each of them.
+            usage.memory = tree::memory(inner);
+        }
+        if let Some(limit) = limits.reached(&usage) {
             return Ok(End::Reached(limit));
         }
     }

@@ -67,7 +67,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
     };
     lower(Resource::Fsize, limits.file_size)?;
-    lower(Resource::Cpu, limits.cpu.as_secs() + 1)?;
+    lower(Resource::Cpu, limits.cpu.as_secs().saturating_add(1))?;
     lower(Resource::Core, 0)?;
     Ok(())
 }
@@ -75,7 +75,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn confine(job: &Job) -> io::Result<Confinement> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    let is_protecting = job.is_namespaced && crate::namespace::furnish(&job.rules.protected);
+    let is_protecting = job.is_namespaced && crate::namespace::furnish(&job.read_only)?;
     let files = crate::confine::restrict(&job.rules)?;
     if job.network == crate::Network::Off {
         crate::network::switch_off()?;

@@ -1,6 +1,6 @@
 //! What a guard is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,21 @@ pub struct Job {
     pub(crate) limits: Limits,
     /// Whether the guard makes namespaces, if the system lets it; then, whether it has, and the inner process completes them.
     pub(crate) is_namespaced: bool,
+    /// The guard tells the inner process what is to be read-only.
+    #[serde(default)]
+    pub(crate) read_only: Vec<PathBuf>,
 }
 
 impl Default for Job {
     fn default() -> Self {
-        let (command, rules) = (Vec::new(), Rules::default());
-        Self { command, rules, network: Network::default(), limits: Limits::default(), is_namespaced: true }
+        Self {
+            command: Vec::new(),
+            rules: Rules::default(),
+            network: Network::default(),
+            limits: Limits::default(),
+            is_namespaced: true,
+            read_only: Vec::new(),
+        }
     }
 }
 
@@ -55,15 +64,40 @@ impl Job {
     }
 }
 
-/// Files that a command may use. The working directory is always writable; it is held by its handle, not by its name.
+/// Files that a command may use. The working directory is held by its handle, not by its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// What is below these paths can be read and run.
     pub readable: Vec<PathBuf>,
     /// What is below these paths can be changed.
     pub writable: Vec<PathBuf>,
-    /// What is below these paths of the working directory, as far as it exists, is read-only. `*` stands for any one component.
-    pub protected: Vec<PathBuf>,
+    /// Whether the working directory is only readable.
+    pub is_read_only: bool,
+    /// What of the working directory is closed.
+    pub closed: Closed,
+}
+
+/// What a command may not change in its working directory, with all that is below. Paths are relative to it.
+///
+/// What exists when the command starts is read-only, where the system gives namespaces; a command that can't be held so does not start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Closed {
+    /// Paths that are closed if they exist. `*` stands for any one component.
+    pub existing: Vec<PathBuf>,
+    /// Such paths that a command may not make either: what is there when its processes have ended is moved aside.
+    pub reserved: Vec<PathBuf>,
+    /// Names that are reserved in every directory. Case does not matter.
+    pub names: Vec<String>,
+    /// What is open all the same.
+    pub open: Vec<PathBuf>,
+}
+
+impl Closed {
+    /// Whether a path, or what it lies in, is open all the same.
+    pub fn is_open(&self, path: &Path) -> bool {
+        self.open.iter().any(|open| path.starts_with(open))
+    }
 }
 
 /// Whether a command has a network.
@@ -74,6 +108,6 @@ pub enum Network {
     /// As this process has it.
     #[default]
     On,
-    /// No socket other than those of the file system, which lead to no other machine.
+    /// No socket other than those of the file system. What listens at one of these, such as Docker or a proxy, may have a network.
     Off,
 }

@@ -18,7 +18,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGCHLD, SIGINT, SIGTERM},
     low_level::pipe,
 };
 
@@ -99,11 +99,19 @@ fn keep() -> io::Result<i32> {
     if getppid() != Some(parent) {
         return Ok(1);
     }
-    let (terminate, kill) = (signal(SIGTERM)?, signal(SIGINT)?);
+    let signals = Signals { terminate: signal(SIGTERM)?, kill: signal(SIGINT)?, child: signal(SIGCHLD)? };
     let child = start(&order.command)?;
-    let status = attend(child, &ended, terminate, &kill)?;
+    let status = attend(child, &ended, signals)?;
     end_all(child)?;
     Ok(status.map_or(128 + Signal::KILL.as_raw(), code))
+}
+
+/// What is readable when a signal has come.
+struct Signals {
+    terminate: UnixStream,
+    kill: UnixStream,
+    /// A child has ended: the command, or an orphan.
+    child: UnixStream,
 }
 
 fn signal(number: i32) -> io::Result<UnixStream> {
@@ -129,19 +137,15 @@ fn start(command: &[String]) -> io::Result<Pid> {
 }
 
 /// Waits for the end of the command, of the parent, or for the signal to end it all.
-fn attend(
-    child: Pid,
-    parent: &OwnedFd,
-    mut terminate: UnixStream,
-    kill: &UnixStream,
-) -> io::Result<Option<WaitStatus>> {
+fn attend(child: Pid, parent: &OwnedFd, mut signals: Signals) -> io::Result<Option<WaitStatus>> {
     let exit = pidfd_open(child, PidfdFlags::empty())?;
     loop {
         let mut fds = [
             PollFd::new(&exit, PollFlags::IN),
             PollFd::new(parent, PollFlags::IN),
-            PollFd::new(kill, PollFlags::IN),
-            PollFd::new(&terminate, PollFlags::IN),
+            PollFd::new(&signals.kill, PollFlags::IN),
+            PollFd::new(&signals.terminate, PollFlags::IN),
+            PollFd::new(&signals.child, PollFlags::IN),
         ];
         wait_for(&mut fds, None)?;
         let is_ready: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
@@ -155,10 +159,13 @@ fn attend(
         if is_ready[2] {
             return Ok(None);
         }
+        // What was written is of no interest, only that it does not stay.
         if is_ready[3] {
-            // What was written is of no interest, only that it does not stay.
-            let _ = terminate.read(&mut [0; 64]);
+            let _ = signals.terminate.read(&mut [0; 64]);
             let _ = kill_process_group(child, Signal::TERM);
+        }
+        if is_ready[4] {
+            let _ = signals.child.read(&mut [0; 64]);
         }
         // An orphan that has ended.
         if let Some(status) = reap(child)?.1 {
@@ -180,3 +187,6 @@ fn code(status: WaitStatus) -> i32 {
     let signal = status.terminating_signal().map(|signal| 128 + signal);
     signal.or_else(|| status.exit_status()).unwrap_or(1)
 }
+
+#[cfg(test)]
+mod tests;

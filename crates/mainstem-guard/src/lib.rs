@@ -8,8 +8,8 @@
 //! |---|---|
 //! | [`init`] | makes a program its own guard; the first line of `main` |
 //! | [`Program`] | the program that guards, and how it is started |
-//! | [`Job`] | what a guard runs: a command, its [`Rules`], its [`Network`], its [`Limits`] |
-//! | [`Report`] | what a guard reports: its [`Confinement`], an exit, a [`Limit`] that was reached |
+//! | [`Job`] | what a guard runs: a command, its [`Rules`] with what is [`Closed`], its [`Network`], its [`Limits`] |
+//! | [`Report`] | what a guard reports: its [`Confinement`], an exit, a [`Limit`] that was reached, what was moved aside |
 //! | `Keeper` | on Linux, the like for a program that is spoken to through its streams, such as an MCP server |
 //! | [`probe`] | the [`Confinement`] that this machine gives |
 //!
@@ -27,11 +27,14 @@
 //! | they end when the program is killed | yes | those of its process group |
 //! | they end when the guard is killed | where namespaces can be made (root, or unprivileged user namespaces) | no |
 //! | files outside are out of reach | Linux 5.13 and later, with Landlock | no |
-//! | protected paths are read-only | where namespaces can be made | no |
+//! | closed paths that exist are read-only | where namespaces can be made | no |
+//! | what a command makes at a reserved path is moved aside | yes | no |
 //! | the network is off | yes (seccomp, and a namespace where one can be made) | the command is refused |
 //! | limits of memory, CPU time and processes, all processes together | yes | CPU time, each process |
 //! | limit of a file's size | yes | yes |
 
+#[cfg(target_os = "linux")]
+mod closed;
 #[cfg(target_os = "linux")]
 mod confine;
 mod error;
@@ -50,6 +53,9 @@ mod network;
 #[cfg(unix)]
 mod program;
 mod report;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod rig;
 mod size;
 #[cfg(unix)]
 mod tree;
@@ -60,7 +66,7 @@ pub use self::keep::Keeper;
 pub use self::program::{Program, init, probe, take_role};
 pub use self::{
     error::GuardError,
-    job::{Job, Network, Rules},
+    job::{Closed, Job, Network, Rules},
     limits::{Limit, Limits},
     report::{Confinement, Files, Report},
 };

@@ -21,7 +21,7 @@ use crate::size;
 pub struct Limits {
     /// CPU time, of all processes together. Default 30 minutes.
     pub cpu: Duration,
-    /// Memory in bytes, of all processes together, without what files back. Default 4 GiB.
+    /// Memory in bytes, of all processes together, without what files back; what several share counts once. Default 4 GiB.
     pub memory: u64,
     /// Bytes of each file that is written. Default 2 GiB.
     pub file_size: u64,

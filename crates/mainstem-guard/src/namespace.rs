@@ -4,7 +4,8 @@ use std::{
     collections::BTreeSet,
     fs, io,
     os::fd::{AsRawFd, OwnedFd},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use nix::sched::CloneFlags;
@@ -17,12 +18,17 @@ use rustix::{
     },
 };
 
-use crate::Network;
+use crate::{
+    Network,
+    program::{Program, TRIAL},
+};
 
-/// Most paths that are protected; a command may make as many as it likes.
-const MOST: usize = 256;
+/// Only what is below the working directory, and no link: a command may have left one there.
+pub(crate) const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so.
+/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so;
+/// if it has not, this process is as it was before.
 ///
 /// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
 pub(crate) fn unshare(network: Network) -> bool {
@@ -33,8 +39,23 @@ pub(crate) fn unshare(network: Network) -> bool {
     if geteuid().is_root() {
         return nix::sched::unshare(flags).is_ok();
     }
+    // There is no way back from a user namespace whose ids the system does not let it map.
+    can_settle() && enter(flags)
+}
+
+fn enter(flags: CloneFlags) -> bool {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     nix::sched::unshare(flags | CloneFlags::CLONE_NEWUSER).is_ok() && settle(user, group).is_ok()
+}
+
+/// Whether another process, which ends at once, can enter a user namespace and complete it.
+fn can_settle() -> bool {
+    Program::again(TRIAL).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Tries it; returns the exit code.
+pub(crate) fn trial() -> i32 {
+    if enter(CloneFlags::CLONE_NEWPID) { 0 } else { 1 }
 }
 
 /// Completes a user namespace, and keeps the right to mount for the inner process.
@@ -47,43 +68,34 @@ fn settle(user: u32, group: u32) -> io::Result<()> {
     Ok(configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?)
 }
 
-/// In the inner process: a view of the file system of its own, with a `/proc` of the namespace. Returns whether the paths are read-only
-/// in it.
-pub(crate) fn furnish(protected: &[PathBuf]) -> bool {
+/// In the inner process: a view of the file system of its own, with a `/proc` of the namespace, in which these paths are read-only. Returns
+/// whether the system has it so.
+///
+/// # Errors
+/// The system has it so, but one of the paths can't be made read-only.
+pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     let own = || {
         nix::sched::unshare(CloneFlags::CLONE_NEWNS)?;
         mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
         io::Result::Ok(())
     };
     if own().is_err() {
-        return false;
+        return Ok(false);
     }
     // Within some containers it is refused; then `/proc` shows the processes outside, with their numbers there.
     let _ = mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None);
     let mut pinned = BTreeSet::new();
-    let paths = protected.iter().flat_map(|pattern| expand(pattern)).take(MOST);
-    // One that can't be protected leaves the others as they are.
-    paths.filter(|path| protect(path, &mut pinned).is_err()).count() == 0
-}
-
-/// The existing paths of a pattern, in which `*` stands for any one component.
-fn expand(pattern: &Path) -> Vec<PathBuf> {
-    let mut paths = vec![PathBuf::new()];
-    for component in pattern.components() {
-        paths = match component {
-            Component::Normal(name) if name == "*" => paths.iter().flat_map(|path| entries(path)).collect(),
-            Component::Normal(name) => paths.iter().map(|path| path.join(name)).collect(),
-            // Nothing else is below the working directory.
-            _ => return Vec::new(),
-        };
+    for path in read_only {
+        match protect(path, &mut pinned) {
+            // It has been removed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            done => done.map_err(|error| {
+                let why = format!("{} can't be made read-only: {error}", path.display());
+                io::Error::new(error.kind(), why)
+            })?,
+        }
     }
-    paths.retain(|path| open(path).is_ok());
-    paths
-}
-
-fn entries(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(".").join(path)).into_iter().flatten().flatten();
-    entries.map(|entry| path.join(entry.file_name())).take(MOST).collect()
+    Ok(true)
 }
 
 /// Makes a path read-only. What it lies in can't be moved away then, for the system moves nothing that is mounted.
@@ -106,10 +118,8 @@ fn bind(path: &Path) -> io::Result<()> {
     Ok(mount_bind(name(&bound), name(&bound))?)
 }
 
-/// Only what is below the working directory, and no link: a command may have left one there.
 fn open(path: &Path) -> io::Result<OwnedFd> {
-    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), how)?)
+    Ok(openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), BENEATH)?)
 }
 
 fn name(file: &OwnedFd) -> String {

@@ -18,6 +18,8 @@ pub(crate) const GUARD: &str = "guard";
 pub(crate) const INNER: &str = "inner";
 #[cfg(target_os = "linux")]
 pub(crate) const KEEPER: &str = "keeper";
+#[cfg(target_os = "linux")]
+pub(crate) const TRIAL: &str = "trial";
 
 /// Whether this program can be its own guard.
 static ITSELF: OnceLock<Program> = OnceLock::new();
@@ -38,6 +40,8 @@ pub fn take_role() {
         Some(INNER) => process::exit(inner::run()),
         #[cfg(target_os = "linux")]
         Some(KEEPER) => process::exit(crate::keep::run()),
+        #[cfg(target_os = "linux")]
+        Some(TRIAL) => process::exit(crate::namespace::trial()),
         _ => {}
     }
 }
@@ -130,7 +134,7 @@ pub fn probe(program: &Program, job: &Job) -> Result<Confinement, GuardError> {
         match report {
             Report::Started(started) => confinement = Ok(started),
             Report::Failed(why) => confinement = Err(GuardError::Failed(why)),
-            Report::Exited(_) | Report::Killed(_) | Report::Reached(_) => {}
+            Report::Exited(_) | Report::Killed(_) | Report::Reached(_) | Report::SetAside { .. } => {}
         }
     }
     confinement

@@ -19,6 +19,13 @@ pub enum Report {
     Killed(i32),
     /// The command was ended because its processes reached a limit.
     Reached(Limit),
+    /// The command has made something at a [closed](crate::Closed) path, which is elsewhere now.
+    SetAside {
+        /// Where it was.
+        path: String,
+        /// Where it is.
+        to: String,
+    },
     /// The command could not be started or watched.
     Failed(String),
 }

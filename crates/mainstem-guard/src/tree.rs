@@ -14,6 +14,11 @@ pub(crate) fn usage(_: Pid) -> Usage {
     Usage::default()
 }
 
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn memory(_: Pid) -> u64 {
+    0
+}
+
 /// The process groups of all processes below this one, except its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn groups(_: Pid) -> Vec<Pid> {
@@ -37,6 +42,17 @@ pub(crate) fn usage(inner: Pid) -> Usage {
         }
     }
     usage
+}
+
+/// The memory of all processes below this one, in which what several share counts once. Slower than [`usage`].
+#[cfg(target_os = "linux")]
+pub(crate) fn memory(inner: Pid) -> u64 {
+    let running = |process: &linux::Process| process.is_running && process.pid != inner.as_raw_pid();
+    linux::descendants()
+        .iter()
+        .filter(|process| running(process))
+        .map(|process| linux::share(process.pid))
+        .sum()
 }
 
 #[cfg(target_os = "linux")]
@@ -85,7 +101,15 @@ mod linux {
         }
     }
 
-    /// Bytes of memory that no file backs.
+    /// Bytes of memory that no file backs, divided by the number of processes that share them. The kernel may refuse to tell.
+    pub(super) fn share(pid: i32) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss_Anon:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.map_or_else(|| memory(pid), |kib| kib.saturating_mul(1 << 10))
+    }
+
+    /// Bytes of memory that no file backs, also those that are shared.
     pub(super) fn memory(pid: i32) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
         let mut pages = statm.split(' ').map(|pages| pages.parse().unwrap_or(0_u64));

@@ -167,16 +167,7 @@ impl Keeper {
             let tool = RemoteTool::new(&self.name, self.shared.clone(), tool, self.server.is_trusted);
             Arc::new(tool) as Arc<dyn Tool>
         });
-        let tools: Vec<_> = tools.collect();
-        // Compiles the server's schemas, of which it can send any number.
-        let compiled = spawn_blocking(move || {
-            let mut set = ToolSet::new();
-            let errors = set.insert_all(tools);
-            (set, errors)
-        });
-        let (set, errors) = compiled.await.unwrap_or_default();
-        let told = |error| format!("a tool of the MCP server {:?} is left out: {error}", self.name);
-        (set, errors.into_iter().map(told).collect())
+        compiled(&self.name, tools.collect()).await
     }
 
     fn error(&self, end: End, farewell: &str) -> Error {
@@ -190,6 +181,27 @@ impl Keeper {
                 let why = format!("it closed the connection{farewell}");
                 Error::Ended { server, why: self.calls.redact(&why) }
             }
+        }
+    }
+}
+
+/// A set of the tools of a server, and what is wrong with those that are left out. Compiles their schemas, of which it can send any number.
+async fn compiled(server: &str, tools: Vec<Arc<dyn Tool>>) -> (ToolSet, Vec<String>) {
+    let compiled = spawn_blocking(move || {
+        let mut set = ToolSet::new();
+        let errors = set.insert_all(tools);
+        (set, errors)
+    });
+    match compiled.await {
+        Ok((set, errors)) => {
+            let told = |error| format!("a tool of the MCP server {server:?} is left out: {error}");
+            (set, errors.into_iter().map(told).collect())
+        }
+        Err(error) => {
+            let problem = format!(
+                "all tools of the MCP server {server:?} are left out: their schemas can't be read: {error}"
+            );
+            (ToolSet::new(), vec![problem])
         }
     }
 }
@@ -267,3 +279,6 @@ impl Listener for Ear {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

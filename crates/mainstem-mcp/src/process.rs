@@ -175,9 +175,17 @@ impl Process {
         }
     }
 
+    /// What can be signalled: no keeper that was waited for, whose number may be another's by now. A group has its number as long as one
+    /// of it is left.
+    #[cfg(unix)]
+    fn held(&self) -> Option<Hold> {
+        let is_left = self.child.id().is_some();
+        self.hold.filter(|hold| is_left || matches!(hold, Hold::Group(_)))
+    }
+
     #[cfg(unix)]
     fn terminate(&self) {
-        self.hold.into_iter().for_each(Hold::terminate);
+        self.held().into_iter().for_each(Hold::terminate);
     }
 
     #[cfg(not(unix))]
@@ -186,7 +194,8 @@ impl Process {
     /// Ends it with all that it has started, at once. Without a keeper, one that made itself a group of its own is not reached.
     #[cfg(unix)]
     fn kill(&mut self) {
-        self.hold.take().into_iter().for_each(Hold::kill);
+        self.held().into_iter().for_each(Hold::kill);
+        self.hold = None;
     }
 
     #[cfg(not(unix))]
@@ -284,3 +293,7 @@ impl Stderr {
         words[words.ceil_char_boundary(words.len().saturating_sub(TAIL))..].to_owned()
     }
 }
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests;

@@ -105,6 +105,18 @@ impl Pattern {
         glob.is_some_and(|glob| !glob.starts_with(['*', '?'])) && self.covers(tool, arguments)
     }
 
+    /// The path that the pattern opens by name to a tool, with all below it: `docs` for `shell(path: docs/**)` and `shell(path: docs)`. `None`
+    /// if it is about anything else, has other wildcards, or leads out of the workspace.
+    #[must_use]
+    pub fn named_path(&self, tool: &str) -> Option<&str> {
+        let arguments = self.arguments.as_ref().filter(|said| said.field.as_deref() == Some("path"))?;
+        let path = arguments.glob.strip_suffix("/**").unwrap_or(&arguments.glob);
+        let path = path.trim_start_matches("./").trim_end_matches('/');
+        let is_plain = !path.is_empty() && !path.contains(['*', '?', '\\']) && !path.starts_with(['/', '~']);
+        let is_inside = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+        (is_plain && is_inside && self.is_about_tool(tool)).then_some(path)
+    }
+
     /// Whether any of this call might fit: what a rule that asks or denies asks.
     #[must_use]
     pub fn touches(&self, tool: &str, arguments: &Value) -> bool {

@@ -107,6 +107,13 @@ impl Rules {
         rules.filter(|rule| rule.effect == Effect::Allow).any(|rule| rule.pattern.names(tool, arguments))
     }
 
+    /// The paths that rules open to a tool [by name](Pattern::named_path), for a tool that can't be asked about each path that it writes.
+    pub fn open_paths<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a str> {
+        let rules = self.layers.iter().flat_map(|layer| layer.rules());
+        let allowed = rules.filter(|rule| rule.effect == Effect::Allow);
+        allowed.filter_map(move |rule| rule.pattern.named_path(tool))
+    }
+
     /// The sets, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &RuleSet> {
         self.layers.iter().map(|layer| &**layer)

@@ -78,10 +78,12 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces.map(|(name, _)| name.split_once(":-").map_or(name, |(name, _)| name))
 }
 
-/// The text in one line, with control characters escaped, so that none of it can pose as another line of a list.
+/// The text in one line, with control characters and what turns the reading direction escaped, so that none of it can pose as something else.
 pub fn one_line(text: &str) -> String {
+    let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}');
+    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let shown = |c: char| match c {
-        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => c.escape_default().to_string(),
+        c if c.is_control() || breaks(c) || turns(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
     text.chars().map(shown).collect()

@@ -152,9 +152,19 @@ impl fmt::Display for Position {
 }
 
 fn place(path: &Option<PathBuf>, position: &Option<Position>) -> String {
-    let path = path.iter().map(|path| format!("{}:", path.display()));
+    let path = path.iter().map(|path| format!("{}:", shown(path)));
     let position = position.iter().map(|position| format!("{position}:"));
     path.chain(position).chain([" ".to_owned()]).collect::<String>().trim_start().to_owned()
+}
+
+/// A path in one line, whatever the name of a file is.
+fn shown(path: &Path) -> String {
+    let is_unsafe = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
+    };
+    let escaped = |c: char| if is_unsafe(c) { c.escape_default().to_string() } else { c.to_string() };
+    path.display().to_string().chars().map(escaped).collect()
 }
 
 fn question(suggestion: &Option<String>) -> String {

@@ -1,6 +1,6 @@
 //! What of an agent's file needs trust.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use mainstem_policy::{Part, variables};
 use mainstem_spec::{AgentSpec, McpServer, Origin};
@@ -27,7 +27,7 @@ pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
 fn server_part(file: &str, server: &McpServer) -> Option<Part> {
     let (name, declaration) = (&server.name, server.declaration.as_ref()?);
     let part = Part::new(file, server_key(name), declaration.clone());
-    Some(part.doing(with_variables(server_does(name, declaration), declaration)))
+    Some(server_does(name, declaration).into_iter().fold(part, Part::doing))
 }
 
 /// The [key](Part::key) of the part that declares an MCP server in an agent's file.
@@ -35,8 +35,32 @@ pub fn server_key(name: &str) -> String {
     format!("mcp_servers.{name}")
 }
 
-/// What declaring an MCP server does, by what the declaration says; the loader may still refuse it.
-pub fn server_does(name: &str, declaration: &Value) -> String {
+/// What declaring an MCP server does, by what the declaration says: all that decides what is started and what it may do, a sentence each.
+/// The loader may still refuse it.
+pub fn server_does(name: &str, declaration: &Value) -> Vec<String> {
+    let mut does = vec![with_variables(server_is(name, declaration), declaration)];
+    let fields = |key: &str| declaration[key].as_object().into_iter().flatten().collect::<BTreeMap<_, _>>();
+    if !declaration["cwd"].is_null() {
+        does.push(format!(
+            "starts MCP server {name:?} in the directory `{}`",
+            word(&text(&declaration["cwd"]))
+        ));
+    }
+    does.extend(fields("env").into_iter().map(|(variable, value)| {
+        format!("starts MCP server {name:?} with `{}={}`", word(variable), word(&text(value)))
+    }));
+    let headers: Vec<_> = fields("headers").into_keys().map(|header| word(header)).collect();
+    if !headers.is_empty() {
+        does.push(format!("sends headers to MCP server {name:?} ({})", headers.join(", ")));
+    }
+    if declaration["trusted"] != Value::Bool(false) && !declaration["trusted"].is_null() {
+        let what = "about which of its tools change nothing and run in plan mode";
+        does.push(format!("believes MCP server {name:?} {what}"));
+    }
+    does
+}
+
+fn server_is(name: &str, declaration: &Value) -> String {
     let words = |key: &str| declaration[key].as_array().into_iter().flatten().map(text);
     match (&declaration["command"], &declaration["url"]) {
         (Value::Null, Value::Null) => format!("declares MCP server {name:?}"),
@@ -44,10 +68,17 @@ pub fn server_does(name: &str, declaration: &Value) -> String {
             format!("sends tool calls to {}, as MCP server {name:?}", shown_address(&text(url)))
         }
         (command, _) => {
-            let line = std::iter::once(text(command)).chain(words("args")).collect::<Vec<_>>().join(" ");
-            format!("starts `{line}`, as MCP server {name:?}")
+            let line: Vec<_> =
+                std::iter::once(text(command)).chain(words("args")).map(|text| word(&text)).collect();
+            format!("starts `{}`, as MCP server {name:?}", line.join(" "))
         }
     }
+}
+
+/// A text among others: in quotes unless it is plainly one word, so that none can pose as two or as the end of the sentence.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}*~#?&;|<>[]()!^".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
 }
 
 fn address_part(file: &str, spec: &AgentSpec) -> Option<Part> {

@@ -7,7 +7,7 @@
 //! | [`Workspace::shell`] | `shell`, for those who want it |
 //! | [`Workspaces`] | the same tools for many agents, each in a directory of its own; and a place for results that are too long |
 //! | [`Layout`] | where things are in a workspace |
-//! | [`Protection`] | what file tools do not write although it is in the workspace |
+//! | [`Protection`] | what agents do not write although it is in the workspace |
 //!
 //! ```
 //! use mainstem_workspace::Workspace;
@@ -44,6 +44,6 @@ pub use error::{WorkspaceError, Written};
 pub use layout::Layout;
 pub use protection::Protection;
 #[cfg(unix)]
-pub use shell::{PROTECTED, ShellOptions};
+pub use shell::ShellOptions;
 pub use workspace::Workspace;
 pub use workspaces::Workspaces;

@@ -1,4 +1,4 @@
-//! What file tools do not write although it is in the workspace: what the next run, git or the task store obeys.
+//! What agents do not write although it is in the workspace: what the next run, git or the task store obeys.
 
 mod names;
 
@@ -8,15 +8,20 @@ use std::{
     sync::Arc,
 };
 
-use self::names::{LINKED, names};
 pub(crate) use self::names::{Protected, protected};
+use self::names::{linked, names};
+#[cfg(unix)]
+use mainstem_guard::Closed;
+
 use crate::{WorkspaceError, error::Written};
 
 /// What agents may not write in their workspace, and the calls that may all the same.
 ///
-/// Without being told, file tools do not write `mainstem.toml` and anything in `.git`, in whatever directory; nor, in the workspace itself and in that of a tenant,
-/// `subagents/`, `skills/`, the directories in which other products keep agents, and the records and locks of background tasks. It makes no difference how the path is
-/// spelled, or whether a link leads there.
+/// By default these are `mainstem.toml` and anything in `.git`, in whatever directory; and, in the workspace itself and in that of a tenant,
+/// `subagents/`, `skills/`, the directories in which other products keep agents, and the records and locks of background tasks.
+///
+/// File tools refuse to write there, however the path is spelled, and also through links. For commands what exists is read-only, where the
+/// system gives them namespaces; what a command makes there is moved aside when it has ended, except for records of tasks.
 ///
 /// ```
 /// use mainstem_workspace::{Protection, Workspace};
@@ -31,6 +36,7 @@ use crate::{WorkspaceError, error::Written};
 pub struct Protection {
     paths: Vec<PathBuf>,
     allowed: Option<Arc<Allowed>>,
+    open: Vec<PathBuf>,
 }
 
 type Allowed = dyn Fn(&str, &Path) -> bool + Send + Sync;
@@ -48,10 +54,17 @@ impl Protection {
         self
     }
 
-    /// Lets calls pass for which this is true of the tool's name and the path from the workspace, links resolved.
+    /// Lets calls of file tools pass for which this is true of the tool's name and the path from the workspace, links resolved.
     #[must_use]
     pub fn unless(mut self, allowed: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
         self.allowed = Some(Arc::new(allowed));
+        self
+    }
+
+    /// Lets commands write this path of the workspace, with all below it.
+    #[must_use]
+    pub fn with_open(mut self, path: impl Into<PathBuf>) -> Self {
+        self.open.push(path.into());
         self
     }
 }
@@ -86,10 +99,32 @@ impl Guard {
     fn listed(&self, inside: &Path, real: &Path) -> Option<Protected> {
         let real = names(real);
         let is_in = |path: &Path| real.starts_with(&names(&resolved(path)));
-        let linked = LINKED.iter().find(|name| is_in(&self.root.join(name)));
+        let linked = linked().find(|name| is_in(&self.root.join(name)));
         let linked = linked.and_then(|name| protected(Path::new(name)));
         let is_added = || self.protection.paths.iter().any(|path| is_in(path));
         linked.or_else(|| is_added().then(|| Protected::of_the_user(inside)))
+    }
+}
+
+#[cfg(unix)]
+impl Guard {
+    /// What is closed to commands in a directory, which is absolute and without links, and whether all of it is.
+    pub(crate) fn closed(&self, directory: &Path) -> (Closed, bool) {
+        let inside = directory.strip_prefix(&self.root).unwrap_or_else(|_| Path::new(""));
+        let open = &self.protection.open;
+        let mut closed = Closed::default();
+        if open.iter().any(|open| inside.starts_with(open)) {
+            return (closed, false);
+        }
+        closed.open =
+            open.iter().filter_map(|open| Some(open.strip_prefix(inside).ok()?.to_owned())).collect();
+        closed.names = names::anywhere().map(str::to_owned).collect();
+        (closed.reserved, closed.existing) = names::below(inside);
+        let added = self.protection.paths.iter().map(|path| resolved(path));
+        let linked = linked().map(|name| resolved(&self.root.join(name)));
+        let here = |path: PathBuf| Some(path.strip_prefix(directory).ok()?.to_owned());
+        closed.existing.extend(added.chain(linked).filter_map(here).filter(|path| *path != Path::new("")));
+        (closed, protected(inside).is_some() || self.listed(inside, directory).is_some())
     }
 }
 

@@ -113,6 +113,14 @@ pub(crate) fn shell_options() -> crate::ShellOptions {
     crate::ShellOptions::default().with_guard(itself.with_arg("--test-threads=1"))
 }
 
+/// Says why a test can't be made on this machine; in CI, it fails.
+#[track_caller]
+pub(crate) fn not_applicable(why: &str) -> bool {
+    assert!(std::env::var_os("CI").is_none(), "in CI it must be tested: {why}");
+    eprintln!("not applicable: {why}");
+    false
+}
+
 /// In a process that was started as a guard, this is where it works.
 #[cfg(unix)]
 #[test]

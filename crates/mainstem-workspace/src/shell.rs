@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mainstem_guard::{Confinement, GuardError, Job, Limits, Network, Program, Rules};
+use mainstem_guard::{Closed, Confinement, GuardError, Job, Limits, Network, Program, Rules};
 
 pub(crate) use self::{
     guarded::{Ending, Guarded, Status, start},
@@ -21,17 +21,10 @@ const PASSED: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 /// Where programs are, unless the environment says so.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The paths of a workspace that are read-only for commands by default, as far as they exist and the system can protect them: what starts
-/// programs or declares agents, and the records of tasks. `*` stands for any one component.
-///
-/// The rest of `.git` is writable, so that `git commit` works.
-pub const PROTECTED: [&str; 6] =
-    ["mainstem.toml", "subagents", "skills", ".git/hooks", ".git/config", "agents/*/tasks"];
-
 /// What the tool `shell` gives to commands, beyond the workspace.
 ///
-/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace, except in [`PROTECTED`]
-/// paths, and in `/tmp`, and knows `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets
+/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace, except for what is
+/// [protected](crate::Protection), and in `/tmp`, and knows `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets
 /// in the file system (that of Docker, say); `/tmp` is shared by all commands. A toolchain that is elsewhere needs more:
 ///
 /// ```
@@ -55,11 +48,7 @@ pub struct ShellOptions {
 
 impl Default for ShellOptions {
     fn default() -> Self {
-        let rules = Rules {
-            readable: Vec::new(),
-            writable: vec!["/tmp".into()],
-            protected: PROTECTED.map(PathBuf::from).into(),
-        };
+        let rules = Rules { writable: vec!["/tmp".into()], ..Rules::default() };
         Self {
             rules,
             variables: Vec::new(),
@@ -86,13 +75,6 @@ impl ShellOptions {
         self
     }
 
-    /// Sets the paths of the workspace that are read-only for commands, instead of [`PROTECTED`].
-    #[must_use]
-    pub fn with_protected(mut self, paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
-        self.rules.protected = paths.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Passes a variable of this process's environment on.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<OsString>) -> Self {
@@ -115,7 +97,7 @@ impl ShellOptions {
     }
 
     /// Sets whether commands get namespaces of their own, where the system has them; they do by default. Without them a command sees the
-    /// processes outside, and nothing of the workspace is protected.
+    /// processes outside, and can change what is protected and exists.
     #[must_use]
     pub fn with_namespaces(mut self, wanted: bool) -> Self {
         self.has_namespaces = wanted;
@@ -142,11 +124,12 @@ impl ShellOptions {
     /// # Errors
     /// Commands can't be run here, or not without a network if they are to have none.
     pub fn probe(&self) -> Result<Confinement, GuardError> {
-        mainstem_guard::probe(&self.guard()?, &self.job(""))
+        mainstem_guard::probe(&self.guard()?, &self.job("", Closed::default(), false))
     }
 
-    fn job(&self, command: &str) -> Job {
-        let (rules, network, limits) = (self.rules.clone(), self.network, self.limits);
+    fn job(&self, command: &str, closed: Closed, is_read_only: bool) -> Job {
+        let rules = Rules { closed, is_read_only, ..self.rules.clone() };
+        let (network, limits) = (self.network, self.limits);
         let command = ["/bin/sh", "-c", command].map(str::to_owned).into();
         let job = Job::new(command).with_rules(rules).with_network(network).with_limits(limits);
         job.with_namespaces(self.has_namespaces)

@@ -108,6 +108,18 @@ impl Workspace {
         self.guard.check(tool, &path.written, &self.inner.root.join(real))
     }
 
+    /// A path of this directory, as rules name it: from the workspace that it is in.
+    #[cfg(unix)]
+    pub(crate) fn named(&self, path: &str) -> PathBuf {
+        self.inner.root.strip_prefix(&self.guard.root).unwrap_or_else(|_| Path::new("")).join(path)
+    }
+
+    /// What is closed to commands in here, and whether all of it is.
+    #[cfg(unix)]
+    pub(crate) fn closed(&self) -> (mainstem_guard::Closed, bool) {
+        self.guard.closed(&self.inner.root)
+    }
+
     /// The directory, absolute and without links.
     pub fn root(&self) -> &Path {
         &self.inner.root

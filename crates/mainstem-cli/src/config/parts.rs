@@ -156,9 +156,9 @@ impl Parts<'_> {
 
     fn server(&mut self, name: &str, server: Server) {
         let said = &self.raw["mcp"][name];
-        let does = with_variables(server_does(name, said), said);
+        let does = server_does(name, said);
         let sets = Settings { mcp: [(name.to_owned(), Setting::new(server, self.origin))].into(), ..none() };
-        self.add(format!("mcp.{name}"), said.clone(), [does], sets);
+        self.add(format!("mcp.{name}"), said.clone(), does, sets);
     }
 
     /// How a vendor is reached: where prompts and the key go.

@@ -15,6 +15,21 @@ impl ShellLimits {
         others.0.into_iter().chain(self.0).collect()
     }
 
+    /// These, as far as they don't go beyond the others.
+    pub(super) fn within(self, others: &Self) -> Self {
+        // All limits, of which only this one differs.
+        let at = |name: &str, value: &str| {
+            let mut limits = Limits::default();
+            let _ = limits.set(name, value);
+            (limits.cpu, limits.memory, limits.file_size, limits.processes)
+        };
+        let least = |(name, value): (String, String)| {
+            let other = others.0.get(&name).filter(|other| at(&name, other) < at(&name, &value)).cloned();
+            (name, other.unwrap_or(value))
+        };
+        self.0.into_iter().map(least).collect()
+    }
+
     /// Returns `true` if no limit is set.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -171,7 +171,7 @@ fn what_starts_reads_sends_or_widens_is_a_part_each() {
     check(
         "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { A = '${TOKEN}' }\n[mcp.b]\nurl = 'https://b.example/?k=1'",
         &[
-            "mcp.a starts `npx -y x`, as MCP server \"a\", with TOKEN of the environment",
+            "mcp.a starts `npx -y x`, as MCP server \"a\", with TOKEN of the environment; starts MCP server \"a\" with `A=${TOKEN}`",
             "mcp.b sends tool calls to https://b.example/, as MCP server \"b\"",
         ],
     );
@@ -249,6 +249,30 @@ fn a_part_changes_with_what_it_says_and_with_nothing_else() {
     {
         assert_ne!(before, hashes(&text.replace(from, to)), "{to}");
     }
+}
+
+#[test]
+fn a_trusted_project_gives_back_nothing_that_the_user_takes_away() {
+    let parse = |text: &str| file::parse(text, Path::new("./mainstem.toml")).unwrap();
+    let switches = |on: bool| {
+        let network = if on { "on" } else { "off" };
+        format!("shell = {on}\nagent_generate = {on}\nagent_servers = {on}\nshell_network = '{network}'\n")
+    };
+    #[track_caller]
+    fn check(project: Declared, own: Declared, is_on: bool, limits: &str) {
+        let all = Files { project, own: own.all() }.beyond(Settings::default(), |_| None, |_| true);
+        let said = [all.shell, all.agent_generate, all.agent_servers].map(|said| said.unwrap().value);
+        assert_eq!((said, all.shell_network.unwrap().value == Network::On), ([is_on; 3], is_on));
+        assert_eq!(all.shell_limits.to_string(), limits);
+    }
+    let limits = "[shell_limits]\ncpu = '2h'\nmemory = '1GiB'\nprocesses = 9\n";
+    let (on, off) = (switches(true), switches(false));
+    let own = format!("{off}[shell_limits]\ncpu = '90s'\nmemory = '2GiB'\nfile_size = '1MiB'\n");
+    let within = "cpu=90s, file_size=1MiB, memory=1GiB, processes=9";
+    check(parse(&format!("{on}{limits}")), parse(&own), false, within);
+    check(parse(&off), parse(&on), false, "");
+    check(parse(&on), parse(&on), true, "");
+    check(parse(&on), parse(""), true, "");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn add(store: &Store, dir: &Path, foreign: bool) -> Result<Exit, Fault> {
     let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
     store.add(&parts).or_exit(Exit::Failed)?;
     let said = match parts.is_empty() {
-        true => format!("nothing in {} needs trust\n", dir.display()),
+        true => format!("nothing in {} needs trust\n", one_line(&dir.display().to_string())),
         false => format!("trusted:\n{}", listed(&parts)),
     };
     print(&said)?;
@@ -66,7 +66,11 @@ fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
     }
     workspaces.dedup_by_key(|workspace| canonical(workspace));
     let folder = canonical(dir);
-    let of_file = files.parts().map(|part| FolderPart { folder: folder.clone(), part: part.clone() });
+    let of_file = files.parts().map(|part| FolderPart {
+        folder: folder.clone(),
+        part: part.clone(),
+        is_foreign: false,
+    });
     Ok(of_file.chain(workspaces.iter().flat_map(|workspace| in_agents_of(workspace, foreign))).collect())
 }
 
@@ -74,7 +78,7 @@ fn remove(store: &Store, dir: &Path) -> Result<Exit, Fault> {
     let folder = canonical(dir);
     let Some(_) = store.remove(&folder).or_exit(Exit::Failed)? else {
         let known = store.read().or_exit(Exit::Failed)?;
-        let known: Vec<_> = known.keys().map(String::as_str).collect();
+        let known: Vec<_> = known.keys().map(|folder| one_line(folder)).collect();
         let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
         return Err(anyhow!("nothing of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
     };

@@ -1,10 +1,13 @@
 //! A part of a folder's files that needs trust, and how it is told.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use mainstem::{
     policy::{Part, one_line},
-    spec::Sources,
+    spec::{AgentSpec, Origin, Sources},
     subagent::trust::parts,
 };
 
@@ -16,13 +19,20 @@ use crate::{config::Settings, harness::workspace};
 pub(crate) struct FolderPart {
     pub(crate) folder: PathBuf,
     pub(crate) part: Part,
+    /// Whether only `--foreign` reads its file.
+    pub(crate) is_foreign: bool,
 }
 
 impl FolderPart {
     /// What trusts all of its folder.
     pub(crate) fn command(&self) -> String {
-        format!("mainstem trust add {}", as_argument(&self.folder))
+        trusting(&self.folder, self.is_foreign)
     }
+}
+
+fn trusting(folder: &Path, is_foreign: bool) -> String {
+    let foreign = if is_foreign { "--foreign " } else { "" };
+    format!("mainstem trust add {foreign}{}", as_argument(folder))
 }
 
 /// The folder's absolute path without links; one that is not there, as it is.
@@ -44,12 +54,21 @@ pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
 
 /// The parts of agents' files in a workspace.
 pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<FolderPart> {
-    let sources = Sources::of_workspace(workspace);
-    let sources = if foreign { sources.with_other_products_of(workspace) } else { sources };
+    let ours = Sources::of_workspace(workspace);
+    let sources = if foreign { ours.clone().with_other_products_of(workspace) } else { ours.clone() };
     let (specs, _) = sources.load();
     let folder = canonical(workspace);
-    let of_folder = |part| FolderPart { folder: folder.clone(), part };
-    specs.iter().flat_map(|spec| parts(spec, workspace)).map(of_folder).collect()
+    let of_spec = |spec: &AgentSpec| {
+        let is_ours = |path: &Path| ours.dirs().iter().any(|dir| path.starts_with(dir));
+        let is_foreign = matches!(&spec.origin, Origin::File(path) if !is_ours(path));
+        let folder = folder.clone();
+        parts(spec, workspace).into_iter().map(move |part| FolderPart {
+            folder: folder.clone(),
+            part,
+            is_foreign,
+        })
+    };
+    specs.iter().flat_map(of_spec).collect()
 }
 
 /// The parts by folder, a line each.
@@ -66,8 +85,10 @@ pub(super) fn listed(parts: &[FolderPart]) -> String {
 
 /// What a person can do about it.
 pub(super) fn remedy(parts: &[FolderPart]) -> String {
-    let mut commands: Vec<_> = parts.iter().map(|found| format!("`{}`", found.command())).collect();
-    commands.dedup();
+    let mut folders = BTreeMap::new();
+    parts.iter().for_each(|found| *folders.entry(&found.folder).or_default() |= found.is_foreign);
+    let commands: Vec<_> =
+        folders.into_iter().map(|(folder, foreign)| format!("`{}`", trusting(folder, foreign))).collect();
     format!("{} trusts it; --trust or MAINSTEM_TRUST=1 does for one command", commands.join(" and "))
 }
 

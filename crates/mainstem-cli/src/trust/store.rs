@@ -67,7 +67,7 @@ impl Store {
     /// It can't be written, or the name of a folder is not text.
     pub(super) fn add(&self, parts: &[FolderPart]) -> anyhow::Result<()> {
         self.change(|folders| {
-            for FolderPart { folder, part } in parts {
+            for FolderPart { folder, part, .. } in parts {
                 let name = folder.to_str().context("the folder's name is not UTF-8")?;
                 folders.entry(name.to_owned()).or_default().insert(part.hash(), part.to_string());
             }

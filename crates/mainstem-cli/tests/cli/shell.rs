@@ -2,6 +2,7 @@
 
 use std::{
     net::TcpListener,
+    path::Path,
     process::{Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -9,7 +10,8 @@ use std::{
 
 use crate::{
     files::{calls, cli, results, run, shell},
-    support::mainstem,
+    server::Server,
+    support::{Cli, mainstem},
 };
 
 /// Longer than anything here takes, on a busy machine too.
@@ -169,4 +171,61 @@ fn doctor_shows_what_holds_commands() {
     let landlock =
         std::fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|all| all.contains("landlock"));
     assert!(!landlock || line.starts_with("✔ shell: files confined by Landlock"), "{done:?}");
+}
+
+/// Runs git in a directory, as its user would.
+fn git(dir: &Path, arguments: &str) -> String {
+    let git =
+        Command::new("git").args(arguments.split_whitespace()).current_dir(dir).env("HOME", dir).output();
+    let git = git.expect("git is needed for this test");
+    String::from_utf8_lossy(&[git.stdout, git.stderr].concat()).into_owned()
+}
+
+#[test]
+fn git_runs_nothing_that_a_command_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    git(dir.path(), "init -q .");
+    git(dir.path(), "init -q vendor/x");
+    let config = "printf '[core]\\n repositoryformatversion = 0\\n fsmonitor = \"touch MARK; false\"\\n'";
+    let config = config.replace("MARK", dir.path().join("ran").to_str().unwrap());
+    let common = format!("mkdir c && cp -r .git/* c/ && {config} > c/config && echo ../c > .git/commondir");
+    let commands = [
+        common,
+        format!("{config} >> .git/config"),
+        format!("{config} > .git/config.worktree"),
+        format!("{config} >> vendor/x/.git/config"),
+        format!("mkdir new && cp -r .git new/ && {config} > new/.git/config"),
+    ];
+    let commands: Vec<_> =
+        commands.into_iter().map(|command| shell(Box::leak(command.into_boxed_str()))).collect();
+    let server = calls(commands);
+    run(cli(&server, "--shell -w").arg(dir.path()));
+    for repository in [".", "vendor/x", "new"] {
+        git(&dir.path().join(repository), "status");
+        assert!(!dir.path().join("ran").exists(), "{repository}: {:#?}", results(&server));
+    }
+    let told = &results(&server)[4];
+    assert!(
+        told.contains("moved to \"new/.git.set-aside\"") && told.contains("shell(path: new/.git/**)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn commands_change_no_record_and_no_git_unless_the_user_allows_it() {
+    let commit = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --oneline | wc -l";
+    let answers = |cli: &dyn Fn(&Server) -> Cli| {
+        let server = calls(vec![shell(commit), shell("echo x > j.db"), shell("echo x >> j.db-wal")]);
+        run(cli(&server));
+        results(&server)
+    };
+    let line = "--shell --session s --journal j.db";
+    let told = answers(&|server| cli(server, line));
+    assert!(told[0].contains("\".git\" is protected"), "{told:?}");
+    assert!(told[1..].iter().all(|told| told.contains("Read-only file system")), "{told:?}");
+    let rule = "[permissions]\nallow = ['shell(path: .git/**)']\n";
+    let told = answers(&|server| cli(server, line).file(".config/mainstem/config.toml", rule));
+    assert_eq!(told[0], "1\n[exit status 0]");
+    let told = answers(&|server| cli(server, line).arg("--trust").file("mainstem.toml", rule));
+    assert!(told[0].contains("\".git\" is protected"), "a rule of the folder is none of the user: {told:?}");
 }

@@ -16,6 +16,9 @@ const MARKER: &str = "[mcp.mark]\ncommand = 'sh'\nargs = ['-c', 'echo started >>
 /// The same, declared by an agent's file.
 const AGENT: &str = "---\ndescription: A kid\nmcp_servers:\n  - mark: {command: sh, args: [-c, 'echo started >> marks']}\n---\nBe brief.\n";
 
+/// The same, as another product has it.
+const FOREIGN: &str = "---\nname: kid\ndescription: A kid\nurl: http://127.0.0.1:9/\n---\nBe brief.\n";
+
 /// A model that answers, and keeps what it was asked.
 fn model() -> Server {
     Server::start(|_| vec![Step::Text("Hi.")])
@@ -140,11 +143,66 @@ fn a_run_is_refused_with_the_list_and_what_to_do() {
     let done = folder.run("run -m openai:m Hi");
     let name = folder.name();
     let expected = format!(
-        "error: not trusted:\n  {name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `sh -c echo started >> marks`, as MCP server \"mark\"\n    \
-         subagents/main.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"\n\
+        "error: not trusted:\n  {name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n    \
+         subagents/main.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n\
          look at these files; then `mainstem trust add {name}` trusts it; --trust or MAINSTEM_TRUST=1 does for one command\n"
     );
     assert_eq!((done.code, &*done.stdout, &*done.stderr), (Some(3), "", &*expected));
+}
+
+#[test]
+fn all_that_decides_what_runs_is_told() {
+    let file = "[mcp.x]\ncommand = 'git'\nargs = ['status']\ncwd = 'evil'\ntrusted = true\nenv = { LD_PRELOAD = './evil.so', TOKEN = '${MY_TOKEN}' }\n";
+    let folder = Folder::new(&[("mainstem.toml", file)]);
+    let lines = "    mainstem.toml: starts `git status`, as MCP server \"x\", with MY_TOKEN of the environment\n    \
+                 mainstem.toml: starts MCP server \"x\" in the directory `evil`\n    \
+                 mainstem.toml: starts MCP server \"x\" with `LD_PRELOAD=./evil.so`\n    \
+                 mainstem.toml: starts MCP server \"x\" with `TOKEN=${MY_TOKEN}`\n    \
+                 mainstem.toml: believes MCP server \"x\" about which of its tools change nothing and run in plan mode\n";
+    let refused = folder.run("run -m openai:m Hi").stderr;
+    assert!(refused.contains(lines), "{refused}");
+    let added = folder.run("trust add").stdout;
+    assert!(added.contains(lines), "{added}");
+    let listed = folder.run("trust list").stdout;
+    assert!(listed.contains("LD_PRELOAD=./evil.so") && listed.contains("directory `evil`"), "{listed}");
+}
+
+#[test]
+fn what_is_told_to_trust_a_file_of_another_product_does() {
+    let server = model();
+    let folder = Folder::new(&[(".claude/agents/kid.md", FOREIGN)]);
+    folder.at_home(".config/mainstem/config.toml", "agent_servers = true");
+    let run = || folder.cli("run --foreign -m openai:m Hi").env("OPENAI_BASE_URL", &server.url()).run();
+    let refused = run();
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let command =
+        refused.stderr.split('`').rfind(|piece| piece.starts_with("mainstem trust add")).unwrap().to_owned();
+    assert_eq!(folder.run(command.trim_start_matches("mainstem ")).code, Some(0), "{command}");
+    assert_eq!(run().code, Some(0), "{command}");
+}
+
+#[test]
+fn what_the_user_switches_off_a_trusted_folder_does_not_switch_on() {
+    let folder = Folder::new(&[("mainstem.toml", "shell = true\n")]);
+    let tools = || folder.run("tools --trust").stdout;
+    assert!(tools().contains("shell"), "{}", tools());
+    folder.at_home(".config/mainstem/config.toml", "shell = false\n");
+    assert!(!tools().contains("shell"), "{}", tools());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_name_of_a_file_is_told_in_one_line_and_moves_no_cursor() {
+    let agent = "---\ndescription: a\nunknown: 1\n---\nx\n";
+    let folder = Folder::new(&[("subagents/\u{1b}[31mev\u{202e}il\nerror: x.md", agent)]);
+    for line in ["agents validate", "agents list", "run -m openai:m Hi", "doctor", "trust add"] {
+        let done = folder.run(line);
+        let all = format!("{}{}", done.stdout, done.stderr);
+        assert!(!all.contains(['\u{1b}', '\u{202e}']), "{line}: {done:?}");
+        assert!(!all.lines().any(|line| line.starts_with("error: x.md")), "{line}: {done:?}");
+    }
+    let told = folder.run("agents validate").stdout;
+    assert!(told.contains(r"subagents/\u{1b}[31mev\u{202e}il\nerror: x.md:"), "{told}");
 }
 
 /// A part, alone in a folder.
@@ -295,7 +353,7 @@ fn trust_is_listed_added_and_removed() {
     };
     let ok = |text: &str| (Some(0), text.to_owned(), String::new());
     assert_eq!(said("trust list"), ok(""));
-    let kid = "subagents/kid.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
+    let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     let lines = format!(
         "{name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `true`, as MCP server \"x\"\n    {kid}\n"
     );
@@ -379,8 +437,8 @@ fn commands_that_only_look_say_what_is_not_trusted() {
     let folder = Folder::new(&[("mainstem.toml", MARKER), ("subagents/kid.md", AGENT)]);
     let name = folder.name();
     folder.at_home(".config/mainstem/config.toml", "agent_servers = true");
-    let mark = "mainstem.toml: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
-    let kid = "subagents/kid.md: starts `sh -c echo started >> marks`, as MCP server \"mark\"";
+    let mark = "mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
+    let kid = "subagents/kid.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"";
     for (line, code, has_agents) in
         [("tools", 3, true), ("agents validate", 1, true), ("agents list", 0, false), ("models", 0, false)]
     {
@@ -460,7 +518,7 @@ mod asked {
         let (code, screen) = typed(&folder, "run -m openai:m Hi", "n\n");
         assert_eq!(code, Some(3));
         let shown: String = screen.lines().map(str::trim_end).collect();
-        assert!(shown.contains(r"`sh -c evil\r\u{1b}[2K\n  harmless: true`"), "{screen}");
+        assert!(shown.contains(r#"`sh -c "evil\r\u{1b}[2K\n  harmless: true"`"#), "{screen}");
     }
 }
 

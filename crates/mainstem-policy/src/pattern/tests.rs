@@ -195,3 +195,29 @@ fn a_pattern_names_what_its_glob_begins_with() {
         check(everything, "a.md", false);
     }
 }
+
+#[test]
+fn a_path_is_opened_by_its_name_alone() {
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(pattern(text).named_path("shell"), expected, "{text}");
+    }
+    check("shell(path: .git/**)", Some(".git"));
+    check("shell(path: ./vendor/new/)", Some("vendor/new"));
+    check("*(path: docs)", Some("docs"));
+    for other in [
+        "shell",
+        "shell(git *)",
+        "shell(command: .git/**)",
+        "write_file(path: .git/**)",
+        "shell(path: **)",
+        "shell(path: */x/**)",
+        "shell(path: a/*)",
+        "shell(path: ../x)",
+        "shell(path: a/../.git)",
+        "shell(path: /etc)",
+        "shell(path: ~/x)",
+    ] {
+        check(other, None);
+    }
+}

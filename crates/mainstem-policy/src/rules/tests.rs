@@ -225,3 +225,13 @@ fn an_allowance_by_name_is_found_in_any_layer_and_a_refusal_is_none() {
     assert!(!set(Deny, "write_file(path: skills/**)").allow_by_name("write_file", &call));
     assert!(!set(Allow, "*").allow_by_name("write_file", &call));
 }
+
+#[test]
+fn only_what_is_allowed_is_open_to_a_tool() {
+    let set = |effect, pattern: &str| Rules::from(RuleSet::default().with(effect, pattern).unwrap());
+    let open = |rules: &Rules| rules.open_paths("shell").map(str::to_owned).collect::<Vec<_>>();
+    let rules = set(Allow, "shell(path: .git/**)").narrowed_by(&set(Allow, "shell(path: vendor/**)"));
+    assert_eq!(open(&rules), [".git", "vendor"]);
+    assert_eq!(open(&set(Deny, "shell(path: .git/**)")), [""; 0]);
+    assert_eq!(open(&set(Allow, "write_file(path: .git/**)")), [""; 0]);
+}

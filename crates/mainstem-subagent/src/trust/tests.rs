@@ -23,7 +23,7 @@ fn what_starts_reads_or_sends_is_a_part_each() {
     assert_eq!(
         shown(SERVERS),
         [
-            "subagents/kid.md: starts `npx -y files`, as MCP server \"files\", with MY_TOKEN of the environment",
+            "subagents/kid.md: starts `npx -y files`, as MCP server \"files\", with MY_TOKEN of the environment, starts MCP server \"files\" with `TOKEN=${MY_TOKEN}`",
             "subagents/kid.md: sends tool calls to https://docs.example/mcp, as MCP server \"docs\"",
         ]
     );
@@ -34,6 +34,41 @@ fn what_starts_reads_or_sends_is_a_part_each() {
         [
             "subagents/kid.md: sends tasks to the agent at https://agents.example/x, with GITHUB_TOKEN of the environment"
         ]
+    );
+}
+
+#[test]
+fn all_that_decides_what_a_server_does_is_told() {
+    #[track_caller]
+    fn check(declaration: Value, expected: &[&str]) {
+        assert_eq!(server_does("x", &declaration), expected, "{declaration}");
+    }
+    let env = json!({ "PATH": "./bin:/usr/bin", "NODE_OPTIONS": "--require ./e.js", "A B": "${TOKEN}" });
+    check(
+        json!({ "command": "npx", "args": ["-y", "good"], "cwd": "x", "env": env, "trusted": true, "timeout_seconds": 5 }),
+        &[
+            "starts `npx -y good`, as MCP server \"x\", with TOKEN of the environment",
+            "starts MCP server \"x\" in the directory `x`",
+            "starts MCP server \"x\" with `\"A B\"=${TOKEN}`",
+            "starts MCP server \"x\" with `NODE_OPTIONS=\"--require ./e.js\"`",
+            "starts MCP server \"x\" with `PATH=./bin:/usr/bin`",
+            "believes MCP server \"x\" about which of its tools change nothing and run in plan mode",
+        ],
+    );
+    check(
+        json!({ "command": "sh", "args": ["-c", "good`, as MCP server \"y\"", "", "\u{202e}\n"], "cwd": "a\nb", "trusted": false }),
+        &[
+            "starts `sh -c \"good`, as MCP server \\\"y\\\"\" \"\" \"\\u{202e}\\n\"`, as MCP server \"x\"",
+            "starts MCP server \"x\" in the directory `\"a\\nb\"`",
+        ],
+    );
+    check(
+        json!({ "url": "https://x.example/?k=1", "headers": { "Authorization": "Bearer ${T}", "X-A": "b" }, "trusted": true }),
+        &[
+            "sends tool calls to https://x.example/, as MCP server \"x\", with T of the environment",
+            "sends headers to MCP server \"x\" (Authorization, X-A)",
+            "believes MCP server \"x\" about which of its tools change nothing and run in plan mode",
+        ],
     );
 }
 

@@ -1,6 +1,6 @@
-//! Which paths of a workspace are protected by their names: pure text work.
+//! Which paths of a workspace are protected by their names: one table, which file tools and commands obey.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// Why a path is protected, and what to do instead.
 #[derive(Debug, PartialEq)]
@@ -11,22 +11,81 @@ pub(crate) struct Protected {
     pub(crate) glob: String,
 }
 
-/// The protected names of a workspace that may be links, in which case what they lead to is protected, too.
-pub(super) const LINKED: [&str; 7] = [
-    "mainstem.toml",
-    "subagents",
-    "skills",
-    ".claude/agents",
-    ".opencode/agent",
-    ".opencode/agents",
-    ".github/agents",
-];
+/// A row of the table.
+struct Row {
+    /// A name, or a path from the workspace or from that of a tenant, in which `*` is any one component.
+    path: &'static str,
+    reach: Reach,
+    what: &'static str,
+    instead: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reach {
+    /// In whatever directory.
+    Anywhere,
+    /// Only there; commands may not make it either.
+    Reserved,
+    /// Only there, where the task store makes it.
+    Record,
+}
 
 const TELL: &str = "tell the user what to change";
 
+const fn agents(path: &'static str) -> Row {
+    let instead = "agent_generate, if you have it, drafts a new agent";
+    Row { path, reach: Reach::Reserved, what: "declares agents, which only the user changes", instead }
+}
+
+const fn record(path: &'static str) -> Row {
+    let (what, instead) = ("is a record of background tasks", "task_list and task_cancel are for tasks");
+    Row { path, reach: Reach::Record, what, instead }
+}
+
+static TABLE: [Row; 10] = [
+    Row {
+        path: ".git",
+        reach: Reach::Anywhere,
+        what: "belongs to git, which runs what is there",
+        instead: TELL,
+    },
+    Row {
+        path: "mainstem.toml",
+        reach: Reach::Anywhere,
+        what: "configures runs, which only the user does",
+        instead: TELL,
+    },
+    agents("subagents"),
+    agents(".claude/agents"),
+    agents(".opencode/agent"),
+    agents(".opencode/agents"),
+    agents(".github/agents"),
+    Row {
+        path: "skills",
+        reach: Reach::Reserved,
+        what: "instructs agents, which only the user does",
+        instead: TELL,
+    },
+    record("agents/.executors"),
+    record("agents/*/tasks"),
+];
+
+impl Row {
+    /// Whether the names of a path begin with those of this row.
+    fn begins(&self, names: &[&str]) -> bool {
+        let row: Vec<_> = self.path.split('/').collect();
+        row.len() <= names.len() && row.iter().zip(names).all(|(row, name)| *row == "*" || row == name)
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        // As FAT writes it in short.
+        name == self.path || (self.path == ".git" && name == "git~1")
+    }
+}
+
 impl Protected {
-    fn new(what: &'static str, instead: &'static str, glob: impl Into<String>) -> Option<Self> {
-        Some(Self { what, instead, glob: glob.into() })
+    fn new(row: &Row, glob: String) -> Self {
+        Self { what: row.what, instead: row.instead, glob }
     }
 
     /// A path that the program protects.
@@ -42,35 +101,54 @@ impl Protected {
 pub(crate) fn protected(path: &Path) -> Option<Protected> {
     let names = names(path);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    if names.iter().any(|name| matches!(*name, ".git" | "git~1")) {
-        return Protected::new("belongs to git, which runs what is there", TELL, path.display().to_string());
-    }
-    if names.contains(&"mainstem.toml") {
-        let what = "configures runs, which only the user does";
-        return Protected::new(what, TELL, path.display().to_string());
+    let of = |reach: fn(Reach) -> bool| TABLE.iter().filter(move |row| reach(row.reach));
+    let mut anywhere = of(|reach| reach == Reach::Anywhere);
+    if let Some(row) = anywhere.find(|row| names.iter().any(|name| row.is_named(name))) {
+        return Some(Protected::new(row, path.display().to_string()));
     }
     let (tenant, names) = match &*names {
         ["tenants", tenant, rest @ ..] => (format!("tenants/{tenant}/"), rest),
         all => (String::new(), all),
     };
-    let agents = |dir: &str| {
-        let instead = "agent_generate, if you have it, drafts a new agent";
-        Protected::new("declares agents, which only the user changes", instead, format!("{tenant}{dir}/**"))
+    let row = of(|reach| reach != Reach::Anywhere).find(|row| row.begins(names))?;
+    let below = if row.reach == Reach::Record { "agents" } else { row.path };
+    Some(Protected::new(row, format!("{tenant}{below}/**")))
+}
+
+/// The protected paths of a workspace that may be links, in which case what they lead to is protected, too.
+pub(super) fn linked() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter(|row| row.reach != Reach::Record && row.path != ".git").map(|row| row.path)
+}
+
+/// What is protected in whatever directory.
+#[cfg(unix)]
+pub(super) fn anywhere() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter(|row| row.reach == Reach::Anywhere).map(|row| row.path)
+}
+
+/// What else is protected below a directory of the workspace, as patterns from there: the paths that commands may not make either, and those of the
+/// task store.
+#[cfg(unix)]
+pub(super) fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let of = |wanted: Reach| {
+        let rows = TABLE.iter().filter(move |row| row.reach == wanted);
+        let patterns = rows.flat_map(|row| [PathBuf::from(row.path), Path::new("tenants/*").join(row.path)]);
+        patterns.filter_map(|pattern| from(&pattern, directory)).collect()
     };
-    match names {
-        ["subagents", ..] => agents("subagents"),
-        [product @ ".claude", dir @ "agents", ..]
-        | [product @ ".opencode", dir @ ("agent" | "agents"), ..]
-        | [product @ ".github", dir @ "agents", ..] => agents(&format!("{product}/{dir}")),
-        ["skills", ..] => {
-            Protected::new("instructs agents, which only the user does", TELL, format!("{tenant}skills/**"))
+    (of(Reach::Reserved), of(Reach::Record))
+}
+
+/// A pattern as seen from a directory, if it goes on there.
+#[cfg(unix)]
+fn from(pattern: &Path, directory: &Path) -> Option<PathBuf> {
+    let mut rest = pattern.components();
+    for name in names(directory) {
+        let wanted = rest.next()?.as_os_str().to_str()?;
+        if wanted != "*" && wanted != name {
+            return None;
         }
-        ["agents", ".executors", ..] | ["agents", _, "tasks", ..] => {
-            let instead = "task_list and task_cancel are for tasks";
-            Protected::new("is a record of background tasks", instead, format!("{tenant}agents/**"))
-        }
-        _ => None,
     }
+    Some(rest.as_path().to_owned()).filter(|rest| *rest != Path::new(""))
 }
 
 /// The names of a path as a file system would compare them that ignores as much as any does.

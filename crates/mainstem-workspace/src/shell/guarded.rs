@@ -35,6 +35,8 @@ pub(crate) struct Ending {
     pub(crate) status: Option<Status>,
     /// The limit for which it was ended.
     pub(crate) limit: Option<Limit>,
+    /// What it made at protected paths: where that was, and where it is.
+    pub(crate) set_aside: Vec<(String, String)>,
     /// Why not all of it is known to have ended.
     pub(crate) failure: Option<String>,
 }
@@ -53,6 +55,7 @@ impl Ending {
             Report::Exited(code) => _ = self.status.get_or_insert(Status::Exited(code)),
             Report::Killed(signal) => _ = self.status.get_or_insert(Status::Killed(signal)),
             Report::Reached(limit) => self.limit = Some(limit),
+            Report::SetAside { path, to } => self.set_aside.push((path, to)),
             Report::Failed(why) => self.failure = Some(why),
             _ => {}
         }
@@ -118,7 +121,8 @@ pub(crate) async fn start(
     let mut control = guard.stdin.take().ok_or_else(missing)?;
     let reports = BufReader::new(guard.stdout.take().ok_or_else(missing)?).lines();
     // If the guard ended already, its reports, or their absence, say more.
-    let _ = control.write_all(options.job(command).to_line()?.as_bytes()).await;
+    let (closed, is_read_only) = workspace.closed();
+    let _ = control.write_all(options.job(command, closed, is_read_only).to_line()?.as_bytes()).await;
     let (ending, confinement) = (Ending::default(), Confinement::default());
     let mut guarded = Guarded { guard, control: Some(control), reports, ending, confinement };
     guarded.confinement = guarded.started().await?;

@@ -10,7 +10,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Workspaces,
+    Workspace, Workspaces,
     shell::{self, Ending, Guarded, Output, ShellOptions, Status},
 };
 
@@ -39,7 +39,7 @@ struct Shell {
 
 pub(crate) fn tool(workspaces: &Workspaces, options: ShellOptions) -> Arc<dyn Tool> {
     let description = "Run a command with sh in the workspace's directory. It has no input. It can write in the workspace and in /tmp \
-                       only. When it ends, the processes that it left in the background are ended too. Long output is shown with its \
+                       only; `.git` and what configures agents is read-only there, unless the user allows it. When it ends, the processes that it left in the background are ended too. Long output is shown with its \
                        beginning and its end; send it to a file to read all of it.";
     let network = if options.network() == Network::Off { " It has no network." } else { "" };
     let description = format!("{description}{network} Limits: {}.", options.limits());
@@ -76,7 +76,7 @@ impl Shell {
         let (mut text, ending) = running.finish().await;
         let end = End { cut, ending, limits: options.limits() };
         let notes = [confinement.files.note(), self.clamped()].into_iter().flatten().map(str::to_owned);
-        for note in notes.chain([end.to_string()]) {
+        for note in notes.chain(end.set_aside(&workspace)).chain([end.to_string()]) {
             text.push_str(&format!("[{note}]\n"));
         }
         text.truncate(text.trim_end_matches('\n').len());
@@ -172,11 +172,19 @@ impl End<'_> {
     fn state(&self) -> ToolState {
         match (self.cut, &self.ending) {
             (Some(Cut::Cancelled), _) => ToolState::Interrupted,
-            (None, Ending { status: Some(Status::Exited(0)), limit: None, failure: None }) => {
+            (None, Ending { status: Some(Status::Exited(0)), limit: None, failure: None, .. }) => {
                 ToolState::Success
             }
             _ => ToolState::Error,
         }
+    }
+
+    /// What became of what it made at protected paths.
+    fn set_aside(&self, workspace: &Workspace) -> impl Iterator<Item = String> {
+        self.ending.set_aside.iter().map(|(path, to)| {
+            let rule = format!("shell(path: {}/**)", workspace.named(path).display());
+            format!("{path:?} is protected; what the command made there was moved to {to:?}; the user can allow {rule:?}")
+        })
     }
 
     /// The limit for which the guard or the kernel has ended it.

@@ -33,8 +33,9 @@ impl HarnessBuilder {
         self
     }
 
-    /// Keeps a file, or a directory with all below it, from the file tools where the workspace has it, besides what is
-    /// [protected](Protection) in every workspace. A rule of [`permissions`](Self::permissions) that allows the path by name lifts it.
+    /// Keeps a file, or a directory with all below it, from file tools and commands where the workspace has it, besides what is
+    /// [protected](Protection) in every workspace. A rule of [`permissions`](Self::permissions) that allows the path by name lifts it:
+    /// `write_file(path: skills/**)` for that tool, `shell(path: .git/**)` for commands.
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.protected.push(path.into());
         self
@@ -66,6 +67,7 @@ impl HarnessBuilder {
             let path = path.to_string_lossy().replace('\\', "/");
             rules.allow_by_name(tool, &json!({ "path": path }))
         });
+        let protection = self.permissions.open_paths("shell").fold(protection, Protection::with_open);
         let protection = self.files.protected.iter().fold(protection, Protection::with_path);
         Ok(Workspace::open(path)?.with_protection(protection))
     }

@@ -1,4 +1,4 @@
-//! What a command may use up, the network it may not have, and the paths it may not change.
+//! What a command may use up, and the network it may not have.
 
 use std::{
     io::ErrorKind,
@@ -11,7 +11,7 @@ use mainstem_guard::{Limits, Network};
 use mainstem_tool::ToolState;
 use serde_json::json;
 
-use crate::rig::{Rig, block_on, call, shell, shell_options};
+use crate::rig::{Rig, block_on, call, not_applicable, shell, shell_options};
 
 /// What the tool answers with these limits, the same with namespaces and without.
 #[track_caller]
@@ -47,6 +47,21 @@ fn a_memory_hog_is_ended() {
     check(&[("memory", "96MiB")], "head -c 300M /dev/zero | tail -n 1 | wc -c", said);
     let two = "for i in 1 2; do (head -c 64M /dev/zero | tail -n 1 | (sleep 20; wc -c)) & done; wait";
     check(&[("memory", "96MiB")], two, said);
+}
+
+#[test]
+fn memory_that_processes_share_counts_once() {
+    // A shell of at least 40 MiB, and four that share its pages.
+    let command = "x=$(head -c 40M /dev/zero | tr '\\0' a); for i in 1 2 3 4; do (sleep 1; : ) & done; wait; echo ${#x}";
+    let (state, text) = once(true, &[("memory", "160MiB")], command);
+    assert_eq!((state, text.contains("41943040\n")), (ToolState::Success, true), "{text}");
+}
+
+#[test]
+fn the_largest_limit_is_none() {
+    let most = u64::MAX.to_string();
+    let (state, text) = with(&[("cpu", &most), ("memory", &most), ("file_size", &most)], "echo x > f");
+    assert_eq!(state, ToolState::Success, "{text}");
 }
 
 #[test]
@@ -102,7 +117,7 @@ fn without_a_network_nothing_is_reached() {
     let port = listener.local_addr().unwrap().port();
     let rig = Rig::new();
     if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("not applicable: there is no python3");
+        not_applicable("there is no python3");
         return;
     }
     let run = |network, code: &str| {
@@ -138,68 +153,4 @@ fn without_a_network_nothing_is_reached() {
     let (_, text) =
         run(Network::Off, "import socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))");
     assert!(text.starts_with("b'x'\n"), "{text}");
-}
-
-#[test]
-fn protected_paths_are_read_only() {
-    let rig = Rig::with(&[
-        ("mainstem.toml", "shell = true"),
-        ("subagents/a.md", "a"),
-        (".git/config", "[core]"),
-        (".git/hooks/sample", "#"),
-        (".git/objects/x", ""),
-        ("agents/a/tasks/s.json", "{}"),
-        ("agents/b/tasks/s.json", "{}"),
-        ("agents/b/_/s/c/f", "free"),
-    ]);
-    if !shell_options().probe().unwrap().is_protecting {
-        eprintln!("not applicable: this machine gives no namespaces");
-        return;
-    }
-    let run = |command: &str| block_on(rig.call("shell", json!({ "command": command })));
-    for command in [
-        "echo x > mainstem.toml",
-        "rm mainstem.toml",
-        "mv mainstem.toml other",
-        "mv other mainstem.toml",
-        "ln -sf other mainstem.toml",
-        "echo x > subagents/b.md",
-        "rm -r subagents",
-        "mv subagents other",
-        "echo x > .git/hooks/pre-commit",
-        "mv .git other",
-        "mv .git/hooks other",
-        "echo x > .git/config",
-        "echo x > new && mv new .git/config",
-        "echo x > agents/a/tasks/s.json",
-        "mv agents/b other",
-        "mv agents other",
-        "umount .git/hooks && echo x > .git/hooks/pre-commit",
-    ] {
-        rig.write("other", "x");
-        let (state, text) = run(command);
-        assert_eq!(state, ToolState::Error, "{command}: {text}");
-    }
-    assert_eq!(
-        (rig.read("mainstem.toml"), rig.read(".git/config")),
-        (b"shell = true".into(), b"[core]".into())
-    );
-    let (state, text) = run(
-        "echo x > .git/index.lock && mv .git/index.lock .git/index && echo x > .git/objects/y && cat subagents/a.md",
-    );
-    assert_eq!((state, &*text), (ToolState::Success, "a\n[exit status 0]"), "the rest is writable");
-    let (state, _) = run("echo x > agents/b/_/s/c/f");
-    assert_eq!((state, rig.read("agents/b/_/s/c/f")), (ToolState::Success, b"x\n".into()));
-    // For this process, nothing is mounted.
-    rig.write("mainstem.toml", "shell = false");
-}
-
-#[test]
-fn a_link_is_not_protected_elsewhere() {
-    let rig = Rig::with(&[("config/f", "")]);
-    std::os::unix::fs::symlink(rig.at("config"), rig.at("subagents")).unwrap();
-    std::os::unix::fs::symlink("/tmp", rig.at("skills")).unwrap();
-    let (state, text) =
-        block_on(rig.call("shell", json!({ "command": "echo x > config/f; t=$(mktemp) && rm $t" })));
-    assert_eq!(state, ToolState::Success, "{text}");
 }

@@ -1,0 +1,15 @@
+//! For tests: this test binary as the program that guards.
+
+use crate::Program;
+
+/// This test binary, by the test below.
+pub(crate) fn program() -> Program {
+    let itself = Program::new(std::env::current_exe().unwrap());
+    ["--exact", "rig::guards", "--nocapture", "--test-threads=1"].into_iter().fold(itself, Program::with_arg)
+}
+
+/// In a process that was started as a guard, this is where it works.
+#[test]
+fn guards() {
+    crate::take_role();
+}
