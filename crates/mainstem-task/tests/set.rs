@@ -11,13 +11,13 @@ use std::{
 };
 
 use mainstem_event::{
-    CancelReason, Clock, EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock, TaskStatus,
-    Timestamp,
+    CancelReason, Clock, EventKind, EventSink, EventSource, LogOptions, Origin, SessionLog, SystemClock,
+    TaskStatus, Timestamp,
 };
 use mainstem_message::{AgentKey, Failure, ReplyId, SessionId, TaskId};
 use mainstem_task::{
-    CancelTask, ExecutorId, Expected, LEASE, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError, TaskFilter,
-    TaskRecord, TaskSet, TaskStore,
+    CancelTask, ExecutorId, Expected, LEASE, MemoryTaskStore, NewTask, TaskChange, TaskEnd, TaskError,
+    TaskFilter, TaskRecord, TaskSet, TaskStore,
 };
 use mainstem_testing::FakeClock;
 use tokio_util::sync::CancellationToken;
