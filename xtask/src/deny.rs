@@ -30,5 +30,5 @@ fn advisories(root: &Path) -> Result<()> {
         println!("advisories NOT CHECKED: their database can't be reached: {}", why.trim());
         return Ok(());
     }
-    exec(&mut cargo(root, &["deny", "--locked", "check", "--disable-fetch", "advisories"]))
+    exec(&mut cargo(root, &["deny", "--offline", "--locked", "check", "advisories"]))
 }

@@ -55,10 +55,10 @@ fn make(root: &Path) -> Result<String> {
 /// The tool writes one beside each manifest.
 fn remove_drafts(root: &Path) -> Result<()> {
     let draft = Path::new(DRAFT).with_extension("json");
-    let ours = crate::tree::files(root)?
+    let mut ours = crate::tree::files(root)?
         .into_iter()
         .filter(|path| Path::new(path).file_name() == Some(draft.as_os_str()));
-    ours.map(|path| fs::remove_file(root.join(path))).collect::<Result<(), _>>().context(DRAFT)
+    ours.try_for_each(|path| fs::remove_file(root.join(path))).context(DRAFT)
 }
 
 fn without_place(bill: &str, root: &Path) -> String {

@@ -158,3 +158,13 @@ fn a_task_ends_though_nobody_reads() {
         drop(caller);
     });
 }
+
+#[test]
+fn a_call_whose_time_is_over_ends_whatever_its_child_does() {
+    in_all_orders(SCHEDULES, || {
+        let (ring, over) = oneshot::channel::<()>();
+        let clock = thread::spawn(move || ring.send(()).unwrap_or_default());
+        assert_eq!(block_on(unless(over, std::future::pending::<()>())), None);
+        clock.join().unwrap();
+    });
+}

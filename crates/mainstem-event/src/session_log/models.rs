@@ -179,6 +179,23 @@ fn nothing_is_shown_before_it_is_committed_and_all_of_it_then() {
     check(SCHEDULES, || on_disk(None));
 }
 
+/// Nothing here promises durability, so only commits wake the reader.
+#[test]
+fn a_remote_reader_is_woken_by_each_commit() {
+    check(SCHEDULES, || {
+        let disk = Disk::new(None);
+        let clock = fixture::log(1, 1).clock().clone();
+        let log = SessionLog::with_record("s".into(), clock, LogOptions::default(), disk.clone());
+        let mut remote = log.committed_from(1);
+        let [sink] = children(&log);
+        let writer = thread::spawn(move || disk.write(3));
+        let producer = thread::spawn(move || produce(&sink, 3));
+        assert_eq!(read(&mut remote, 3).len(), 3);
+        producer.join().unwrap();
+        writer.join().unwrap();
+    });
+}
+
 #[test]
 fn a_record_that_fails_at_any_event_wakes_all_who_wait_for_it() {
     for at in 1..=6 {
