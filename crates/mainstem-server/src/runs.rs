@@ -50,12 +50,12 @@ pub(crate) struct Found {
 
 pub(crate) enum Is {
     Live(Arc<Live>),
-    Past(RunRecord),
+    Past(Box<RunRecord>),
 }
 
 impl Found {
     pub(crate) fn past(conversation: Arc<Conversation>, record: RunRecord) -> Self {
-        Self { conversation, id: record.id.clone(), first: record.first, is: Is::Past(record) }
+        Self { conversation, id: record.id.clone(), first: record.first, is: Is::Past(Box::new(record)) }
     }
 
     pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Live>) -> Self {
