@@ -10,7 +10,7 @@ use futures_util::{
 };
 use mainstem::subagent::trust::shown_address;
 use mainstem_event::AgentEvent;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header, redirect::Policy};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -26,6 +26,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How long it may take to be reached, and to answer; a wait for a task takes half a minute by itself.
 const CONNECTING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(75);
+
+/// Largest answer that is read, in bytes: an event of the largest model answer fits.
+const ANSWER: usize = 64 << 20;
+
+/// Longest line of a stream of events, in bytes; a server cuts larger events.
+const LINE: usize = 4 << 20;
 
 /// What a server says no with.
 #[derive(Debug)]
@@ -78,7 +84,8 @@ impl Remote {
         );
         // Refused if one is installed already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().connect_timeout(CONNECTING).build()?;
+        // What is said to this server is for no other.
+        let client = Client::builder().connect_timeout(CONNECTING).redirect(Policy::none()).build()?;
         Ok(Some(Self { shown: shown_address(&base), base, token: var(TOKEN), client }))
     }
 
@@ -131,11 +138,25 @@ impl Remote {
     async fn answer(&self, request: RequestBuilder) -> anyhow::Result<Value> {
         let request = request.timeout(ANSWERING);
         let response = self.checked(request.send().await.map_err(|error| self.unreached(&error))?).await?;
-        let bytes = response.bytes().await.map_err(|error| self.unreached(&error))?;
+        let bytes = self.body(response).await?;
         if bytes.is_empty() {
             return Ok(Value::Null);
         }
         serde_json::from_slice(&bytes).with_context(|| format!("{}: the answer is no JSON", self.shown))
+    }
+
+    /// The whole of an answer, if it has an end.
+    async fn body(&self, mut response: Response) -> anyhow::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|error| self.unreached(&error))? {
+            ensure!(
+                body.len() + bytes.len() <= ANSWER,
+                "{}: the answer is larger than {ANSWER} bytes",
+                self.shown
+            );
+            body.extend_from_slice(&bytes);
+        }
+        Ok(body)
     }
 
     /// An answer that is no error.
@@ -144,9 +165,15 @@ impl Remote {
         if status.is_success() {
             return Ok(response);
         }
-        let body = response.bytes().await.unwrap_or_default();
+        let elsewhere = response.headers().get(header::LOCATION).filter(|_| status.is_redirection());
+        let elsewhere = elsewhere.and_then(|location| location.to_str().ok()).map(shown_address);
+        let body = self.body(response).await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let detail = problem["detail"].as_str().map_or_else(|| status.to_string(), str::to_owned);
+        let detail = match (problem["detail"].as_str(), elsewhere) {
+            (Some(detail), _) => detail.to_owned(),
+            (None, Some(elsewhere)) => format!("{status}: the server is at {elsewhere}; give that address"),
+            (None, None) => status.to_string(),
+        };
         let is_unknown = status == StatusCode::UNAUTHORIZED && self.token.is_none();
         let hint = if is_unknown { format!("; set {TOKEN}") } else { String::new() };
         let code = problem["code"].as_str().unwrap_or_default().to_owned();
@@ -203,7 +230,12 @@ impl Events {
                 continue;
             };
             match body.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    self.buffer.extend_from_slice(&bytes);
+                    let (shown, held) = (&self.remote.shown, self.buffer.len());
+                    let is_line = held <= LINE || self.buffer.contains(&b'\n');
+                    ensure!(is_line, "{shown}: a line of the stream is longer than {LINE} bytes");
+                }
                 // It says by another answer whether there is more.
                 Some(Err(_)) | None => (self.body, self.buffer) = (None, Vec::new()),
             }
@@ -229,7 +261,7 @@ impl Events {
 
     /// Goes on with what is still kept, and says that something is not.
     async fn skip(&mut self, response: Response) -> anyhow::Result<bool> {
-        let problem: Value = response.json().await.map_err(|error| self.remote.unreached(&error))?;
+        let problem: Value = serde_json::from_slice(&self.remote.body(response).await?).unwrap_or_default();
         let oldest = problem["oldest_seq"].as_u64().filter(|oldest| *oldest > self.last + 1);
         let oldest = oldest.with_context(|| format!("{}: {}", self.remote.shown, problem["detail"]))?;
         let note = format!("warning: events {} to {} are no longer kept", self.last + 1, oldest - 1);
@@ -332,6 +364,39 @@ mod tests {
         assert_eq!(error.downcast_ref::<Refused>().unwrap().code, "not_asked");
         assert_eq!(error.to_string(), format!("http://{address}: nobody asks"));
         assert_eq!(back.join().unwrap().unwrap(), "POST /v1/x HTTP/1.1");
+    }
+
+    /// A server that answers anything with this, and then with so many bytes of a body.
+    fn server(head: &'static str, size: usize) -> Remote {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut asking, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(asking.try_clone().unwrap()).lines().map_while(Result::ok);
+            lines.find(String::is_empty);
+            asking.write_all(head.as_bytes()).unwrap();
+            // The reader leaves when it has read enough.
+            let piece = [b'x'; 1 << 16];
+            let _ = (0..size / piece.len()).try_for_each(|_| asking.write_all(&piece));
+        });
+        Remote::at(Some(&format!("http://{address}"))).unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_a_server_says_is_read_to_a_bound() {
+        let endless = "HTTP/1.1 200 OK\r\n\r\n";
+        let error = server(endless, 2 * ANSWER).get("/x").await.unwrap_err().to_string();
+        assert!(error.ends_with("the answer is larger than 67108864 bytes"), "{error}");
+        let mut events = server(endless, 2 * LINE).events("/x?y".to_owned(), 0);
+        let error = events.next().await.unwrap_err().to_string();
+        assert!(error.ends_with("a line of the stream is longer than 4194304 bytes"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_elsewhere_is_not_followed() {
+        let moved = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://u:p@127.0.0.1:1/y?z\r\ncontent-length: 0\r\n\r\n";
+        let error = server(moved, 0).post("/x", &Value::Null).await.unwrap_err().to_string();
+        assert!(error.ends_with("the server is at http://127.0.0.1:1/y; give that address"), "{error}");
     }
 
     #[test]

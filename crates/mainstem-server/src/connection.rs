@@ -3,12 +3,18 @@
 use std::{
     collections::BTreeMap,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use tokio_util::sync::CancellationToken;
 
 use crate::shares::{Share, Shares, Tenant};
+
+/// How many requests without a token are answered on one connection; after that it is closed, so that what a guest sends ahead is not worked on.
+pub(crate) const GUEST_REQUESTS: u32 = 8;
 
 /// The connections that have not shown a token. When there are too many, a further one closes the one that has been there longest; half of
 /// them can come from one address.
@@ -38,6 +44,7 @@ struct Inner {
     number: u64,
     close: CancellationToken,
     share: OnceLock<Share>,
+    requests: AtomicU32,
 }
 
 impl Guests {
@@ -65,7 +72,8 @@ impl Guests {
         list.next += 1;
         list.guests.insert(number, Guest { address, close: close.clone() });
         drop(list);
-        Connection(Arc::new(Inner { guests: self.clone(), number, close, share: OnceLock::new() }))
+        let (share, requests) = Default::default();
+        Connection(Arc::new(Inner { guests: self.clone(), number, close, share, requests }))
     }
 
     fn leave(&self, number: u64) -> bool {
@@ -81,6 +89,16 @@ impl Connection {
     /// Resolves when the connection has to make room for another.
     pub(crate) async fn closed(&self) {
         self.0.close.cancelled().await;
+    }
+
+    /// Counts a request.
+    pub(crate) fn ask(&self) {
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if no more requests are answered: there were enough, and none showed a token.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.0.share.get().is_none() && self.0.requests.load(Ordering::Relaxed) >= GUEST_REQUESTS
     }
 
     /// Makes the connection one of a tenant's; `false` if the tenant has all its share.

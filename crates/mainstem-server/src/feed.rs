@@ -130,6 +130,8 @@ struct Feed {
     cursor: Cursor,
     wish: Wish,
     place: Place,
+    /// Whether the last piece was full.
+    has_more: bool,
     /// When the reader got something last.
     sent: Instant,
     /// Given back when the reader leaves.
@@ -165,8 +167,16 @@ pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tie
         Form::Ndjson => "application/x-ndjson",
     };
     let app = app.clone();
-    let feed =
-        Feed { app, cursor, wish, place: Place::First, sent: Instant::now(), _seat: seat, _tied: tied };
+    let feed = Feed {
+        app,
+        cursor,
+        wish,
+        place: Place::First,
+        has_more: false,
+        sent: Instant::now(),
+        _seat: seat,
+        _tied: tied,
+    };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
         let piece = feed.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), feed))
@@ -222,6 +232,10 @@ impl Feed {
 
     /// The next events, a sign of life, or nothing if it is over.
     async fn piece(&mut self) -> Option<Bytes> {
+        // A reader that has much to catch up with lets others run in between.
+        if std::mem::take(&mut self.has_more) {
+            tokio::task::yield_now().await;
+        }
         let there = if self.wish.follow { self.cursor.try_next() } else { at_hand(&mut self.cursor).await };
         let first = match there {
             Some(event) => event,
@@ -258,7 +272,8 @@ impl Feed {
                 break;
             }
             count += 1;
-            if count < AT_ONCE {
+            self.has_more = count == AT_ONCE;
+            if !self.has_more {
                 next = self.cursor.try_next();
             }
         }

@@ -6,6 +6,7 @@ use crate::{
     app::{BODIES, READERS, REQUESTS},
     body::{MAX, MAX_UNKNOWN, PATIENCE},
     capacity::{CONNECTIONS, GUESTS, SESSIONS},
+    connection::GUEST_REQUESTS,
     large,
     listen::{HEADER_BYTES, HEADERS, WRITES},
     once,
@@ -62,6 +63,12 @@ pub fn bounds() -> Vec<Bound> {
             format!("{}, and an eighth of the files; half of them from one address", GUESTS.1),
             "the oldest is closed",
             "the_oldest_guest_makes_room_and_callers_stay",
+        ),
+        row(
+            "requests without a token on one connection",
+            GUEST_REQUESTS.to_string(),
+            "the connection is closed",
+            "a_guest_is_answered_so_often",
         ),
         row(
             "requests of a tenant that are worked on at once",

@@ -2,7 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Extension, Router};
+use axum::{
+    Extension, Router,
+    extract::{Request, State},
+    http::{HeaderValue, header},
+    middleware::{Next, from_fn_with_state},
+    response::Response,
+};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -16,7 +22,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::connection::Guests;
+use crate::connection::{Connection, Guests};
 
 /// How long a client may take to say what it wants; whoever is slower is cut off.
 pub(crate) const HEADERS: Duration = Duration::from_secs(10);
@@ -39,7 +45,8 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, 
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
     while let Some((stream, address)) = stop.run_until_cancelled(take(&listener)).await {
         let connection = guests.enter(address.ip());
-        let router = router.clone().layer(Extension(connection.clone()));
+        let router = router.clone().layer(from_fn_with_state(connection.clone(), counted));
+        let router = router.layer(Extension(connection.clone()));
         let (builder, watcher) = (builder.clone(), graceful.watcher());
         connections.spawn(async move {
             tokio::select! {
@@ -53,6 +60,16 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, 
     connections.close();
     graceful.shutdown().await;
     connections.wait().await;
+}
+
+/// Answers a request; the last one of a guest ends the connection.
+async fn counted(State(connection): State<Connection>, request: Request, next: Next) -> Response {
+    connection.ask();
+    let mut response = next.run(request).await;
+    if connection.is_used_up() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Serves one connection to its end.

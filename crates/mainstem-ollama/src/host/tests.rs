@@ -57,7 +57,7 @@ fn what_is_no_host_is_said_without_secrets() {
         assert_eq!(chat(host).unwrap_err().to_string(), format!("the base URL {expected}"), "{host}");
     };
     check("h:99999", "\"http://h:99999\" can't be used: invalid port number");
-    check("me:secret@h:x", "\"h:x:11434\" can't be used: invalid port number");
+    check("me:secret@h:x", "\"http://h:x:11434\" can't be used: invalid port number");
     check(
         "ftp://h",
         "\"ftp://h\" can't be used: it must begin with http:// or https://, such as \"http://h\"",

@@ -49,6 +49,32 @@ async fn connections_that_never_read_or_say_nothing_leave_room_for_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_guest_is_answered_so_often() {
+    let rig = Rig::of(says()).await;
+    let answers = async |more: &str| {
+        let mut stream = connect(&rig).await;
+        stream.write_all(request(&rig, "GET /healthz", more).repeat(60).as_bytes()).await.unwrap();
+        let (mut text, end) = (Vec::new(), tokio::time::sleep(ms(2_000)));
+        // It may be cut off with requests that were not read.
+        tokio::select! {
+            _ = stream.read_to_end(&mut text) => {}
+            () = end => {}
+        }
+        String::from_utf8_lossy(&text).matches("HTTP/1.1 200").count()
+    };
+    assert_eq!(answers("").await, 8);
+    let mut caller = connect(&rig).await;
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    for _ in 0..20 {
+        caller.write_all(request(&rig, "GET /v1/sessions", &token).as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let count = caller.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..count]).to_lowercase();
+        assert!(answer.starts_with("http/1.1 200") && !answer.contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_without_a_token_is_small() {
     let rig = Rig::of(says()).await;
     let answered = async |line: &str, headers: &str, body: &str, status: u16| {
