@@ -51,6 +51,8 @@ type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 fn logger(log: Log, terminal: Terminal) -> anyhow::Result<Option<Boxed>> {
     let filter = var(FILTER).unwrap_or_else(|| USUAL.to_owned());
     let filter = EnvFilter::try_new(filter).context(FILTER)?;
+    // It writes addresses whole, with the secrets in them; what fails there is logged by us.
+    let filter = filter.add_directive("rmcp=off".parse()?);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     Ok(match log {
         Log::Off => None,

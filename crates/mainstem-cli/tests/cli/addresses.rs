@@ -74,6 +74,26 @@ fn of_an_mcp_server() {
 }
 
 #[test]
+fn of_an_mcp_server_in_the_log_of_a_server() {
+    let model = Server::start(|_| vec![Step::Text("Yes.")]);
+    let config = "[mcp.there]\nurl = \"${THERE}\"\n";
+    for filter in ["warn,mainstem=info", "trace"] {
+        let cli = mainstem("serve -m openai:m --bind 127.0.0.1:0 --token-file tokens")
+            .file("tokens", "the-token-of-the-test\n");
+        let cli = cli.file(".config/mainstem/config.toml", config).env("THERE", &address("127.0.0.1:1"));
+        let cli = cli.env("OPENAI_BASE_URL", &model.url()).env("OPENAI_API_KEY", "sk-secret-123456");
+        let mut serve = cli.env("MAINSTEM_LOG", filter).start();
+        let url = serve.line().trim().to_owned();
+        let ask = mainstem("run Hi --server").arg(&url).env("MAINSTEM_TOKEN", "the-token-of-the-test");
+        assert_eq!(ask.run().stdout, "Yes.\n");
+        serve.signal("TERM");
+        let log = serve.done().stderr;
+        assert!(log.contains("the MCP server"), "{log}");
+        assert!(!log.contains("topsecret"), "{filter}: {log}");
+    }
+}
+
+#[test]
 fn of_a_server_and_of_a_collector() {
     for host in ["127.0.0.1:1", "host:port"] {
         for line in ["sessions list --server", "tasks list --server", "run --progress plain Hi --server"] {

@@ -154,7 +154,7 @@ impl Seen {
             let now = usize::try_from(event.seq - 1).ok().and_then(|index| all.get(index));
             let now = now.map(AgentEvent::without_spec);
             if now.as_ref() != Some(&event.without_spec()) {
-                let now = now.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+                let now = now.map_or_else(|| "nothing".to_owned(), |now| now.to_string());
                 self.check(false, &format!("{who} saw {event}, and now there is {now}"), trials);
             }
         }
