@@ -57,7 +57,7 @@ macro_rules! pass_on {
                     page.truncate(place);
                     if place == 0 {
                         let why = "expected value at line 1 column 1".to_owned();
-                        return Err(JournalError::Damaged { session: session.clone(), seq: damaged, why });
+                        return Err(JournalError::Damaged { session: session.clone(), seq: damaged, through: damaged, why });
                     }
                 }
                 self.1.fetch_add(page.len(), Ordering::SeqCst);

@@ -83,13 +83,13 @@ impl Pages {
     /// The next page; an empty one at the end. An event that can't be read costs that event: a gap in its place says why.
     pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
         let page = match self.journal.read(&self.id, self.next, PAGE).await {
-            Err(JournalError::Damaged { seq, why, .. }) if seq >= self.next => {
-                vec![AgentEvent::unreadable(self.id.clone(), seq, self.at, why)]
+            Err(JournalError::Damaged { seq, through, why, .. }) if seq >= self.next => {
+                vec![AgentEvent::unreadable(self.id.clone(), seq..=through, self.at, why)]
             }
             page => page?,
         };
         if let Some(last) = page.last() {
-            (self.next, self.at) = (last.seq + 1, last.at);
+            (self.next, self.at) = (last.seq.saturating_add(1), last.at);
         }
         Ok(page)
     }

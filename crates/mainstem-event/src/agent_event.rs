@@ -5,7 +5,11 @@ mod wire;
 
 pub use self::schema::markdown_table;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{
+    fmt,
+    ops::{Deref, RangeInclusive},
+    sync::Arc,
+};
 
 use mainstem_message::{AgentKey, ReplyId, RunId, SessionId};
 use serde_json::{Map, Value};
@@ -72,11 +76,18 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
-    /// A [`Gap`](EventKind::Gap) in the place of one recorded event that can't be read, for this reason.
-    pub fn unreadable(session: SessionId, seq: u64, at: Timestamp, reason: impl Into<String>) -> Self {
+    /// A [`Gap`](EventKind::Gap) in the place of recorded events that can't be read, for this reason.
+    pub fn unreadable(
+        session: SessionId,
+        events: RangeInclusive<u64>,
+        at: Timestamp,
+        reason: impl Into<String>,
+    ) -> Self {
+        let (from_seq, to_seq) = events.into_inner();
+        let missed = to_seq.saturating_sub(from_seq).saturating_add(1);
         let (per_agent, reason) = (Default::default(), Some(reason.into()));
-        let kind = EventKind::Gap { from_seq: seq, to_seq: seq, missed: 1, per_agent, reason };
-        Self::new(seq, at, Arc::new(Origin::session(session, None)), kind)
+        let kind = EventKind::Gap { from_seq, to_seq, missed, per_agent, reason };
+        Self::new(to_seq, at, Arc::new(Origin::session(session, None)), kind)
     }
 
     /// The root session.

@@ -55,8 +55,8 @@ impl Scoped {
         result.map_err(|error| match error {
             JournalError::Unknown { session } => JournalError::Unknown { session: own(session) },
             JournalError::Busy { session } => JournalError::Busy { session: own(session) },
-            JournalError::Damaged { session, seq, why } => {
-                JournalError::Damaged { session: own(session), seq, why }
+            JournalError::Damaged { session, seq, through, why } => {
+                JournalError::Damaged { session: own(session), seq, through, why }
             }
             error => error,
         })

@@ -237,6 +237,27 @@ async fn of_a_damaged_session_one_reads_what_is_before_and_is_told() {
 }
 
 #[tokio::test]
+async fn events_that_are_missing_are_missing_together() {
+    let (_directory, path) = place();
+    let kept = written(&path, 2).await;
+    let sql = "DELETE FROM events WHERE seq BETWEEN 5 AND 9; UPDATE sessions SET last = 9223372036854775807";
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let id = "s".into();
+    let missing = async |from: u64| match journal.read(&id, from, 100).await.unwrap_err() {
+        JournalError::Damaged { seq, through, .. } => (seq, through),
+        error => panic!("{error}"),
+    };
+    assert_eq!(missing(5).await, (5, 9));
+    assert_eq!(missing(7).await, (7, 9));
+    assert_eq!(
+        seqs(&journal.read(&id, 10, 100).await.unwrap()),
+        (10..=kept.len() as u64).collect::<Vec<_>>()
+    );
+    assert_eq!(missing(kept.len() as u64 + 1).await, (kept.len() as u64 + 1, i64::MAX as u64));
+}
+
+#[tokio::test]
 async fn a_reason_is_short_and_names_what_can_not_be_read() {
     let (_directory, path) = place();
     written(&path, 1).await;

@@ -95,9 +95,9 @@ impl Past {
         while past.seq < last {
             let page = match journal.read(id, past.seq + 1, PAGE).await {
                 // One event that can't be read costs that event; readers get a gap in its place.
-                Err(error @ JournalError::Damaged { seq, .. }) if seq > past.seq => {
+                Err(error @ JournalError::Damaged { seq, through, .. }) if seq > past.seq => {
                     tracing::warn!(session = %id, %error, "a damaged event is passed over");
-                    past.seq = seq;
+                    past.seq = through.max(seq);
                     continue;
                 }
                 page => page?,

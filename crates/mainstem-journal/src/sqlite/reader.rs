@@ -24,14 +24,15 @@ pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEven
     let mut rows = found.rows.iter();
     for seq in found.wanted.clone() {
         let event = match rows.next() {
-            Some(row) if row.seq == seq => parse(row),
+            Some(row) if row.seq == seq => parse(row).map_err(|why| (seq, why)),
             // The database itself passes over what it can't read.
-            _ => Err("it is missing".to_owned()),
+            Some(row) => Err((row.seq.saturating_sub(1).max(seq), "it is missing".to_owned())),
+            None => Err((found.last.max(seq), "it is missing".to_owned())),
         };
         match event {
             Ok(event) => events.push(event),
-            Err(why) if events.is_empty() => {
-                return Err(JournalError::Damaged { session: session.clone(), seq, why });
+            Err((through, why)) if events.is_empty() => {
+                return Err(JournalError::Damaged { session: session.clone(), seq, through, why });
             }
             Err(_) => break,
         }
@@ -47,7 +48,8 @@ pub(super) fn what_is_left(session: &SessionId, rows: &[Row], through: u64) -> P
         rows.iter().find_map(|row| parse(row).ok()).map_or_else(Timestamp::default, |event| event.at);
     let event = |row: &Row| {
         let event = parse(row);
-        let event = event.unwrap_or_else(|why| AgentEvent::unreadable(session.clone(), row.seq, at, why));
+        let event =
+            event.unwrap_or_else(|why| AgentEvent::unreadable(session.clone(), row.seq..=row.seq, at, why));
         at = event.at;
         event
     };

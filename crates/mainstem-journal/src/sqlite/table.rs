@@ -242,6 +242,8 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Resu
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
     pub(super) wanted: RangeInclusive<u64>,
+    /// The last that the session should have.
+    pub(super) last: u64,
 }
 
 /// A page of a session's events; `None` if there is no such session.
@@ -259,7 +261,7 @@ pub(super) fn page_of(
     let Some((row, first, last)) = known else { return Ok(None) };
     let from = from.max(first);
     let wanted = from..=last.min(from.saturating_add(max as u64).saturating_sub(1));
-    Ok(Some(Found { rows: page(connection, row, from, u64::MAX, max)?, wanted }))
+    Ok(Some(Found { rows: page(connection, row, from, u64::MAX, max)?, wanted, last }))
 }
 
 /// A page of the events in a range. Rows beyond one that the database itself can't read are left out.
