@@ -45,24 +45,24 @@ pub enum CancelReason {
         /// Who stopped it, in words.
         by: Arc<str>,
     },
-    /// There was no end within the time given.
+    /// The time limit was reached.
     Timeout {
-        /// That time.
+        /// The limit.
         after: Duration,
     },
-    /// There was no event for too long.
+    /// No event arrived for this long.
     Silence {
-        /// For how long.
+        /// How long.
         lasted: Duration,
     },
     /// A budget of time is used up.
     Budget {
-        /// Which budget, and how much of it there was.
+        /// The budget and its limit.
         why: Arc<str>,
     },
     /// The agent above ran out of time.
     Parent {
-        /// That agent.
+        /// The agent.
         agent: Arc<str>,
         /// Why it was stopped.
         reason: Arc<Self>,

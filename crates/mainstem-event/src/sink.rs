@@ -102,7 +102,7 @@ impl EventSink {
         self.emit_timed(kind).0
     }
 
-    /// The same; returns the event's time, too.
+    /// Records an event and returns its number and time.
     pub fn emit_timed(&self, kind: EventKind) -> (u64, Timestamp) {
         let lane = &*self.0;
         match (lane.origin.get(), lane.mode.task()) {

@@ -134,7 +134,7 @@ impl RunHandle {
         self.cancel_because(CancelReason::User { how: None });
     }
 
-    /// The same, for this reason, which its agents and their parents are told; one of time ends the run with `timeout`.
+    /// Cancels the run for this reason, which its agents and their parents can read. A time limit ends the run with `timeout`.
     pub fn cancel_because(&self, reason: CancelReason) {
         self.cancel.cancel(reason);
     }

@@ -124,7 +124,7 @@ impl RunOptions {
         self
     }
 
-    /// How many children of the run are at work at once, at least 1. More than the session's limit is that limit.
+    /// Sets how many children of the run execute at once, at least 1; capped by the session's limit.
     #[must_use]
     pub fn with_max_children(mut self, most: usize) -> Self {
         self.spawn.max_children = Some(most);

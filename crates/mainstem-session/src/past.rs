@@ -239,7 +239,7 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Ends its tasks, of which none has an executor any more; what ran them has its end before they have theirs.
+    /// Ends the open tasks, whose executors have ended. Their invocations are ended before.
     fn close_tasks(&self, log: &Arc<SessionLog>) {
         let open: Vec<_> = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()).collect();
         for (task, status) in open {
@@ -269,7 +269,7 @@ impl Past {
         runs
     }
 
-    /// How a task ended whose executor is gone: as its child did, if that had an answer, or as was recorded.
+    /// Returns how a task ended whose executor has ended: the outcome of its child if the child answered, else what was recorded.
     pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
         match (self.done.get(task), self.fleet.tasks.get(task)) {
             (Some((Outcome::Success | Outcome::MaxIterations, answer)), _) => {

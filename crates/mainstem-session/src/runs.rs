@@ -23,7 +23,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// Returns `true` if nothing more will come of the run.
+    /// Returns `true` if the run has ended or was dropped.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Dropped)
     }

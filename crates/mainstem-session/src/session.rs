@@ -187,19 +187,19 @@ impl Session {
         lock(&self.0.runs).clone()
     }
 
-    /// Takes up a turn that has no answer, because its process ended, it failed, or somebody stopped it: the agent goes on from what was
-    /// said and done until then. Results that there are, those of children too, are not asked for again; a call that was cut off has a
-    /// result that says so, and the agent decides what becomes of it.
+    /// Resumes a turn without an answer: its process ended, it failed, or it was cancelled. The agent continues from the recorded history.
+    /// Existing results, including those of children, are reused; a call that was cut off has a result that states this, and the agent
+    /// decides whether to repeat it.
     ///
-    /// What the options leave open is as the turn's caller has set it: the user, the attributes, how children are treated. Of its budget the
-    /// run has what is left.
+    /// Options that are not set are taken from the turn's run: the user, the attributes, how children are treated. The run has what is
+    /// left of the turn's budget.
     ///
-    /// Nothing happens before the run is polled.
+    /// The run starts when it is first polled.
     ///
     /// # Errors
-    /// There is no such turn: nothing was said yet, the latest run has its answer, or is at work.
+    /// The session has no turn, the latest run has its answer, or a run is active.
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
-        // Held from now on, so that nobody else takes it up, too.
+        // Held from here on, so that no other run resumes the same turn.
         let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
         let latest = lock(&self.0.runs).iter().rfind(|run| !run.never_began).cloned();
         let latest = latest.ok_or(NothingToResume::New)?;
@@ -215,7 +215,7 @@ impl Session {
         Ok(Run::new(self.clone(), input, options, Some(permit)))
     }
 
-    /// The active run, whoever began it; `None` between runs.
+    /// Returns the active run, including one that the session began; `None` between runs.
     pub fn active(&self) -> Option<RunHandle> {
         self.0.turns.active()
     }
