@@ -1,4 +1,4 @@
-//! What of an agent's file needs trust.
+//! The parts of an agent's file that need trust.
 
 use std::{collections::BTreeMap, path::Path};
 

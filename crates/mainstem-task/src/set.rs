@@ -188,7 +188,7 @@ impl TaskSet {
         self.drive_or(work, || {});
     }
 
-    /// The same; at [`shutdown`](Self::shutdown) this is called before the work is dropped.
+    /// Drives work as [`drive`](Self::drive) does, and calls `on_shutdown` before a [`shutdown`](Self::shutdown) drops it.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -150,7 +150,7 @@ impl Drafts {
         }
     }
 
-    /// As the loader reads it; whether its tools exist, for one that does not would silently be missing; and that nothing in it needs trust.
+    /// Parses the draft as the loader does, and rejects unknown tools, which the agent would silently lack, and parts that need trust.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");
