@@ -64,7 +64,7 @@ impl AgentError {
         }
     }
 
-    /// What a context says that was asked to stop.
+    /// Returns the error of a cancelled context.
     pub(crate) fn cancelled(cx: &RunContext) -> Self {
         Self::Cancelled(cx.cancel_reason().unwrap_or(CancelReason::User { how: None }))
     }

@@ -249,7 +249,7 @@ impl RunContext {
         self.invocation.cancel.reason()
     }
 
-    /// What is behind [`cancel`](Self::cancel), to be kept without the context.
+    /// Returns the cancellation of this invocation, which can be used without the context.
     pub fn cancel_handle(&self) -> &Cancellation {
         &self.invocation.cancel
     }
