@@ -13,7 +13,7 @@ pub struct Job {
     pub(crate) rules: Rules,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
-    /// Whether the guard makes namespaces, if the system lets it; then, whether it has, and the inner process completes them.
+    /// For the guard: whether to create namespaces, if the system allows it. For the inner process: whether they exist and are to be completed.
     pub(crate) is_namespaced: bool,
     /// The guard tells the inner process what is to be read-only.
     #[serde(default)]
@@ -105,7 +105,7 @@ impl Closed {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "it is on or off")]
 pub enum Network {
-    /// As this process has it.
+    /// Same as the parent process.
     #[default]
     On,
     /// No socket other than those of the file system. What listens at one of these, such as Docker or a proxy, may have a network.

@@ -159,7 +159,7 @@ fn attend(child: Pid, parent: &OwnedFd, mut signals: Signals) -> io::Result<Opti
         if is_ready[2] {
             return Ok(None);
         }
-        // What was written is of no interest, only that it does not stay.
+        // Drains the signal's pipe.
         if is_ready[3] {
             let _ = signals.terminate.read(&mut [0; 64]);
             let _ = kill_process_group(child, Signal::TERM);

@@ -68,11 +68,11 @@ fn settle(user: u32, group: u32) -> io::Result<()> {
     Ok(configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?)
 }
 
-/// In the inner process: a view of the file system of its own, with a `/proc` of the namespace, in which these paths are read-only. Returns
-/// whether the system has it so.
+/// Gives the inner process a mount namespace, with a `/proc` of its process namespace, in which these paths are read-only. Returns `false`
+/// if the system refuses the namespace.
 ///
 /// # Errors
-/// The system has it so, but one of the paths can't be made read-only.
+/// The namespace exists, but one of the paths can't be made read-only.
 pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     let own = || {
         nix::sched::unshare(CloneFlags::CLONE_NEWNS)?;
@@ -87,7 +87,7 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     let mut pinned = BTreeSet::new();
     for path in read_only {
         match protect(path, &mut pinned) {
-            // It has been removed meanwhile.
+            // The path was removed in the meantime.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => done.map_err(|error| {
                 let why = format!("{} can't be made read-only: {error}", path.display());
@@ -126,7 +126,7 @@ fn name(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// What must stay as it is when a mount of another namespace changes.
+/// Returns the flags that a remount must preserve.
 fn kept(file: &OwnedFd) -> io::Result<MountFlags> {
     let has = fstatvfs(file)?.f_flag;
     let pairs = [

@@ -94,7 +94,7 @@ impl Workspace {
         Self { guard: Arc::new(guard), ..self }
     }
 
-    /// The same workspace, protected as another is: with the same paths if it is a directory of the other, else with its own.
+    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`, else the same rules for paths of its own.
     #[must_use]
     pub fn protected_as(self, other: &Self) -> Self {
         if self.inner.root.starts_with(&other.guard.root) {

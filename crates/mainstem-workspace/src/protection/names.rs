@@ -22,7 +22,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reach {
-    /// In whatever directory.
+    /// In any directory.
     Anywhere,
     /// Only there; commands may not make it either.
     Reserved,
@@ -120,7 +120,7 @@ pub(super) fn linked() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach != Reach::Record && row.path != ".git").map(|row| row.path)
 }
 
-/// What is protected in whatever directory.
+/// Returns the names that are protected in any directory.
 #[cfg(unix)]
 pub(super) fn anywhere() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach == Reach::Anywhere).map(|row| row.path)
