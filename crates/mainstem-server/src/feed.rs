@@ -215,7 +215,7 @@ impl Feed {
         }
     }
 
-    /// Where a reader is that has all there is: at the end, unless the record has lost what would follow.
+    /// Returns `End`, or `Failed` if the record has failed.
     fn after_last(&self) -> Place {
         if self.cursor.log().failure().is_some() { Place::Failed } else { Place::End }
     }

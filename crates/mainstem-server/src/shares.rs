@@ -12,9 +12,9 @@ pub(crate) type Tenant = Option<Arc<str>>;
 #[derive(Debug)]
 pub(crate) struct Shares {
     most: usize,
-    /// What each tenant can have whatever the others take.
+    /// Guaranteed to each tenant.
     own: usize,
-    /// What is left when every tenant has its own.
+    /// Common to all tenants, beyond their guarantees.
     common: usize,
     taken: Mutex<HashMap<Tenant, usize>>,
 }
@@ -33,7 +33,7 @@ impl Shares {
         self.most
     }
 
-    /// Takes one for a tenant, until it is dropped; `None` if the tenant has its own and nothing is left that is common.
+    /// Takes one for a tenant, until it is dropped; `None` if the tenant's guarantee and the common part are used up.
     pub(crate) fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
         let mut taken = self.lock();
         let has = taken.get(tenant).copied().unwrap_or(0);
