@@ -1,4 +1,4 @@
-//! What of a folder's files counts only once a person trusts it.
+//! Parts of a folder's files that take effect only after a person trusts them.
 
 use std::fmt;
 

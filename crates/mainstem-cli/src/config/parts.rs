@@ -17,7 +17,7 @@ use super::{
     file::{File, InputRole, Provider},
 };
 
-/// Divides what a file says into what works at once and what needs trust; `raw` is the same file as values.
+/// Divides a file into settings that apply at once and parts that need trust; `raw` is the same file as values.
 pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
     // Each key is named, so that a new one is not in effect before it is decided whether it needs trust.
     let File {
@@ -105,7 +105,7 @@ impl Parts<'_> {
         self.found.push((part, sets));
     }
 
-    /// What gives a right where it is true.
+    /// A switch that grants a right when true.
     fn switch(
         &mut self,
         key: &str,
@@ -196,7 +196,7 @@ fn access_does(name: &str, access: &Access) -> Vec<String> {
     address.into_iter().chain(key).chain(headers).collect()
 }
 
-/// Where a workspace leads to that is not in the folder of its file. One that does not exist is said later.
+/// Returns where the workspace leads if that is outside the folder of its file; a missing workspace is reported later.
 fn outside(folder: &Path, workspace: &Path) -> Option<String> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let (folder, leads_to) = (folder.canonicalize().ok()?, workspace.canonicalize().ok()?);

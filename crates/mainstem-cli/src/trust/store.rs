@@ -40,7 +40,7 @@ impl Store {
         Some(Self { path: state.join("mainstem").join("trust.json") })
     }
 
-    /// Whether this is recorded. What can't be read records nothing.
+    /// Returns `true` if this is recorded. An unreadable store counts as empty.
     pub(super) fn has(&self, folder: &Path, hash: &str) -> bool {
         let known = || Some(self.read().ok()?.get(folder.to_str()?)?.contains_key(hash));
         known().unwrap_or_default()
