@@ -205,7 +205,7 @@ impl Harness {
         Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, tenants })))
     }
 
-    /// How far agents may go; a run can only say less.
+    /// Returns the limits of agents; a run can only lower them.
     pub fn limits(&self) -> Limits {
         self.0.builder.limits()
     }
