@@ -414,7 +414,7 @@ fn key(caller: &Caller, id: &str) -> Key {
     (caller.tenant.clone(), id.to_owned())
 }
 
-/// Nothing is shown or begun that can't be recorded.
+/// Returns the problem of an unavailable journal.
 pub(crate) fn unrecorded() -> Problem {
     let detail = "sessions can't be read or recorded at the moment; the server's log says why";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", detail).retry_after(5)

@@ -19,7 +19,7 @@ pub(crate) const COOKIE: &str = "mainstem_token";
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
-    /// One of the tenant's requests that are worked on at once.
+    /// The permit of this request among those of its tenant.
     turn: Turn,
 }
 

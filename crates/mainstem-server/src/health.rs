@@ -66,7 +66,7 @@ impl Health {
     }
 }
 
-/// Does what the first event of a session does, and leaves nothing behind.
+/// Writes a session's first event as a probe, and deletes it.
 async fn probe(journal: &dyn Journal) -> Result<(), String> {
     let id = PROBE.into();
     let said = |error: JournalError| error.to_string();

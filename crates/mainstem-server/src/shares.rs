@@ -20,7 +20,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// At most `most` for so many tenants, at least 1 for each.
+    /// Divides `most` among `tenants`, each of which is guaranteed at least 1.
     pub(crate) fn new(most: usize, tenants: usize) -> Arc<Self> {
         let tenants = tenants.max(1);
         let own = (most / 2 / tenants).max(1);
@@ -61,7 +61,7 @@ impl Shares {
     }
 }
 
-/// One of what is limited; given back when dropped.
+/// One unit of the limit; returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: Arc<Shares>,
