@@ -140,7 +140,7 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
         let mut lines = io::stdin().lock();
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            // What is no UTF-8 is shown as such, and the lines after it count.
+            // Invalid UTF-8 is replaced, and reading continues.
             let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
             line.clear();
             if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {

@@ -51,9 +51,9 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<NonZeroU32>,
     /// How far agents may go.
     pub(crate) fleet: FleetLimits,
-    /// Those of all files hold: none can allow what another refuses.
+    /// The rules of all files apply: a file can't allow what another refuses.
     pub(crate) permissions: Rules,
-    /// Those of the project's file, which can lift no protection.
+    /// The rules of the project's file, which can't lift a protection.
     pub(crate) project_permissions: Rules,
     /// Whether agents get tools for files.
     pub(crate) files: Option<Setting<bool>>,
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
     pub(crate) input_roles: Vec<Role>,
     /// Files of the user that agents don't write, wherever they are.
     pub(crate) protected: Vec<PathBuf>,
-    /// What of agents' files is trusted.
+    /// The trusted parts of agents' files.
     pub(crate) trust: Trust,
 }
 

@@ -23,12 +23,12 @@ use crate::{
     program::{Program, TRIAL},
 };
 
-/// Only what is below the working directory, and no link: a command may have left one there.
+/// Resolves only paths below the working directory, without links: a command may have created one there.
 pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so;
-/// if it has not, this process is as it was before.
+/// Gives the next child of this process a process namespace, and an empty network namespace if it is to have no network. Returns `false`
+/// if the system refuses; this process is then unchanged.
 ///
 /// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
 pub(crate) fn unshare(network: Network) -> bool {
@@ -39,7 +39,7 @@ pub(crate) fn unshare(network: Network) -> bool {
     if geteuid().is_root() {
         return nix::sched::unshare(flags).is_ok();
     }
-    // There is no way back from a user namespace whose ids the system does not let it map.
+    // A process can't leave a user namespace, even if the system then refuses to map its ids: another process tries it first.
     can_settle() && enter(flags)
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a path read-only. What it lies in can't be moved away then, for the system moves nothing that is mounted.
+/// Makes a path read-only. Its parents can't be moved away then, because the system refuses to move a mount point.
 fn protect(path: &Path, pinned: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let parents = path.ancestors().skip(1).filter(|parent| *parent != "").collect::<Vec<_>>();
     for parent in parents.into_iter().rev() {
