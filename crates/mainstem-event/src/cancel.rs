@@ -1,4 +1,4 @@
-//! Why an invocation is stopped before its end: who, and what of the fleet.
+//! Why an invocation is cancelled: by whom, and with which part of the fleet.
 
 use std::{fmt, sync::Arc, time::Duration};
 

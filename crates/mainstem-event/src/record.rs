@@ -32,10 +32,10 @@ pub trait Record: Send + Sync + 'static {
     /// [`append`](Self::append). It replaces the one before.
     fn watch(&self, waker: Waker);
 
-    /// Events from `from` to `through`, of which both are committed: as many as make a page. What is not kept any more is left out; in the
-    /// place of an event that can't be read there may be a [gap](AgentEvent::unreadable) that says why.
+    /// Returns a page of the events from `from` to `through`, both of which are committed. Discarded events are left out; in the place of an
+    /// event that can't be read there may be a [gap](AgentEvent::unreadable) that states the reason.
     ///
-    /// Dropping the future gives the page up.
+    /// Dropping the future cancels the read.
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page>;
 }
 

@@ -212,7 +212,7 @@ impl SessionLog {
     /// How far the record reaches.
     fn reach(&self) -> Option<Reach> {
         let recorded = self.recorded.as_ref()?;
-        // Looked at first: what was committed before the failure is committed now.
+        // Read before `committed`: after a failure that number is final.
         let is_final = recorded.failure().is_some();
         Some(Reach { committed: recorded.committed(), is_final })
     }

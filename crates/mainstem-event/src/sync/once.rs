@@ -7,7 +7,7 @@ use shuttle::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(crate) struct OnceLock<T> {
     cell: sync::OnceLock<T>,
-    /// Its value means nothing; whoever reads it can be interrupted.
+    /// A point at which the model checker can switch threads; the value is unused.
     point: AtomicBool,
 }
 
