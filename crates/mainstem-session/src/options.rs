@@ -22,8 +22,8 @@ pub struct RunOptions {
     pub buffer: Option<usize>,
     /// What becomes of children that take longer than their parents wait.
     pub spawn: SpawnOptions,
-    /// Whether the session plans from this run on: then only tools that change nothing run, until a person has accepted a plan. By default it
-    /// goes on as it is.
+    /// Whether the session plans from this run on: then only read-only tools run, until a person has accepted a plan. By default the mode of
+    /// the session is unchanged.
     pub plan_mode: Option<bool>,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
     pub budget: Limits,

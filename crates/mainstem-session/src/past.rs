@@ -120,7 +120,7 @@ impl Past {
         (past.form == FORM && past.seq <= last).then_some(Self { checkpoint: past.seq, ..past })
     }
 
-    /// Keeps what it comes to, if nothing is at work in it: what is under way stands in no checkpoint.
+    /// Writes a checkpoint, unless an invocation or task of the session is open: a checkpoint has no open work.
     pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) -> Result<(), JournalError> {
         self.form = FORM;
         let is_quiet = self.open.is_empty() && self.fleet.tasks.values().all(|status| status.is_terminal());
@@ -169,7 +169,7 @@ impl Past {
         }
     }
 
-    /// Counts what an event says was used.
+    /// Counts the usage in an event.
     fn use_up(&mut self, event: &AgentEvent, reply: &ReplyId) {
         let model = self.open.get(reply).and_then(|open| open.model.as_ref());
         let begun = self.runs.iter().rfind(|run| !run.never_began);
@@ -207,8 +207,8 @@ impl Past {
         parent.usage.add_child(usage);
     }
 
-    /// Ends what was cut off, children before their parents: what is open is closed, and one `AGENT_END` says why. What was said until
-    /// then stays in the history; who had given its answer already has ended as it would have.
+    /// Ends the invocations that were cut off, children before their parents: closes their open blocks and emits one `AGENT_END` with the
+    /// reason. Their messages stay in the history; an invocation that had answered ends with the outcome of its answer.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
         while let Some(reply) = self.latest() {
             let Some(mut cut) = self.open.remove(&reply) else { break };
@@ -260,7 +260,7 @@ impl Past {
         spent
     }
 
-    /// Its runs; the latest one with what it has spent, for it may be resumed.
+    /// Returns the runs; the latest one with its spending, because it may be resumed.
     pub(crate) fn runs_with_latest(&mut self, prices: &Prices) -> Vec<RunRecord> {
         let mut runs = std::mem::take(&mut self.runs);
         if let Some(run) = runs.iter_mut().rfind(|run| !run.never_began) {

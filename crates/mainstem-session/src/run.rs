@@ -27,11 +27,11 @@ use crate::{
     turn::{Right, Turn},
 };
 
-/// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`. One that is
-/// cancelled while it is queued hands out nothing; the session's log has one event of it
+/// A run: polling it drives the agent and its fleet and yields the events from the root's `AGENT_START` to its `AGENT_END`. A run that is
+/// cancelled while it is queued yields no event; the session's log has one event of it
 /// ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
 ///
-/// Dropping it stops everything at once; what was said until then stays in the session's history. A [`RunHandle`] stops it gently.
+/// Dropping it stops the agents at once; their messages until then stay in the session's history. A [`RunHandle`] stops it gracefully.
 #[must_use = "a run does nothing unless polled"]
 pub struct Run {
     state: State,
@@ -132,7 +132,7 @@ impl Run {
         self.detach_with(())
     }
 
-    /// The same; what it is given is dropped when the run is over, after the run itself.
+    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` after the run when that is over.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -92,7 +92,7 @@ impl RunRecord {
         Self { id, first, began_at, settings, end: None, never_began: false, spent, ran }
     }
 
-    /// One that was cancelled while it was queued.
+    /// Returns the record of a run that was cancelled while it was queued.
     pub(crate) fn cancelled(id: RunId, first: u64, at: Timestamp, why: Failure) -> Self {
         let end = RunEnd::new(Outcome::Cancelled, Some(why), None, Rollup::default());
         Self { end: Some(end), never_began: true, ..Self::new(id, first, at, Arc::default()) }

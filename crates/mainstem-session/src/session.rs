@@ -157,9 +157,9 @@ impl Session {
         lock(&self.0.history).clone()
     }
 
-    /// Begins a run: the agent works on the input and knows what was said before.
+    /// Begins a run: the agent works on the input with the session's history.
     ///
-    /// The run is the session's active one from now on until it ends or is dropped, although nothing happens before it is polled.
+    /// The run is the session's active one from this call until it ends or is dropped; it starts when it is first polled.
     ///
     /// # Errors
     /// Another run of the session is active; [`queue`](Self::queue) waits for its end.

@@ -8,7 +8,7 @@ use mainstem_subagent::SpawnOptions;
 
 use crate::{RunOptions, RunRecord};
 
-/// What of a run's options is recorded.
+/// Returns the recorded part of a run's options.
 pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let SpawnOptions { force_sync, background, has_people, max_depth, max_children, .. } = options.spawn;
     let mut settings = RunSettings::default();
