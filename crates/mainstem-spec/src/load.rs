@@ -120,9 +120,9 @@ pub(crate) fn kept(what: &str) -> SpecError {
     SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
 }
 
-/// Adds to the prompt of each spec that names a directory what this directory says: its `AGENTS.md`, after the spec's own prompt.
-/// What a file names is relative to the first of these workspaces in which the file lies and doesn't lead out of it, what the program
-/// names to the last one.
+/// Appends the `AGENTS.md` of the directory that a spec names to the spec's own prompt.
+/// A directory that a file names is relative to the first of these workspaces that contains the file, and doesn't lead out of it. One
+/// that the program names is relative to the last workspace.
 ///
 /// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has no prompt of its own either.
 ///

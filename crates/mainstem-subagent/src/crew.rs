@@ -79,7 +79,7 @@ impl Crew {
         self
     }
 
-    /// The agent that was spawned as this version: the one of the catalog if it is the same, else one built from what was recorded of it.
+    /// Returns the agent that was spawned as this version: that of the catalog if the version is the same, else one built from the record.
     pub(crate) fn spawned_as(
         &self,
         id: &str,

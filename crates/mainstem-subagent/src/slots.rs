@@ -105,7 +105,7 @@ impl Slots {
 }
 
 impl RunPlaces {
-    /// So many, at least 1.
+    /// Creates the permits of a run: `children`, at least 1.
     pub fn new(children: usize) -> Self {
         Self(Lines::new(children))
     }

@@ -62,12 +62,12 @@ impl FaultyJournal {
         let mut is_closed = self.gate.is_closed.subscribe();
         if *is_closed.borrow_and_update() {
             self.gate.waiting.fetch_add(1, Ordering::SeqCst);
-            // The sender is in the journal, which is still there.
+            // The sender is in the journal, which `self` holds.
             let _ = is_closed.wait_for(|is_closed| !is_closed).await;
         }
     }
 
-    /// Lets so many more events through, of all sessions together; then the disk is full.
+    /// Accepts this number of further events, of all sessions together; then the disk is full.
     pub fn fill_after(&self, events: u64) {
         self.room.store(events, Ordering::SeqCst);
     }

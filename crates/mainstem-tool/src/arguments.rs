@@ -1,4 +1,4 @@
-//! Whether arguments fit a schema, where they do not, and what was meant by a number that was sent as text.
+//! Validates arguments against a schema, reports errors by place, and reads numbers and booleans that were sent as text.
 
 mod meant;
 pub(crate) mod words;

@@ -114,7 +114,7 @@ impl Workspace {
         self.inner.root.strip_prefix(&self.guard.root).unwrap_or_else(|_| Path::new("")).join(path)
     }
 
-    /// What is closed to commands in here, and whether all of it is.
+    /// Returns what is closed to commands in this workspace, and whether all of it is.
     #[cfg(unix)]
     pub(crate) fn closed(&self) -> (mainstem_guard::Closed, bool) {
         self.guard.closed(&self.inner.root)
@@ -142,8 +142,8 @@ impl Workspace {
         &self.inner.dir
     }
 
-    /// A path by which a process that this one starts enters the directory: through the handle, so that it is this directory whatever its
-    /// name leads to by now. Elsewhere than on Linux it is the name.
+    /// Returns a path by which a child process enters the directory: on Linux through the handle, so that it is this directory even if its
+    /// name leads elsewhere by now; on other systems by the name.
     #[cfg(unix)]
     pub(crate) fn handle_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;

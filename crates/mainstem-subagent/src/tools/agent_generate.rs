@@ -117,7 +117,7 @@ impl Drafts {
         }
     }
 
-    /// The file's text and what it says; or, if the second draft is no agent either, what is wrong.
+    /// Returns the file's text and the parsed agent, or the errors if the second draft is invalid, too.
     async fn draft(
         &self,
         cx: &RunContext,

@@ -109,7 +109,7 @@ impl Running {
         ending.and(shown)
     }
 
-    /// Ends it, and gives what was not shown yet, and how it ended.
+    /// Ends the command; returns the output that was not shown yet, and how the command ended.
     async fn finish(mut self) -> (String, Ending) {
         let ending = self.guarded.end().await;
         let mut text = String::new();
