@@ -41,7 +41,7 @@ pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
     let origin = &*path.display().to_string();
     let switch = |value: bool| Setting::new(value, origin);
     let off = |said: Option<bool>| said.filter(|value| !value).map(switch);
-    // A directory is meant as seen from the file, wherever the command runs.
+    // A directory is relative to the file, not to where the command runs.
     let near = path.parent().unwrap_or_else(|| Path::new(""));
     let workspace = workspace.map(|workspace| Setting::new(near.join(workspace), origin));
     let leads_to = workspace.as_ref().and_then(|workspace| outside(near, &workspace.value));
@@ -133,7 +133,7 @@ impl Parts<'_> {
         }
     }
 
-    /// In whose name callers may speak, besides that of a user.
+    /// The roles besides `user` that inputs over HTTP may have.
     fn input_roles(&mut self, roles: Vec<InputRole>) {
         let input_roles: Vec<_> =
             roles.into_iter().map(Role::from).filter(|role| *role != Role::User).collect();
@@ -203,7 +203,7 @@ fn outside(folder: &Path, workspace: &Path) -> Option<String> {
     (!leads_to.starts_with(folder)).then(|| leads_to.display().to_string())
 }
 
-/// A directory is meant as seen from the file.
+/// Resolves a server's directory relative to the file.
 fn beside(mut server: Server, near: &Path) -> Server {
     if let Some(dir) = server.dir_mut() {
         *dir = near.join(&*dir);

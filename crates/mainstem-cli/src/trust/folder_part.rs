@@ -1,4 +1,4 @@
-//! A part of a folder's files that needs trust, and how it is told.
+//! A part of a folder's files that needs trust, and its text for the user.
 
 use std::{
     collections::BTreeMap,
