@@ -1,4 +1,4 @@
-//! What a command may not change in its working directory: which such paths there are, and what becomes of those that it makes.
+//! Finds the paths that a command may not change in its working directory, and moves aside those that it creates.
 
 use std::{
     collections::BTreeMap,

@@ -72,7 +72,7 @@ fn drop_capabilities() -> io::Result<()> {
         | CapabilitySet::KILL
         | CapabilitySet::NET_BIND_SERVICE;
     for dropped in CapabilitySet::all().difference(kept).iter() {
-        // It fails without the right to do so, which goes with having none, and for those that the kernel does not know.
+        // It fails without `CAP_SETPCAP`, as in a process without capabilities, and for capabilities unknown to the kernel.
         let _ = remove_capability_from_bounding_set(dropped);
     }
     let has = capabilities(None)?;

@@ -89,7 +89,7 @@ struct Paths(crate::closed::Found);
 impl Paths {
     fn find(job: &mut Job) -> io::Result<Self> {
         let found = crate::closed::find(&job.rules.closed)?;
-        // What is outside is out of reach, and the working directory itself can't be mounted on itself: the command is in it.
+        // Outside paths are out of the command's reach, and the working directory can't be mounted on itself while the command is in it.
         let is_inside = |path: &&std::path::PathBuf| path.is_relative() && **path != *"";
         job.read_only = found.values().flatten().filter(is_inside).cloned().collect();
         Ok(Self(found))

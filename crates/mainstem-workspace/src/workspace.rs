@@ -87,7 +87,7 @@ impl Workspace {
         create().map_err(|source| WorkspaceError::Root { path: self.inner.root.join(path), source })
     }
 
-    /// The same workspace under this protection. Workspaces that are created inside it share it.
+    /// Sets the protection. Workspaces that are created inside this one share it.
     #[must_use]
     pub fn with_protection(self, protection: Protection) -> Self {
         let guard = Guard { root: self.guard.root.clone(), protection };

@@ -191,7 +191,7 @@ impl End<'_> {
     fn limit(&self) -> Option<Limit> {
         let of_status = || match self.ending.status? {
             Status::Killed(signal) => Limit::of_signal(signal),
-            // As a shell tells of a signal that has ended its last command.
+            // A shell exits with 128 + the signal that ended its last command.
             Status::Exited(code) => Limit::of_signal(code - 128),
         };
         self.ending.limit.or_else(of_status)
