@@ -82,7 +82,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;
         let digest = Digest::of(&path, &bytes);
-        // Only now the bytes are gone: those that wait for their turn count, too.
+        // The share is released with the bytes, so that bodies of waiting requests count, too.
         drop((bytes, share));
         Ok(Self(value, digest))
     }

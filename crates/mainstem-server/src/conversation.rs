@@ -89,7 +89,7 @@ impl Conversation {
         self.session.log().failure().is_some()
     }
 
-    /// Whether a run or a background task of it goes on.
+    /// Returns `true` if a run or a background task of the session is open.
     pub(crate) fn is_running(&self) -> bool {
         self.running().is_some()
     }

@@ -74,7 +74,7 @@ impl Until {
         }
     }
 
-    /// Waits until what the reader is told of the end is true of the session, too: another run can begin.
+    /// Waits until the session agrees with the end that the reader sees: another run can begin.
     async fn is_over(&self) {
         if let Self::EndOf(_, Some(run)) = self {
             run.over.cancelled().await;

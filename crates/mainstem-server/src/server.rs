@@ -25,7 +25,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// How much goes on at once, unless the operator says otherwise.
+/// The default limits of concurrent work.
 pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
 
 /// A harness that is served. Cheap to clone; clones are the same server.

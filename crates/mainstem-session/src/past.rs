@@ -94,7 +94,7 @@ impl Past {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
             let page = match journal.read(id, past.seq + 1, PAGE).await {
-                // One event that can't be read costs that event; readers get a gap in its place.
+                // An event that can't be read is skipped; readers get a gap in its place.
                 Err(error @ JournalError::Damaged { seq, .. }) if seq > past.seq => {
                     tracing::warn!(session = %id, %error, "a damaged event is passed over");
                     past.seq = seq;
@@ -189,7 +189,7 @@ impl Past {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
-            // One that was cancelled in the queue meanwhile comes after it.
+            // Runs that were cancelled in the queue in the meantime come after it.
             if let Some(run) = self.runs.iter_mut().rfind(|run| ended.origin.run_id.as_ref() == Some(&run.id))
             {
                 let answer = ended.transcript.last_answer().filter(|_| ended.answered.is_some()).cloned();

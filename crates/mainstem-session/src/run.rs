@@ -123,8 +123,8 @@ impl Run {
         }
     }
 
-    /// Lets it go on unread, to its end or the shutdown of the session's task set, which drives it from now on. Its events are in the session's
-    /// log; the handle stops it.
+    /// Lets the session's task set drive the run, to its end or until the set shuts down. Its events are in the session's log; the handle
+    /// cancels it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -185,7 +185,7 @@ impl Start {
     /// Waits for its turn, then starts.
     ///
     /// # Errors
-    /// It was cancelled while it was queued: how it ended.
+    /// It was cancelled while it was queued; the error is its outcome.
     async fn start(self) -> Result<Active, RunOutcome> {
         let Self { input, options, cancel, handle, right } = self;
         let (session, run_id) = (handle.session().clone(), handle.id().clone());

@@ -249,7 +249,7 @@ impl Session {
         lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now(), settings));
     }
 
-    /// Notes what a run has spent, for one that goes on where it stopped.
+    /// Stores the spending of a run, for a run that resumes it.
     pub(crate) fn spent(&self, run: &RunId, cx: &RunContext) {
         let (spent, now) = (self.0.fleet.spent_by(cx), cx.now());
         if let Some(run) = lock(&self.0.runs).iter_mut().rev().find(|known| known.id == *run) {
@@ -257,7 +257,7 @@ impl Session {
         }
     }
 
-    /// A queued run was cancelled: its one event says why, and it is one of the session's runs from now on.
+    /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to the session's runs.
     pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
         let (log, why) = (&self.0.log, Failure::from(reason));
         let stop = EventKind::RequestStop { reason: why.message.clone(), generate_reason: why.code.clone() };

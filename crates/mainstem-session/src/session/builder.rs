@@ -63,7 +63,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Where background work is done; in a set of its own by default, with records in memory.
+    /// Sets the task set that runs background work; by default a separate set with records in memory.
     pub fn tasks(mut self, tasks: TaskSet) -> Self {
         self.tasks = Some(tasks);
         self

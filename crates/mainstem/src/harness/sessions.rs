@@ -34,7 +34,7 @@ impl Sessions {
     }
 }
 
-/// Its record has failed, and no run is left that could tell of it.
+/// Returns `true` if the session's record has failed and no run is active that would report the failure.
 fn is_lost(session: &Session) -> bool {
     session.log().failure().is_some() && session.active().is_none()
 }
