@@ -109,7 +109,7 @@ impl CancelReason {
         }
     }
 
-    /// Who stops it, to be put after "cancelled by".
+    /// Returns who cancelled, in words that follow "cancelled by".
     pub fn by(&self) -> Arc<str> {
         match self {
             Self::User { how: None } => "the user".into(),

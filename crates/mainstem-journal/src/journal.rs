@@ -27,7 +27,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That it can't be found out.
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// All sessions that ever had an event, the latest first; one whose record is damaged is among them, and says so.
+    /// Returns all sessions that have had an event, the latest first, including damaged ones; [`damage`](SessionSummary::damage) is their error.
     ///
     /// # Errors
     /// That they can't be read.
@@ -135,12 +135,13 @@ pub struct SessionSummary {
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,
-    /// What of this can't be read and is empty here, if the record of the session is damaged. It can be deleted, and perhaps not be opened.
+    /// The error if the session's record is damaged: fields of this summary that can't be read are empty. Such a session can be deleted;
+    /// opening it may fail.
     pub damage: Option<String>,
 }
 
 impl SessionSummary {
-    /// How many events are kept; 0 where a damaged row says that the first comes after the last.
+    /// Returns the number of stored events; 0 if a damaged row has a first number after the last.
     pub fn events(&self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)
     }

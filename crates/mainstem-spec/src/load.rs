@@ -126,14 +126,14 @@ pub(crate) fn kept(what: &str) -> SpecError {
 ///
 /// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has no prompt of its own either.
 ///
-/// To be called once for a set: another call adds the text again. Blocks on the file system.
+/// Call it once for a set: another call adds the text again. Blocks on the file system.
 #[must_use]
 pub fn load_prompts(specs: &mut SpecSet, workspaces: &[PathBuf]) -> Vec<SpecError> {
     specs.iter_mut().filter_map(|spec| load_prompt(spec, workspaces).err()).collect()
 }
 
-/// Ties a finding about a spec to the file of the spec, and to the place where the file says `item` for the finding's key. A finding
-/// about a spec that was built in code stays as it is.
+/// Adds to a finding about a spec the spec's file, and the place of `item` under the finding's key. A finding about a spec that was built
+/// in code stays as it is.
 ///
 /// Reads the file again; blocks on the file system.
 #[must_use]

@@ -72,7 +72,7 @@ impl Crew {
         self
     }
 
-    /// The same with what builds agents of an earlier process.
+    /// Sets the factory that builds agents of an earlier process.
     #[must_use]
     pub fn with_factory(mut self, factory: Arc<AgentFactory>) -> Self {
         self.factory = Some(factory);

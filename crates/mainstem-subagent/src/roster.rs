@@ -55,9 +55,9 @@ struct Child {
 /// A turn of a child.
 #[derive(Debug)]
 enum Work {
-    /// It is about to begin; what stops it by then is passed on.
+    /// It is about to begin; a cancel until then is passed on.
     Begins(Cancellation),
-    /// It goes on in this context.
+    /// It runs in this context.
     GoesOn(RunContext),
 }
 
@@ -287,11 +287,11 @@ impl Roster {
         Ok(Seat { lineage, source, history: history.clone(), label: label.clone() })
     }
 
-    /// A child's present turn goes on in this context.
+    /// Sets the context in which a child's current turn runs.
     pub(crate) fn works_in(&self, key: &AgentKey, cx: &RunContext) {
         if let Some(mut child) = self.children.get_mut(key) {
             let before = child.work.replace(Work::GoesOn(cx.clone()));
-            // It may have been stopped before it began.
+            // It may have been cancelled before it began.
             if let Some(reason) = before.and_then(|before| before.cancellation().reason()) {
                 cx.cancel(reason);
             }

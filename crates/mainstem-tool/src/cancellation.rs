@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mainstem_event::CancelReason;
 use tokio_util::sync::CancellationToken;
 
-/// Asks an invocation to stop, for a reason that everything below it can read. Cheap to clone; clones are the same one.
+/// Cancels an invocation for a reason that everything below it can read. Cheap to clone; clones share the state.
 ///
 /// ```
 /// use mainstem_event::CancelReason;
@@ -57,7 +57,7 @@ impl Cancellation {
         Self(Arc::new(Parts { token, reason: OnceLock::new(), above }))
     }
 
-    /// Asks to stop. The first reason counts.
+    /// Cancels for a reason. The first reason counts.
     pub fn cancel(&self, reason: CancelReason) {
         if !self.is_cancelled() {
             // Of concurrent calls, the first reason wins.
@@ -66,7 +66,7 @@ impl Cancellation {
         self.0.token.cancel();
     }
 
-    /// Returns `true` if it was asked to stop.
+    /// Returns `true` if it is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.token.is_cancelled()
     }

@@ -1,4 +1,4 @@
-//! A cell that is set once, before each use of which other threads may run: shuttle has none.
+//! A cell that is set once. Each use is a point at which other threads may run; shuttle has no such cell.
 
 use std::sync;
 

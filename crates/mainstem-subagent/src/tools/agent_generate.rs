@@ -104,7 +104,7 @@ impl Drafts {
         Ok(format!("path: {path}\nstatus: written\nnote: {note}\n{warnings}file:\n{text}").into())
     }
 
-    /// Lets the rest of the run spawn a new agent, and says so, or why not.
+    /// Makes a new agent available to the rest of the run; returns a text with the result or the reason of the failure.
     fn add(&self, cx: &RunContext, spec: AgentSpec) -> String {
         let built = self.factory.build(&spec).and_then(|agent| Ok((agent, rules(&spec)?)));
         let (agent, rules) = match built {
