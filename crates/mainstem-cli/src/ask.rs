@@ -135,7 +135,7 @@ impl Questions {
 
 fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
-    // Without a thread nobody can answer, which is what the end of stdin means, too.
+    // If the thread can't be started, the closed channel means the same as the end of stdin: no answer.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
         let mut lines = io::stdin().lock();
         let mut line = Vec::new();
@@ -151,7 +151,7 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     lines
 }
 
-/// Throws away what the terminal holds that nobody has read.
+/// Discards the terminal's unread input.
 pub(crate) fn forget_typed() {
     #[cfg(unix)]
     {

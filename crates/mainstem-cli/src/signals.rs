@@ -53,7 +53,7 @@ pub(crate) fn watch() -> io::Result<First> {
     let wait = move |runtime: Runtime| {
         runtime.block_on(async {
             let told = first.send(signals.next().await);
-            // Where nobody listens any more, it is as good as the second.
+            // Without a receiver, the first signal counts as the second.
             let last = match told {
                 Ok(()) => signals.next().await,
                 Err(signal) => signal,
@@ -82,7 +82,7 @@ impl First {
     }
 }
 
-/// Each signal, one after the other, for whoever handles all of them.
+/// A stream of all signals.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
