@@ -13,7 +13,7 @@ use crate::{AgentEvent, EventKind, Timestamp};
 /// far it has come. Kinds that [promise durability](EventKind::is_durable), and whatever comes after them, are given to no reader before
 /// they are committed. A record that fails says why, once and for all: the log then goes on in memory alone, and its run ends with an error.
 ///
-/// Dropping a record keeps what it was given, as soon as it can; whoever must know awaits its journal's `flush` or `close`.
+/// Dropping a record persists its events asynchronously; use its journal's `flush` or `close` to wait for them.
 pub trait Record: Send + Sync + 'static {
     /// Where the record ended when it was opened: a log goes on from there.
     fn position(&self) -> Position;

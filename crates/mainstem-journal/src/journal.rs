@@ -21,7 +21,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
 
-    /// Whether somebody, also in another process, has a session open for writing. Whoever opens it at the very moment may be told that it is.
+    /// Returns `true` if a session is open for writing, in this process or another. A concurrent attempt to open it may fail as if it were open.
     ///
     /// # Errors
     /// That it can't be found out.
@@ -107,7 +107,7 @@ pub struct RunPlace {
     pub first: u64,
 }
 
-/// What a session's events up to a number come to, in words of whoever reads it again.
+/// The state after a session's events up to a number, in a form that its writer defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a journal knows no more of it")]
 pub struct Checkpoint {
