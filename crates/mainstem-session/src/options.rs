@@ -41,7 +41,7 @@ impl RunOptions {
         Self::default()
     }
 
-    /// What the run is called, which has to be unique: for whoever has to know it before the run begins.
+    /// Sets the run's id, which must be unique, for callers that need it before the run begins.
     #[must_use]
     pub fn with_run_id(mut self, id: impl Into<RunId>) -> Self {
         self.run_id = Some(id.into());

@@ -92,7 +92,7 @@ impl Slots {
         Ok(Place { slots: self, slot: Arc::new(Slot { of, hold }), key: None })
     }
 
-    /// Lends out the place of whoever is about to wait for a child.
+    /// Lends out the permit of an agent that is about to wait for a child.
     pub(crate) fn lend(&self, cx: &RunContext) -> Lent {
         let slot = cx.agent_key().and_then(|key| self.held.get(key).map(|slot| slot.clone()));
         if let Some(slot) = &slot {
