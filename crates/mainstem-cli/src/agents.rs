@@ -44,7 +44,7 @@ fn workspace(settings: &Settings) -> anyhow::Result<Setting<PathBuf>> {
     Ok(workspace)
 }
 
-/// Which agents a command is about, as to what of their files is trusted.
+/// Returns which agents' files a command reads, for the check of trust.
 fn reads(command: &AgentsCommand) -> Reads {
     match command {
         AgentsCommand::Validate(args) if args.paths.is_empty() => Reads::agents(args.listing.foreign),
@@ -57,7 +57,7 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
     if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
 }
 
-/// Writes text to stdout, without control sequences. A reader that is gone wanted no more.
+/// Writes text to stdout, without control sequences. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     write(&sanitize::clean(text))
 }

@@ -135,12 +135,12 @@ impl Questions {
 
 fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
-    // Without a thread nobody can answer, which is what the end of stdin means, too.
+    // If the thread can't be started, the closed channel means the same as the end of stdin: no answer.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
         let mut lines = io::stdin().lock();
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            // What is no UTF-8 is shown as such, and the lines after it count.
+            // Invalid UTF-8 is replaced, and reading continues.
             let text = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
             line.clear();
             if sender.blocking_send(Line { text, below: put.load(Ordering::Acquire) }).is_err() {
@@ -151,7 +151,7 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     lines
 }
 
-/// Throws away what the terminal holds that nobody has read.
+/// Discards the terminal's unread input.
 pub(crate) fn forget_typed() {
     #[cfg(unix)]
     {

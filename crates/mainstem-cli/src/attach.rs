@@ -1,4 +1,4 @@
-//! `mainstem attach`: follows a session that is at work elsewhere.
+//! `mainstem attach`: follows a session that another process runs.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -90,7 +90,7 @@ impl<'a> Shown<'a> {
 /// What comes of waiting.
 enum Next {
     Event(AgentEvent),
-    /// The run that was at work will not go on by itself.
+    /// The active run was cut off: its process has ended.
     Cut,
     /// There will be no more.
     Over,
@@ -101,7 +101,7 @@ struct Source {
     from: From,
     /// All there was in the beginning.
     until: u64,
-    /// Whether a run was at work then, whose end is waited for.
+    /// Whether a run was active then and has not ended yet.
     is_at_work: bool,
     seen: u64,
 }
@@ -159,7 +159,7 @@ impl Source {
         Ok(Self { from, until, is_at_work, seen: first.saturating_sub(1) })
     }
 
-    /// Whether all was seen that there was, and the run that was at work has ended.
+    /// Returns `true` if all earlier events were seen and the active run has ended.
     fn is_enough(&self) -> bool {
         self.seen >= self.until && !self.is_at_work
     }

@@ -87,7 +87,7 @@ impl Talk<'_> {
         Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
     }
 
-    /// What comes of it, unless somebody has enough of waiting.
+    /// Awaits work until a signal interrupts it.
     async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Fault> {
         tokio::select! {
             biased;

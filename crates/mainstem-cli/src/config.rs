@@ -51,9 +51,9 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<NonZeroU32>,
     /// How far agents may go.
     pub(crate) fleet: FleetLimits,
-    /// Those of all files hold: none can allow what another refuses.
+    /// The rules of all files apply: a file can't allow what another refuses.
     pub(crate) permissions: Rules,
-    /// Those of the project's file, which can lift no protection.
+    /// The rules of the project's file, which can't lift a protection.
     pub(crate) project_permissions: Rules,
     /// Whether agents get tools for files.
     pub(crate) files: Option<Setting<bool>>,
@@ -79,7 +79,7 @@ pub(crate) struct Settings {
     pub(crate) input_roles: Vec<Role>,
     /// Files of the user that agents don't write, wherever they are.
     pub(crate) protected: Vec<PathBuf>,
-    /// What of agents' files is trusted.
+    /// The trusted parts of agents' files.
     pub(crate) trust: Trust,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The files of a configuration as they are read, before anything of them is in effect.
+/// The parsed files of a configuration, before any of their settings is in effect.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     /// That of the folder where the command runs.
@@ -107,7 +107,7 @@ pub(crate) struct Files {
     own: Settings,
 }
 
-/// What a file says: what works at once, and each part that needs trust, with what it sets.
+/// A parsed file: settings that apply at once, and parts that need trust, each with its settings.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
     plain: Settings,
@@ -205,7 +205,7 @@ impl Settings {
         }
     }
 
-    /// These; and where they say nothing, the others.
+    /// Fills unset values from `others`.
     fn or(self, others: Self) -> Self {
         let mut providers = others.providers;
         for (vendor, access) in self.providers {
@@ -237,7 +237,7 @@ impl Settings {
         }
     }
 
-    /// The settings of a project's file: its limits don't go beyond the user's own, and it gives back nothing that the user takes away.
+    /// Limits the project's settings to the user's own: the lower limit applies, and what the user turns off stays off.
     fn narrowing(self, own: &Self) -> Self {
         let within = |said, own: &Option<Setting<bool>>| own.clone().filter(|own| !own.value).or(said);
         let off = own.shell_network.clone().filter(|own| own.value == Network::Off);
@@ -264,7 +264,7 @@ impl Settings {
 }
 
 impl Access {
-    /// This; and where it says nothing, the other.
+    /// Fills unset values from the other.
     fn or(self, other: Self) -> Self {
         let mut headers = other.headers;
         headers.extend(self.headers);
@@ -288,7 +288,7 @@ fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
     limits
 }
 
-/// Each limit of the one, or else of the other.
+/// Each limit of `one`, or that of `other` if it is unset.
 fn first(one: Limits, other: Limits) -> Limits {
     let mut limits = budget(one.tokens.or(other.tokens), one.cost.or(other.cost));
     (limits.spawns, limits.time_seconds) =
@@ -296,7 +296,7 @@ fn first(one: Limits, other: Limits) -> Limits {
     limits
 }
 
-/// Of each limit the lesser.
+/// The lower of each limit.
 fn lesser(one: Limits, other: Limits) -> Limits {
     let mut limits = budget(least(one.tokens, other.tokens), least(one.cost, other.cost));
     (limits.spawns, limits.time_seconds) =
@@ -304,7 +304,7 @@ fn lesser(one: Limits, other: Limits) -> Limits {
     limits
 }
 
-/// The lesser of two limits.
+/// The lower of two limits.
 fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }

@@ -73,7 +73,7 @@ impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
     }
 }
 
-/// The code of a turn that nobody stopped; `None` is one that was dropped.
+/// Returns the exit code of a turn that was not cancelled by a signal; `None` is a dropped turn.
 pub(crate) fn of_end(ended: Option<&Ended>, a_child_failed: bool) -> Exit {
     let Some(Ended { outcome, error, .. }) = ended else { return Exit::Failed };
     let is = |codes: &[&str]| error.as_ref().is_some_and(|error| codes.contains(&&*error.code));
@@ -81,7 +81,7 @@ pub(crate) fn of_end(ended: Option<&Ended>, a_child_failed: bool) -> Exit {
         Outcome::Success if a_child_failed => Exit::ChildFailed,
         Outcome::Success => Exit::Reply,
         Outcome::MaxIterations => Exit::Limit,
-        // What --timeout stops is no run that nobody stopped.
+        // `--timeout` is a limit.
         Outcome::Timeout => Exit::Limit,
         _ if is(&["budget", "limit"]) => Exit::Limit,
         _ if is(&REFUSALS) => Exit::Refused,

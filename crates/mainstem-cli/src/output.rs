@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(crate) use self::stdout::Stdout;
 use crate::{args::Format, sanitize};
 
-/// The form. Text has no control sequences and JSON has them escaped, whatever stdout is: what is read from a pipe is often shown, too.
+/// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe, whose reader often shows the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output(Format);
 

@@ -68,7 +68,7 @@ pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt:
     progress
 }
 
-/// The same for the next run of a session, beside text and without the note.
+/// Returns the progress of a session's next run, beside text and without the note.
 pub(crate) fn again_on_stderr(terminal: Terminal, asked: Mode, prompt: &str) -> Box<dyn Progress> {
     in_mode(terminal.mode(asked, Format::Text).0, terminal, prompt)
 }

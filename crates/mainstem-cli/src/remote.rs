@@ -300,7 +300,7 @@ impl Events {
     }
 }
 
-/// What a link to an event says after the version; before it, a server that is nested has a path of its own.
+/// Returns the path of a link after `/v1`; a nested server has a path prefix before it.
 fn below_version(href: &str) -> &str {
     href.rfind("/v1/sessions/").map_or(href, |place| &href[place + "/v1".len()..])
 }

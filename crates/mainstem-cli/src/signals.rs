@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP, on a thread of their own: the first is told, the second ends the process, whatever the rest of it is at.
+//! Ctrl-C, SIGTERM and SIGHUP, on a separate thread; the first is reported, the second exits immediately.
 
 use std::{future::pending, io, process, thread};
 
@@ -29,7 +29,7 @@ impl Signal {
         }
     }
 
-    /// What is said of a run that is stopped by it.
+    /// The cancel reason of this signal.
     pub(crate) fn reason(self) -> CancelReason {
         match self {
             Self::Interrupt => CancelReason::user("Ctrl-C"),
@@ -53,7 +53,7 @@ pub(crate) fn watch() -> io::Result<First> {
     let wait = move |runtime: Runtime| {
         runtime.block_on(async {
             let told = first.send(signals.next().await);
-            // Where nobody listens any more, it is as good as the second.
+            // Without a receiver, the first signal counts as the second.
             let last = match told {
                 Ok(()) => signals.next().await,
                 Err(signal) => signal,
@@ -82,12 +82,12 @@ impl First {
     }
 }
 
-/// Each signal, one after the other, for whoever handles all of them.
+/// A stream of all signals.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// None under `nohup`, which is to say that this signal ends nothing.
+    /// `None` under `nohup`, which ignores SIGHUP.
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
@@ -116,7 +116,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started so that the end of its terminal is nothing to it. Only Linux shows that.
+/// Returns `true` if the process was started with SIGHUP ignored; known on Linux only.
 #[cfg(unix)]
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

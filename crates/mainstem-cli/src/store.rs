@@ -80,7 +80,7 @@ impl Pages {
         self.journal.is_open(&self.id).await.unwrap_or(true)
     }
 
-    /// The next page; an empty one at the end. An event that can't be read costs that event: a gap in its place says why.
+    /// Returns the next page; an empty one at the end. A gap with the reason replaces an event that can't be read.
     pub(crate) async fn next(&mut self) -> Result<Vec<AgentEvent>, JournalError> {
         let page = match self.journal.read(&self.id, self.next, PAGE).await {
             Err(JournalError::Damaged { seq, through, why, .. }) if seq >= self.next => {

@@ -1,4 +1,4 @@
-//! Whose files are trusted: what of a folder's files is in effect, and what is asked about the rest.
+//! Trust in a folder's files: which parts are in effect, and the prompt for the others.
 
 mod command;
 mod folder_part;
@@ -26,7 +26,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// What is trusted: what the user has recorded, and what counts for this command alone.
+/// Trusted parts: recorded ones, and those of this command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trust {
     now: BTreeSet<(PathBuf, String)>,
@@ -46,7 +46,7 @@ impl Trust {
     }
 }
 
-/// Which files of agents a command obeys or is about.
+/// Which agents' files a command reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Reads {
     NoAgents,
@@ -62,10 +62,11 @@ impl Reads {
     }
 }
 
-/// Settings for a command that uses all of them: asks about what is not trusted, if there is a person, and else refuses.
+/// Returns the settings for a command that uses all of them. Asks the user at a terminal about parts that are not trusted, and otherwise
+/// refuses them.
 ///
 /// # Errors
-/// A file that can't be read; something is not trusted.
+/// A file can't be read; a part is not trusted.
 pub(crate) fn settle(
     flags: Settings,
     source: &Source,
@@ -88,10 +89,10 @@ pub(crate) fn settle(
     Ok(look.settings())
 }
 
-/// Settings for a command that starts nothing: without what is not trusted, which is returned as well.
+/// Returns the settings for a command that starts nothing, without the parts that are not trusted, and these parts.
 ///
 /// # Errors
-/// A file that can't be read.
+/// A file can't be read.
 pub(crate) fn look(
     flags: Settings,
     source: &Source,
@@ -116,7 +117,7 @@ pub(crate) fn look_and_warn(
     Ok(settings)
 }
 
-/// Says what is not in effect.
+/// Warns about the parts that are not in effect.
 pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
     if !untrusted.is_empty() {
         let (list, remedy) = (listed(untrusted), remedy(untrusted));
@@ -127,7 +128,7 @@ pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
     }
 }
 
-/// What the files say, and what of it is trusted.
+/// The files, and the parts of them that are not trusted.
 struct Look {
     flags: Settings,
     files: Files,

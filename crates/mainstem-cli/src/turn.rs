@@ -123,7 +123,7 @@ impl Turn {
         }
     }
 
-    /// Answers a question. If nobody waits for it any more, its result is on its way.
+    /// Answers a question. If the question is no longer open, its result is on its way.
     ///
     /// # Errors
     /// The answer does not get to the server.

@@ -1,4 +1,4 @@
-//! Why an invocation is stopped before its end: who, and what of the fleet.
+//! Why an invocation is cancelled: by whom, and with which part of the fleet.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -45,24 +45,24 @@ pub enum CancelReason {
         /// Who stopped it, in words.
         by: Arc<str>,
     },
-    /// There was no end within the time given.
+    /// The time limit was reached.
     Timeout {
-        /// That time.
+        /// The limit.
         after: Duration,
     },
-    /// There was no event for too long.
+    /// No event arrived for this long.
     Silence {
-        /// For how long.
+        /// How long.
         lasted: Duration,
     },
     /// A budget of time is used up.
     Budget {
-        /// Which budget, and how much of it there was.
+        /// The budget and its limit.
         why: Arc<str>,
     },
     /// The agent above ran out of time.
     Parent {
-        /// That agent.
+        /// The agent.
         agent: Arc<str>,
         /// Why it was stopped.
         reason: Arc<Self>,
@@ -109,7 +109,7 @@ impl CancelReason {
         }
     }
 
-    /// Who stops it, to be put after "cancelled by".
+    /// Returns who cancelled, in words that follow "cancelled by".
     pub fn by(&self) -> Arc<str> {
         match self {
             Self::User { how: None } => "the user".into(),

@@ -48,7 +48,7 @@ impl Cursor {
         paged.unwrap_or_else(|| self.log.lock().next_of(self.reader))
     }
 
-    /// Whether it has been given every event there is, also those that nobody may read yet.
+    /// Returns `true` if it has read every event, including those that are not shown to readers yet.
     pub fn is_at_end(&self) -> bool {
         self.next_seq() > self.log.last_seq()
     }
@@ -58,8 +58,8 @@ impl Cursor {
         &self.log
     }
 
-    /// The next event, if it is there. Does not wait, also not for a page of the record, and undoes a pending poll: whoever waits must poll
-    /// again.
+    /// Returns the next event if it is available. Does not wait, not even for a page of the record, and undoes a pending poll: a waiting task
+    /// must poll again.
     pub fn try_next(&mut self) -> Option<AgentEvent> {
         match self.advance(None) {
             Poll::Ready(event) => event,

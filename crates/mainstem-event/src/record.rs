@@ -13,7 +13,7 @@ use crate::{AgentEvent, EventKind, Timestamp};
 /// far it has come. Kinds that [promise durability](EventKind::is_durable), and whatever comes after them, are given to no reader before
 /// they are committed. A record that fails says why, once and for all: the log then goes on in memory alone, and its run ends with an error.
 ///
-/// Dropping a record keeps what it was given, as soon as it can; whoever must know awaits its journal's `flush` or `close`.
+/// Dropping a record persists its events asynchronously; use its journal's `flush` or `close` to wait for them.
 pub trait Record: Send + Sync + 'static {
     /// Where the record ended when it was opened: a log goes on from there.
     fn position(&self) -> Position;
@@ -32,10 +32,10 @@ pub trait Record: Send + Sync + 'static {
     /// [`append`](Self::append). It replaces the one before.
     fn watch(&self, waker: Waker);
 
-    /// Events from `from` to `through`, of which both are committed: as many as make a page. What is not kept any more is left out; in the
-    /// place of an event that can't be read there may be a [gap](AgentEvent::unreadable) that says why.
+    /// Returns a page of the events from `from` to `through`, both of which are committed. Discarded events are left out; in the place of an
+    /// event that can't be read there may be a [gap](AgentEvent::unreadable) that states the reason.
     ///
-    /// Dropping the future gives the page up.
+    /// Dropping the future cancels the read.
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page>;
 }
 

@@ -212,7 +212,7 @@ impl SessionLog {
     /// How far the record reaches.
     fn reach(&self) -> Option<Reach> {
         let recorded = self.recorded.as_ref()?;
-        // Looked at first: what was committed before the failure is committed now.
+        // Read before `committed`: after a failure that number is final.
         let is_final = recorded.failure().is_some();
         Some(Reach { committed: recorded.committed(), is_final })
     }
@@ -232,7 +232,7 @@ impl SessionLog {
         granted.into_iter().for_each(Waker::wake);
     }
 
-    /// The record has committed more, or failed: whoever waited for that goes on.
+    /// Wakes the readers and producers that wait for the record, after it has committed more or failed.
     pub(crate) fn progressed(&self) {
         let Some(recorded) = &self.recorded else { return };
         let failure = recorded.look();
@@ -281,7 +281,7 @@ impl SessionLog {
 
     /// The caller: from the next event on. Producers wait for it, so it must be read, or dropped.
     ///
-    /// A session has one caller at a time: the one before becomes an observer, and whoever waited for it goes on.
+    /// A session has one caller at a time: the previous one becomes an observer, and producers that waited for it are woken.
     pub fn attach(self: &Arc<Self>) -> Cursor {
         let mut state = self.lock();
         let next = state.last + 1;
@@ -294,7 +294,7 @@ impl SessionLog {
         Cursor::new(self.clone(), reader)
     }
 
-    /// A reader is gone; if it was the caller, nobody waits any more.
+    /// Removes a reader that was dropped; if it was the caller, wakes the producers that waited for it.
     pub(crate) fn remove(&self, id: ReaderId) {
         let mut state = self.lock();
         let mut waiting = Wakers::new();

@@ -102,7 +102,7 @@ impl EventSink {
         self.emit_timed(kind).0
     }
 
-    /// The same; returns the event's time, too.
+    /// Records an event and returns its number and time.
     pub fn emit_timed(&self, kind: EventKind) -> (u64, Timestamp) {
         let lane = &*self.0;
         match (lane.origin.get(), lane.mode.task()) {
@@ -125,8 +125,8 @@ impl EventSink {
         self.0.mode.task()
     }
 
-    /// Moves this invocation and all below it to the background: whoever waits goes on, nobody waits again. Within a task it becomes a
-    /// task of its own.
+    /// Moves this invocation and all below it to the background: its parked producers are woken and do not park again. Within a task it
+    /// becomes a separate task.
     ///
     /// Returns `false` if it was one already.
     pub fn move_to_background(&self, task: TaskId) -> bool {

@@ -1,4 +1,4 @@
-//! What a command may not change in its working directory: which such paths there are, and what becomes of those that it makes.
+//! Finds the paths that a command may not change in its working directory, and moves aside those that it creates.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ const MOST: usize = 100_000;
 /// The closed paths that exist, and where each leads: relative to the working directory if it is inside, `None` for a link to nowhere.
 pub(crate) type Found = BTreeMap<PathBuf, Option<PathBuf>>;
 
-/// What was made at a closed path, and where it is now.
+/// A closed path at which something was created, and where that was moved.
 pub(crate) type Moved = (PathBuf, PathBuf);
 
-/// Finds what is closed and exists.
+/// Finds the closed paths that exist.
 ///
 /// # Errors
 /// There are too many directories to look into.
@@ -32,7 +32,7 @@ pub(crate) fn find(closed: &Closed) -> io::Result<Found> {
     Ok(identified(closed, paths))
 }
 
-/// Moves aside what is closed and was made, or made to lead elsewhere, since `before`.
+/// Moves aside the closed paths that were created, or changed to lead elsewhere, since `before`.
 ///
 /// # Errors
 /// Something can't be moved, or not everything can be looked at.
@@ -92,7 +92,7 @@ fn entries(path: &Path) -> Vec<PathBuf> {
     entries.map(|entry| path.join(entry.file_name())).collect()
 }
 
-/// Adds whatever has one of the names, in any directory. Links are not followed, and what is found is not entered.
+/// Adds every entry with one of the names, in any directory. Links are not followed, and matching directories are not entered.
 fn named(closed: &Closed, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut waiting = vec![PathBuf::new()];
     let mut entered = 0;

@@ -47,11 +47,11 @@ pub(crate) fn run() -> i32 {
     }
 }
 
-/// Tells the program. One that does not listen has hung up, which is noticed elsewhere.
+/// Sends a report to the program. A write error is ignored: it means a hangup, which the guard detects on its stdin.
 pub(crate) fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut stdout = stdout().lock();
-        // On a line of its own, whatever the program may have written before.
+        // On its own line, after partial output.
         let _ = writeln!(stdout, "\n{line}").and_then(|()| stdout.flush());
     }
 }
@@ -89,7 +89,7 @@ struct Paths(crate::closed::Found);
 impl Paths {
     fn find(job: &mut Job) -> io::Result<Self> {
         let found = crate::closed::find(&job.rules.closed)?;
-        // What is outside is out of reach, and the working directory itself can't be mounted on itself: the command is in it.
+        // Outside paths are out of the command's reach, and the working directory can't be mounted on itself while the command is in it.
         let is_inside = |path: &&std::path::PathBuf| path.is_relative() && **path != *"";
         job.read_only = found.values().flatten().filter(is_inside).cloned().collect();
         Ok(Self(found))
@@ -145,7 +145,7 @@ fn start_inner(job: &Job) -> io::Result<Pid> {
     command.stderr(stderr().as_fd().try_clone_to_owned()?);
     let mut inner = command.spawn()?;
     let mut pipe = inner.stdin.take().ok_or_else(|| io::Error::other("a pipe is missing"))?;
-    // If it is gone already, its end says more.
+    // A write error is ignored: the exit status is reported below.
     let _ = pipe.write_all(&serde_json::to_vec(job)?);
     close_stderr()?;
     Pid::from_raw(inner.id().cast_signed()).ok_or_else(|| io::Error::other("a process has no number"))
@@ -184,7 +184,7 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
     }
 }
 
-/// What is readable when a process has ended; without it, the next tick shows it.
+/// Returns a pidfd, which is readable when the process has ended; `None` falls back to polling at each tick.
 #[cfg(target_os = "linux")]
 fn exit_of(process: Pid) -> Option<std::os::fd::OwnedFd> {
     rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()
@@ -195,7 +195,7 @@ fn exit_of(_: Pid) -> Option<std::os::fd::OwnedFd> {
     None
 }
 
-/// Takes in the children that have ended: whether others are left, and how the inner process ended, if it did.
+/// Reaps the children that have ended; returns whether others are left, and the status of the inner process if it has ended.
 pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
     let mut end = None;
     loop {
@@ -209,7 +209,7 @@ pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
     }
 }
 
-/// Kills until no child is left. Whatever a killed process has started becomes a child, so that nothing is left then.
+/// Kills until this process has no children; orphans are reparented to it.
 pub(crate) fn end_all(inner: Pid) -> io::Result<()> {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {

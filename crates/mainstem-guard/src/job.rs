@@ -13,9 +13,9 @@ pub struct Job {
     pub(crate) rules: Rules,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
-    /// Whether the guard makes namespaces, if the system lets it; then, whether it has, and the inner process completes them.
+    /// For the guard: whether to create namespaces, if the system allows it. For the inner process: whether they exist and are to be completed.
     pub(crate) is_namespaced: bool,
-    /// The guard tells the inner process what is to be read-only.
+    /// For the inner process: the paths to make read-only.
     #[serde(default)]
     pub(crate) read_only: Vec<PathBuf>,
 }
@@ -85,16 +85,16 @@ pub struct Rules {
 pub struct Closed {
     /// Paths that are closed if they exist. `*` stands for any one component.
     pub existing: Vec<PathBuf>,
-    /// Such paths that a command may not make either: what is there when its processes have ended is moved aside.
+    /// Closed paths that a command may not create either: if they exist when its processes have ended, they are moved aside.
     pub reserved: Vec<PathBuf>,
     /// Names that are reserved in every directory. Case does not matter.
     pub names: Vec<String>,
-    /// What is open all the same.
+    /// Exceptions: these paths are open, with all below them.
     pub open: Vec<PathBuf>,
 }
 
 impl Closed {
-    /// Whether a path, or what it lies in, is open all the same.
+    /// Returns `true` if a path, or a directory that it is in, is an exception.
     pub fn is_open(&self, path: &Path) -> bool {
         self.open.iter().any(|open| path.starts_with(open))
     }
@@ -105,7 +105,7 @@ impl Closed {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "it is on or off")]
 pub enum Network {
-    /// As this process has it.
+    /// Same as the parent process.
     #[default]
     On,
     /// No socket other than those of the file system. What listens at one of these, such as Docker or a proxy, may have a network.

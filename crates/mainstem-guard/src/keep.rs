@@ -41,8 +41,8 @@ struct Order {
 }
 
 impl Program {
-    /// A command that runs under a keeper: when this process ends, also if it is killed, the command ends with all that it has started, after
-    /// 2 s to end by itself.
+    /// Returns a command that runs under a keeper: when this process ends or is killed, the command and its descendants have 2 s to end, and
+    /// are then killed.
     ///
     /// The environment is what is set on the result; its streams are those of the command. [`terminate`](Keeper::terminate) and
     /// [`kill`](Keeper::kill) are for the process that is started, which must not be killed itself. A command that can't be started ends
@@ -106,7 +106,7 @@ fn keep() -> io::Result<i32> {
     Ok(status.map_or(128 + Signal::KILL.as_raw(), code))
 }
 
-/// What is readable when a signal has come.
+/// The pipes of signals, which are readable when a signal has arrived.
 struct Signals {
     terminate: UnixStream,
     kill: UnixStream,
@@ -159,7 +159,7 @@ fn attend(child: Pid, parent: &OwnedFd, mut signals: Signals) -> io::Result<Opti
         if is_ready[2] {
             return Ok(None);
         }
-        // What was written is of no interest, only that it does not stay.
+        // Drains the signal's pipe.
         if is_ready[3] {
             let _ = signals.terminate.read(&mut [0; 64]);
             let _ = kill_process_group(child, Signal::TERM);
@@ -182,7 +182,7 @@ fn wait_for(fds: &mut [PollFd<'_>], time: Option<Duration>) -> io::Result<()> {
     }
 }
 
-/// As a shell tells it.
+/// Returns the exit code that a shell would return: 128 + the signal for a killed process.
 fn code(status: WaitStatus) -> i32 {
     let signal = status.terminating_signal().map(|signal| 128 + signal);
     signal.or_else(|| status.exit_status()).unwrap_or(1)

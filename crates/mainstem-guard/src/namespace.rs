@@ -23,12 +23,12 @@ use crate::{
     program::{Program, TRIAL},
 };
 
-/// Only what is below the working directory, and no link: a command may have left one there.
+/// Resolves only paths below the working directory, without links: a command may have created one there.
 pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Gives the next child of this process a process namespace, and no network if it is to have none. Returns whether the system has it so;
-/// if it has not, this process is as it was before.
+/// Gives the next child of this process a process namespace, and an empty network namespace if it is to have no network. Returns `false`
+/// if the system refuses; this process is then unchanged.
 ///
 /// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
 pub(crate) fn unshare(network: Network) -> bool {
@@ -39,7 +39,7 @@ pub(crate) fn unshare(network: Network) -> bool {
     if geteuid().is_root() {
         return nix::sched::unshare(flags).is_ok();
     }
-    // There is no way back from a user namespace whose ids the system does not let it map.
+    // A process can't leave a user namespace, even if the system then refuses to map its ids: another process tries it first.
     can_settle() && enter(flags)
 }
 
@@ -68,11 +68,11 @@ fn settle(user: u32, group: u32) -> io::Result<()> {
     Ok(configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?)
 }
 
-/// In the inner process: a view of the file system of its own, with a `/proc` of the namespace, in which these paths are read-only. Returns
-/// whether the system has it so.
+/// Gives the inner process a mount namespace, with a `/proc` of its process namespace, in which these paths are read-only. Returns `false`
+/// if the system refuses the namespace.
 ///
 /// # Errors
-/// The system has it so, but one of the paths can't be made read-only.
+/// The namespace exists, but one of the paths can't be made read-only.
 pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     let own = || {
         nix::sched::unshare(CloneFlags::CLONE_NEWNS)?;
@@ -87,7 +87,7 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     let mut pinned = BTreeSet::new();
     for path in read_only {
         match protect(path, &mut pinned) {
-            // It has been removed meanwhile.
+            // The path was removed in the meantime.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => done.map_err(|error| {
                 let why = format!("{} can't be made read-only: {error}", path.display());
@@ -98,7 +98,7 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a path read-only. What it lies in can't be moved away then, for the system moves nothing that is mounted.
+/// Makes a path read-only. Its parents can't be moved away then, because the system refuses to move a mount point.
 fn protect(path: &Path, pinned: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let parents = path.ancestors().skip(1).filter(|parent| *parent != "").collect::<Vec<_>>();
     for parent in parents.into_iter().rev() {
@@ -126,7 +126,7 @@ fn name(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// What must stay as it is when a mount of another namespace changes.
+/// Returns the flags that a remount must preserve.
 fn kept(file: &OwnedFd) -> io::Result<MountFlags> {
     let has = fstatvfs(file)?.f_flag;
     let pairs = [

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{Confinement, GuardError, Job, Report, guard, inner};
 
-/// The variable that tells a process of which role it is.
+/// The environment variable with a process's role.
 pub(crate) const ROLE: &str = "MAINSTEM_GUARD";
 pub(crate) const GUARD: &str = "guard";
 pub(crate) const INNER: &str = "inner";
@@ -26,7 +26,7 @@ static ITSELF: OnceLock<Program> = OnceLock::new();
 
 /// Makes this program its own guard: call it first in `main`, before arguments are read and before a thread is started.
 ///
-/// It returns, except in a process that was started as a guard: that one does its work here and exits.
+/// In a process that was started as a guard, it runs the guard and exits; otherwise it returns.
 pub fn init() {
     take_role();
     let _ = ITSELF.set(Program::new(itself()));

@@ -8,7 +8,7 @@ pub(crate) fn program() -> Program {
     ["--exact", "rig::guards", "--nocapture", "--test-threads=1"].into_iter().fold(itself, Program::with_arg)
 }
 
-/// In a process that was started as a guard, this is where it works.
+/// A process that was started as a guard runs the guard here.
 #[test]
 fn guards() {
     crate::take_role();

@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     number.checked_mul(*factor)
 }
 
-/// The same for people: in the largest unit that divides it.
+/// Formats a size in the largest unit that divides it.
 pub(crate) fn show(bytes: u64) -> String {
     let unit = UNITS.iter().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
     unit.map_or_else(|| format!("{bytes} bytes"), |(name, factor)| format!("{} {name}", bytes / factor))

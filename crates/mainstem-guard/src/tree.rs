@@ -29,7 +29,7 @@ pub(crate) fn groups(_: Pid) -> Vec<Pid> {
     groups.into_iter().filter_map(Pid::from_raw).filter(|group| *group != own).collect()
 }
 
-/// What all processes below this one use, those included that have ended.
+/// Returns the usage of all descendants, including ended ones.
 #[cfg(target_os = "linux")]
 pub(crate) fn usage(inner: Pid) -> Usage {
     let ended = linux::Process::read("self").map(|own| own.cpu_of_children).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(crate) fn usage(inner: Pid) -> Usage {
     usage
 }
 
-/// The memory of all processes below this one, in which what several share counts once. Slower than [`usage`].
+/// Returns the memory of all descendants; memory that several share counts once. Slower than [`usage`].
 #[cfg(target_os = "linux")]
 pub(crate) fn memory(inner: Pid) -> u64 {
     let running = |process: &linux::Process| process.is_running && process.pid != inner.as_raw_pid();
@@ -65,10 +65,10 @@ mod linux {
         pub(super) pid: i32,
         parent: i32,
         pub(super) group: i32,
-        /// Whether it has not ended.
+        /// Running, i.e. not a zombie.
         pub(super) is_running: bool,
         pub(super) cpu: Duration,
-        /// Of those that it has waited for.
+        /// CPU time of reaped children.
         pub(super) cpu_of_children: Duration,
     }
 

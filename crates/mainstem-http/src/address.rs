@@ -9,7 +9,7 @@ use crate::ConfigError;
 /// A base URL as people write it.
 ///
 /// # Errors
-/// It is no http(s) URL; the error shows it without user, password and query.
+/// The text is not a URL with the scheme `http` or `https`; the error shows it without user, password and query.
 pub fn parse(text: &str) -> Result<Url, ConfigError> {
     let shown = shown(text);
     let wrong = |problem: String| ConfigError::BaseUrl { url: shown.clone(), problem };
@@ -21,7 +21,7 @@ pub fn parse(text: &str) -> Result<Url, ConfigError> {
     Url::parse(text).map_err(|error| wrong(error.to_string()))
 }
 
-/// What may be shown of a text that should be a URL: neither user nor password, and nothing behind the path.
+/// Returns the part of a supposed URL that may be shown: without user and password, and up to the end of the path.
 fn shown(text: &str) -> String {
     let text = text.trim();
     let (start, rest) = text.split_at(text.find("://").map_or(0, |at| at + "://".len()));
@@ -30,14 +30,14 @@ fn shown(text: &str) -> String {
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);
     let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) || port.ends_with(']');
     if !is_port && rest.contains('@') {
-        // A password with a character that none may have: nobody can say where it ends.
+        // The password has an invalid character, so its end is unknown.
         return format!("{start}…");
     }
     let behind = &rest[authority.len()..];
     format!("{start}{host}{}", behind.split(['?', '#']).next().unwrap_or_default())
 }
 
-/// What of a URL is a secret, in whichever form a text repeats it: the password, and the values of the query.
+/// Returns the secrets of a URL, in every form in which a text may repeat them: the password, and the values of the query.
 pub fn secrets(url: &Url) -> Vec<String> {
     let written = url.query().into_iter().flat_map(|query| query.split('&'));
     let written = written.filter_map(|pair| Some(pair.split_once('=')?.1.to_owned()));

@@ -21,13 +21,13 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
 
-    /// Whether somebody, also in another process, has a session open for writing. Whoever opens it at the very moment may be told that it is.
+    /// Returns `true` if a session is open for writing, in this process or another. A concurrent attempt to open it may fail as if it were open.
     ///
     /// # Errors
     /// That it can't be found out.
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// All sessions that ever had an event, the latest first; one whose record is damaged is among them, and says so.
+    /// Returns all sessions that have had an event, the latest first, including damaged ones; [`damage`](SessionSummary::damage) is their error.
     ///
     /// # Errors
     /// That they can't be read.
@@ -107,7 +107,7 @@ pub struct RunPlace {
     pub first: u64,
 }
 
-/// What a session's events up to a number come to, in words of whoever reads it again.
+/// The state after a session's events up to a number, in a form that its writer defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a journal knows no more of it")]
 pub struct Checkpoint {
@@ -135,12 +135,13 @@ pub struct SessionSummary {
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,
-    /// What of this can't be read and is empty here, if the record of the session is damaged. It can be deleted, and perhaps not be opened.
+    /// The error if the session's record is damaged: fields of this summary that can't be read are empty. Such a session can be deleted;
+    /// opening it may fail.
     pub damage: Option<String>,
 }
 
 impl SessionSummary {
-    /// How many events are kept; 0 where a damaged row says that the first comes after the last.
+    /// Returns the number of stored events; 0 if a damaged row has a first number after the last.
     pub fn events(&self) -> u64 {
         self.last.saturating_add(1).saturating_sub(self.first)
     }

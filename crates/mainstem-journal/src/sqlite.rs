@@ -99,7 +99,7 @@ impl SqliteJournal {
         let mut from = session.first;
         loop {
             let page = match self.read(&session.id, from, PAGE).await {
-                // Beyond what is damaged nobody knows who is at work; and somebody may have deleted it by now.
+                // The runs after a damaged event are unknown; and the session may have been deleted in the meantime.
                 Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
                 page => page?,
             };

@@ -185,7 +185,8 @@ impl Keeper {
     }
 }
 
-/// A set of the tools of a server, and what is wrong with those that are left out. Compiles their schemas, of which it can send any number.
+/// Returns a server's tools, and the errors of those that are left out. Compiling their schemas is CPU-bound, and the server decides how
+/// many there are: it runs on a thread for blocking work.
 async fn compiled(server: &str, tools: Vec<Arc<dyn Tool>>) -> (ToolSet, Vec<String>) {
     let compiled = spawn_blocking(move || {
         let mut set = ToolSet::new();

@@ -191,7 +191,7 @@ impl Process {
     #[cfg(not(unix))]
     fn terminate(&self) {}
 
-    /// Ends it with all that it has started, at once. Without a keeper, one that made itself a group of its own is not reached.
+    /// Kills the process and its descendants at once. Without a keeper, descendants in process groups of their own are not reached.
     #[cfg(unix)]
     fn kill(&mut self) {
         self.held().into_iter().for_each(Hold::kill);

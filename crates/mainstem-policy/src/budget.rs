@@ -121,8 +121,7 @@ impl Ledger {
         self.drop_dependent(account);
     }
 
-    /// Counts what was spent elsewhere, in the account and in all above, whether it fits or not: by an earlier process, of which this ledger
-    /// knows nothing.
+    /// Adds spending that this ledger has not seen, such as that of an earlier process, to the account and all above, even beyond their limits.
     pub fn count(&mut self, account: AccountId, spent: Spend) {
         self.each(account, |account| account.tally.spent = account.tally.spent.plus(spent));
     }

@@ -97,8 +97,8 @@ impl Pattern {
         !targets.is_empty() && targets.iter().all(|target| target.covered_by(wanted))
     }
 
-    /// Whether all of this call is certain to fit, and the pattern says so by name: its glob does not begin with a wildcard. `write_file` and
-    /// `write_file(**)` name no path, `write_file(path: docs/**)` does.
+    /// Returns `true` if the whole call matches, and the pattern names its path: its glob does not begin with a wildcard. `write_file` and
+    /// `write_file(**)` do not name a path, `write_file(path: docs/**)` does.
     #[must_use]
     pub fn names(&self, tool: &str, arguments: &Value) -> bool {
         let glob = self.arguments.as_ref().map(|arguments| arguments.glob.trim_start_matches(['.', '/']));

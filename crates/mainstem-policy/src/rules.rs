@@ -99,8 +99,7 @@ impl Rules {
         self.layers.iter().any(|layer| layer.refuses_all_of(tool))
     }
 
-    /// Whether a rule allows this call [by name](Pattern::names), which lifts what is otherwise kept from agents. Another rule may still
-    /// refuse it.
+    /// Returns `true` if a rule allows this call [by name](Pattern::names), which lifts a protection. Another rule may still refuse the call.
     #[must_use]
     pub fn allow_by_name(&self, tool: &str, arguments: &Value) -> bool {
         let rules = self.layers.iter().flat_map(|layer| layer.rules());

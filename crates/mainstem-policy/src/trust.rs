@@ -1,15 +1,15 @@
-//! What of a folder's files counts only once a person trusts it.
+//! Parts of a folder's files that take effect only after a person trusts them.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// One thing that a file asks for and that needs trust: it starts a process, reads an environment variable, sends a key to another address, or
+/// A part of a file that needs trust, because it starts a process, reads an environment variable, sends a key to another address, or
 /// widens a right.
 ///
-/// A part is trusted by its [`hash`](Self::hash), which covers what the file says there and nothing else of the file, so that an edit elsewhere
-/// changes nothing. Comments, the order of keys and the spelling of values are not part of it.
+/// A part is trusted by its [`hash`](Self::hash), which covers only this part of the file, so that an edit elsewhere does not matter.
+/// Comments, the order of keys and the spelling of values are not part of it.
 ///
 /// ```
 /// use mainstem_policy::Part;
@@ -29,8 +29,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// A part of a file, by the file's path in its folder, where it is in the file, and what it says. Numbers, texts and
-    /// keys are compared as values.
+    /// Creates a part of a file from the file's path in its folder, the key of the part, and its content. Numbers, texts and keys are
+    /// compared as values.
     pub fn new(file: impl Into<String>, key: impl Into<String>, content: Value) -> Self {
         Self { file: file.into(), key: key.into(), content, does: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl Part {
         &self.does
     }
 
-    /// The file and what the part does, each in a line of its own.
+    /// Returns a line for each effect of the part, with its file.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let file = one_line(&self.file);
         self.does.iter().map(move |does| format!("{file}: {does}"))
@@ -78,7 +78,7 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces.map(|(name, _)| name.split_once(":-").map_or(name, |(name, _)| name))
 }
 
-/// The text in one line, with control characters and what turns the reading direction escaped, so that none of it can pose as something else.
+/// Returns the text as one line, with control characters and changes of the reading direction escaped, so that it can't pose as other text.
 pub fn one_line(text: &str) -> String {
     let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}');
     let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

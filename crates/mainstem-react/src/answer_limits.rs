@@ -2,8 +2,8 @@
 
 use crate::AgentError;
 
-/// Bounds on what models say, in bytes of text, thinking, data and arguments. An answer beyond one of them ends the agent with
-/// [`AgentError::TooLong`]; what was said until then stays in the conversation.
+/// Bounds on the output of models, in bytes of text, thinking, data and arguments. An answer beyond one of them ends the agent with
+/// [`AgentError::TooLong`]; the output until then stays in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerLimits {
@@ -80,7 +80,7 @@ impl Length {
         check("a turn", self.before + self.answer, self.limits.turn, "bytes")
     }
 
-    /// Counts more of a tool call's arguments, of which there are so many now.
+    /// Counts further bytes of a tool call's arguments; `all` is their total.
     pub(crate) fn add_arguments(&mut self, bytes: usize, all: usize) -> Result<(), AgentError> {
         check("the arguments of a tool call", all, self.limits.arguments, "bytes")?;
         self.add(bytes)

@@ -154,7 +154,7 @@ impl Scope for Within<'_> {
     }
 }
 
-/// Bytes of what the invocation's answers have said so far.
+/// Returns the bytes of the invocation's answers so far.
 fn said(cx: &RunContext) -> usize {
     let bytes = |block: &ContentBlock| match block {
         ContentBlock::Text { text, .. } => text.len(),

@@ -77,7 +77,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if !self.over {
-            // One that was asked to stop before ends for that reason.
+            // A cancelled invocation ends with the reason of the cancel.
             let why = self.cx.cancel_reason().unwrap_or(CancelReason::Dropped);
             self.end(StopReason::Cancelled, why.outcome(), None, Some(Failure::from(&why)));
         }

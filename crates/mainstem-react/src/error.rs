@@ -14,7 +14,7 @@ pub enum AgentError {
     /// The model gave no complete answer.
     #[error(transparent)]
     Model(ModelError),
-    /// It was asked to stop, also for want of time.
+    /// It was cancelled, also by a time limit.
     #[error("{0}")]
     Cancelled(CancelReason),
     /// The model answered with nothing, and again when asked for an answer.
@@ -34,7 +34,7 @@ pub enum AgentError {
         /// What the model answered.
         value: String,
     },
-    /// The model said more than it is allowed to: see [`AnswerLimits`](crate::AnswerLimits).
+    /// The model's output exceeded a limit: see [`AnswerLimits`](crate::AnswerLimits).
     #[error("the model said too much and was cut off: {most} {unit} is the limit for {what}")]
     TooLong {
         /// What was too long.
@@ -64,7 +64,7 @@ impl AgentError {
         }
     }
 
-    /// What a context says that was asked to stop.
+    /// Returns the error of a cancelled context.
     pub(crate) fn cancelled(cx: &RunContext) -> Self {
         Self::Cancelled(cx.cancel_reason().unwrap_or(CancelReason::User { how: None }))
     }

@@ -48,7 +48,7 @@ impl Declaration {
     }
 }
 
-/// What the root of a context's run records; `None` for other agents, and if nothing was set.
+/// Returns the settings that the root of a run records; `None` for other agents, and if all are defaults.
 pub(crate) fn settings(cx: &RunContext) -> Option<Arc<RunSettings>> {
     let facts = cx.get::<RunFacts>().filter(|_| cx.depth() == 0)?;
     (!facts.0.is_default()).then(|| facts.0.clone())

@@ -38,7 +38,7 @@ pub(crate) struct Limits {
     /// How many sessions are open; as many as there is room for without.
     pub(crate) sessions: Option<usize>,
     pub(crate) readers_per_session: usize,
-    /// How long a session stays open that nobody asks for; for ever without.
+    /// How long an idle session stays open; `None` for no limit.
     pub(crate) idle: Option<Duration>,
 }
 
@@ -75,13 +75,13 @@ pub(crate) struct App {
     pub(crate) health: Health,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
-    /// By tenant and id: a session's id is chosen by whoever begins it.
+    /// By tenant and id: callers choose the ids of their sessions.
     sessions: DashMap<Key, Arc<Conversation>>,
-    /// Those that are queued or active; what became of others is known by their sessions.
+    /// Queued and active runs; sessions know their ended ones.
     runs: DashMap<RunId, Arc<Live>>,
 }
 
-/// Idle sessions are not looked for more often.
+/// The shortest interval between searches for idle sessions.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// A session of a tenant.
@@ -181,7 +181,7 @@ impl App {
         lost.iter().for_each(|(key, conversation)| self.close(key, conversation));
     }
 
-    /// Looks, for ever, whether there are sessions to let go.
+    /// Closes idle sessions periodically; never returns.
     pub(crate) async fn let_go_now_and_then(&self) -> Infallible {
         let Some(idle) = self.limits.idle else { return pending().await };
         loop {
@@ -190,7 +190,7 @@ impl App {
         }
     }
 
-    /// Lets sessions go that nobody has asked for in a while; whoever does opens them again.
+    /// Closes idle sessions; the next request opens them again.
     pub(crate) fn let_go(&self) {
         let Some(idle) = self.limits.idle else { return };
         let left = self.sessions.iter().filter(|entry| entry.is_left_for(idle));
@@ -198,11 +198,11 @@ impl App {
         left.iter().for_each(|key| _ = self.close_left(key, idle));
     }
 
-    /// Closes a session that was left alone for so long; returns whether it was.
+    /// Closes a session if it was idle for this long; returns whether it did.
     fn close_left(&self, key: &Key, idle: Duration) -> bool {
         let is_at_work = self.has_run(key);
         let closed = self.sessions.remove_if(key, |_, conversation| {
-            // Whoever has found it meanwhile holds it.
+            // A request that found it in the meantime holds a reference.
             let is_alone = Arc::strong_count(conversation) == 1;
             let is_left = is_alone && !is_at_work && conversation.is_left_for(idle);
             if is_left {
@@ -213,7 +213,7 @@ impl App {
         closed.is_some()
     }
 
-    /// Takes a place for one more open session of a tenant; the idlest is closed for it if there is none.
+    /// Takes a place for one more open session of a tenant; if none is free, closes the least recently used session first.
     fn room_for_session(&self, tenant: &Tenant) -> Result<Share, Problem> {
         let shares = &self.session_shares;
         let taken = shares.take(tenant).or_else(|| {
@@ -231,7 +231,7 @@ impl App {
         })
     }
 
-    /// Closes the session that was asked for the longest ago: one of the tenant's, else one of those who have more than their own share.
+    /// Closes the least recently used session of the tenant, else of the tenants that exceed their guarantee.
     fn close_idlest(&self, tenant: &Tenant) {
         let has_too_many = |of: &Tenant| self.session_shares.has_common(of);
         let candidates =
@@ -261,10 +261,10 @@ impl App {
         sessions
     }
 
-    /// Forgets a caller's session, for good, unless somebody is at it.
+    /// Deletes a caller's session permanently, unless it is in use.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
         let key = key(caller, id);
-        // One that is not open here is not opened for this: what is damaged can be deleted, too.
+        // A closed session is not opened for this, so that a damaged one can be deleted, too.
         match self.opened(caller, id)? {
             Some(conversation) => {
                 conversation.is_idle()?;
@@ -278,7 +278,7 @@ impl App {
             None => return Err(Problem::not_found("session", id)),
         }
         let session = SessionId::new(id);
-        // What is left of them would be told to a new session of the same name.
+        // A new session of the same name would receive their results.
         let forgotten = caller.harness.tasks().forget_below(&session).await;
         forgotten.map_err(|error| tasks::unreadable(&error))?;
         if let Some(journal) = caller.harness.journal() {
@@ -358,8 +358,8 @@ impl App {
         }
     }
 
-    /// A journal that can't be read just now, or a session that another process writes. The cause names files, which are the operator's to
-    /// know.
+    /// Returns the problem of an unavailable journal, or of a session that another process writes. The cause names files and is logged for
+    /// the operator only.
     pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
         if let JournalError::Busy { .. } = error {
             return Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string());
@@ -414,7 +414,7 @@ fn key(caller: &Caller, id: &str) -> Key {
     (caller.tenant.clone(), id.to_owned())
 }
 
-/// Nothing is shown or begun that can't be recorded.
+/// Returns the problem of an unavailable journal.
 pub(crate) fn unrecorded() -> Problem {
     let detail = "sessions can't be read or recorded at the moment; the server's log says why";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", detail).retry_after(5)

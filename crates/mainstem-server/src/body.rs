@@ -63,7 +63,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body", detail);
             return Err(problem.into_response());
         }
-        // A body may be large and slow: each tenant has so many at once. Without a caller it is a small one.
+        // A body may be large and slow, so each tenant has a share. Bodies without a caller are small.
         let caller = request.extensions().get::<Identified>().cloned();
         let share = match &caller {
             Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),
@@ -82,7 +82,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         let bytes = bytes.map_err(|error| unread(&error, most).into_response())?;
         let value = parse(&bytes).map_err(IntoResponse::into_response)?;
         let digest = Digest::of(&path, &bytes);
-        // Only now the bytes are gone: those that wait for their turn count, too.
+        // The share is released with the bytes, so that bodies of waiting requests count, too.
         drop((bytes, share));
         Ok(Self(value, digest))
     }

@@ -19,7 +19,7 @@ pub(crate) const COOKIE: &str = "mainstem_token";
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) harness: Harness,
-    /// One of the tenant's requests that are worked on at once.
+    /// The permit of this request among those of its tenant.
     turn: Turn,
 }
 
@@ -45,8 +45,7 @@ impl FromRequestParts<Arc<App>> for Caller {
             let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", detail);
             return Err(problem.retry_after(5).into_response());
         }
-        // Further ones wait, so that a flood of one tenant's requests does not stand before everybody else's. Where a body is read, they
-        // wait when it is.
+        // Further requests wait, so that one tenant's flood does not delay others. A request with a body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
             caller.turn.begin(app.request_turns.take(&caller.tenant).await);
         }

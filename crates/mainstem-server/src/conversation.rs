@@ -29,7 +29,7 @@ pub(crate) struct Conversation {
     pub(crate) created_at: Timestamp,
     harness: Harness,
     readers: AtomicUsize,
-    /// When somebody asked for it last.
+    /// When it was last requested.
     asked: Mutex<Instant>,
     /// Its place among those that are open.
     _share: Share,
@@ -79,7 +79,7 @@ impl Conversation {
         self.harness.close_session(self.session.id());
     }
 
-    /// Whether nobody is at it.
+    /// Checks that the session has no run, no open task and no reader.
     pub(crate) fn is_idle(&self) -> Result<(), Problem> {
         self.busy_with().map_or(Ok(()), |what| Err(busy(what)))
     }
@@ -89,7 +89,7 @@ impl Conversation {
         self.session.log().failure().is_some()
     }
 
-    /// Whether a run or a background task of it goes on.
+    /// Returns `true` if a run or a background task of the session is open.
     pub(crate) fn is_running(&self) -> bool {
         self.running().is_some()
     }

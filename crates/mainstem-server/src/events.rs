@@ -161,7 +161,7 @@ struct Scope {
     until: Until,
 }
 
-/// What a request says.
+/// The parts of a request that decide its answer.
 struct Asked {
     params: Params,
     prefix: Prefix,

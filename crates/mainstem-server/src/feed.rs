@@ -74,7 +74,7 @@ impl Until {
         }
     }
 
-    /// Waits until what the reader is told of the end is true of the session, too: another run can begin.
+    /// Waits until the session agrees with the end that the reader sees: another run can begin.
     async fn is_over(&self) {
         if let Self::EndOf(_, Some(run)) = self {
             run.over.cancelled().await;
@@ -225,7 +225,7 @@ impl Feed {
         }
     }
 
-    /// Where a reader is that has all there is: at the end, unless the record has lost what would follow.
+    /// Returns `End`, or `Failed` if the record has failed.
     fn after_last(&self) -> Place {
         if self.cursor.log().failure().is_some() { Place::Failed } else { Place::End }
     }

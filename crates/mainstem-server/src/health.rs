@@ -19,16 +19,16 @@ use crate::{
     problem::Problem,
 };
 
-/// The session that is written to find out whether sessions can be; no caller can name it.
+/// The id of the session that a probe writes; callers can't name it.
 const PROBE: &str = ".probe";
 
-/// How much is written: what needs room on the disk of its own.
+/// The size of a probe: enough to need further blocks of the disk.
 const PROBE_BYTES: usize = 16 << 10;
 
-/// The journal is not written more often to find out whether it can be.
+/// The shortest interval between probes.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 
-/// What is known of the journal. It is written as a probe only after something has failed.
+/// The journal's last known state. A probe is written only after a failure.
 #[derive(Default)]
 pub(crate) struct Health {
     has_failed: AtomicBool,
@@ -66,7 +66,7 @@ impl Health {
     }
 }
 
-/// Does what the first event of a session does, and leaves nothing behind.
+/// Writes a session's first event as a probe, and deletes it.
 async fn probe(journal: &dyn Journal) -> Result<(), String> {
     let id = PROBE.into();
     let said = |error: JournalError| error.to_string();

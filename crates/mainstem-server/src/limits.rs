@@ -1,4 +1,4 @@
-//! What a server bounds, for the page of limits: each default stands where it counts, and is read from there.
+//! The limits of a server, for the page of limits. Each default is read from the place where it is applied.
 
 use std::time::Duration;
 

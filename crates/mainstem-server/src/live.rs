@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{app::Key, shares::Tenant};
 
 pub(crate) struct Live {
-    /// Whose it is, and of which session.
+    /// The tenant and session.
     pub(crate) of: Key,
     pub(crate) handle: RunHandle,
-    /// None of its events is before this one.
+    /// The lowest possible number of its events.
     pub(crate) first: u64,
     /// When it was requested.
     pub(crate) created_at: Timestamp,

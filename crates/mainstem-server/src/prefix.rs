@@ -7,7 +7,7 @@ use axum::{
     http::request::Parts,
 };
 
-/// What stands before `/v1` in the path by which the client came; empty if the routes are not nested.
+/// The path prefix under which the routes are nested; empty if they are not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefix(pub(crate) Arc<str>);
 

@@ -180,7 +180,7 @@ async fn compiled(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSch
     })
 }
 
-/// Refuses what is more than the server allows.
+/// Refuses a value outside the server's limits.
 fn within(name: &str, asked: Option<usize>, least: usize, most: usize) -> Result<(), Problem> {
     if asked.is_none_or(|asked| (least..=most).contains(&asked)) {
         return Ok(());
@@ -203,7 +203,7 @@ pub(crate) async fn post(
     check_role(&app, wanted.input.as_ref())?;
     let key = once::key(&headers)?;
     let is_tied = wanted.options.on_disconnect == OnDisconnect::Cancel;
-    // A caller that is refused has begun nothing: no session, no run; nor is its schema compiled.
+    // Refused before a session or run begins, and before the schema is compiled.
     if key.is_none() {
         drop(app.admit(&caller.tenant)?);
     }
@@ -286,7 +286,7 @@ fn check_input(input: &Input) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors))
 }
 
-/// What a caller says is a user's: a message of another role speaks for the operator or the agent.
+/// Refuses an input whose role is not allowed: other roles speak for the operator or the agent.
 fn check_role(app: &App, input: Option<&Input>) -> Result<(), Problem> {
     let Some(Input(message)) = input.filter(|input| !app.roles.contains(&input.0.role)) else {
         return Ok(());
@@ -370,7 +370,7 @@ fn nothing_to_resume(why: NothingToResume) -> Problem {
     Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
 }
 
-/// Who reads a run that it has begun.
+/// The reader of a run that its request has begun.
 struct Reader {
     form: Form,
     seat: Seat,

@@ -25,7 +25,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// How much goes on at once, unless the operator says otherwise.
+/// The default limits of concurrent work.
 pub(crate) const DEFAULTS: Limits = Limits { runs: 64, sessions: None, readers_per_session: 32, idle: None };
 
 /// A harness that is served. Cheap to clone; clones are the same server.
@@ -89,15 +89,15 @@ impl Builder {
         self
     }
 
-    /// How many runs are at work at once; 64 by default, more are refused with 429.
+    /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are refused with 429.
     pub fn max_runs(mut self, most: usize) -> Self {
         self.limits.runs = most;
         self
     }
 
-    /// How many sessions are open at once. By default as many as half of the files allow that the process may have open, and 1024 at most. When
-    /// there are more, the one that was asked for the longest ago is closed, as by [`close_idle`](Self::close_idle); when none can be closed,
-    /// because all are at work, read or not recorded, a further one is refused with 429.
+    /// Sets how many sessions are open at once. The default is what half of the process's limit of open files allows, and at most 1024. Beyond
+    /// it, the least recently used session is closed, as by [`close_idle`](Self::close_idle); if none can be closed, because all have a run or
+    /// a reader or are not recorded, a further one is refused with 429.
     pub fn max_sessions(mut self, most: usize) -> Self {
         self.limits.sessions = Some(most);
         self
@@ -177,7 +177,7 @@ impl Server {
         Ok(())
     }
 
-    /// How many runs are at work.
+    /// Returns how many runs are queued or active.
     pub fn live_runs(&self) -> usize {
         self.0.live_runs()
     }

@@ -12,15 +12,15 @@ pub(crate) type Tenant = Option<Arc<str>>;
 #[derive(Debug)]
 pub(crate) struct Shares {
     most: usize,
-    /// What each tenant can have whatever the others take.
+    /// Guaranteed to each tenant.
     own: usize,
-    /// What is left when every tenant has its own.
+    /// Common to all tenants, beyond their guarantees.
     common: usize,
     taken: Mutex<HashMap<Tenant, usize>>,
 }
 
 impl Shares {
-    /// At most `most` for so many tenants, at least 1 for each.
+    /// Divides `most` among `tenants`, each of which is guaranteed at least 1.
     pub(crate) fn new(most: usize, tenants: usize) -> Arc<Self> {
         let tenants = tenants.max(1);
         let own = (most / 2 / tenants).max(1);
@@ -33,7 +33,7 @@ impl Shares {
         self.most
     }
 
-    /// Takes one for a tenant, until it is dropped; `None` if the tenant has its own and nothing is left that is common.
+    /// Takes one for a tenant, until it is dropped; `None` if the tenant's guarantee and the common part are used up.
     pub(crate) fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
         let mut taken = self.lock();
         let has = taken.get(tenant).copied().unwrap_or(0);
@@ -61,7 +61,7 @@ impl Shares {
     }
 }
 
-/// One of what is limited; given back when dropped.
+/// One unit of the limit; returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: Arc<Shares>,

@@ -45,7 +45,7 @@ pub(crate) async fn list(
         filter = filter.with_status(status);
     }
     let mut records = caller.harness.tasks().list(&filter).await.map_err(|error| failed(&error))?;
-    // Those of tenants, and what only programs can name.
+    // Leave out tasks of tenants, and tasks with ids that only programs can name.
     records.retain(|task| is_id(task.id.as_str()));
     Ok(Json(Items { items: records }))
 }

@@ -103,7 +103,7 @@ impl Tokens {
         if tokens.is_empty() { Err(TokenError::None) } else { Ok(tokens) }
     }
 
-    /// Whether nobody is asked for one.
+    /// Returns `true` if tokens are not required.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -121,7 +121,7 @@ impl Tokens {
         callers.len()
     }
 
-    /// Whose it is; `None` if it is nobody's. All are looked at, whichever it is.
+    /// Returns the tenant of a token; `None` for an invalid token. Compares it with every token: the time does not depend on the match.
     pub(crate) fn tenant_of(&self, presented: &str) -> Option<Option<&str>> {
         let presented = digest(presented);
         let mut found = None;

@@ -1,4 +1,4 @@
-//! So many at once of each tenant; further ones wait, in order.
+//! A semaphore per tenant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +26,7 @@ impl Turns {
     }
 }
 
-/// The turn of a request: taken once there is nothing more to be read of it, given back while it waits for something. Cheap to clone;
-/// clones are the same turn.
+/// A request's permit: taken after its body is read, released while the request waits. Cheap to clone; clones share the permit.
 #[derive(Clone, Default)]
 pub(crate) struct Turn(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
 

@@ -1,4 +1,4 @@
-//! The record of a new session, which is opened when the session's first run begins: nothing has to wait for it before.
+//! The record of a new session, opened by the session's first run.
 
 use std::{
     future::ready,
@@ -49,7 +49,7 @@ impl Deferred {
                 events.iter().for_each(|event| record.append(event));
                 waker.iter().for_each(|waker| record.watch(waker.clone()));
             }
-            // Set while the lock is held: whoever finds it set appends after the early events.
+            // Set under the lock: an append that sees it comes after the early events.
             let _ = self.opened.set(opened);
             waker
         };

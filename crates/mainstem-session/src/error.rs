@@ -8,7 +8,7 @@ use mainstem_react::{AgentError, RunOutcome};
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It was stopped.
+    /// The run was cancelled.
     #[error("the run was {0}")]
     Cancelled(CancelReason),
     /// The limit of iterations was reached.

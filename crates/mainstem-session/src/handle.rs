@@ -51,7 +51,7 @@ impl RunHandle {
         &self.id
     }
 
-    /// A number that none of the run's events is before.
+    /// Returns the lowest possible number of the run's events.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -134,12 +134,12 @@ impl RunHandle {
         self.cancel_because(CancelReason::User { how: None });
     }
 
-    /// The same, for this reason, which its agents and their parents are told; one of time ends the run with `timeout`.
+    /// Cancels the run for this reason, which its agents and their parents can read. A time limit ends the run with `timeout`.
     pub fn cancel_because(&self, reason: CancelReason) {
         self.cancel.cancel(reason);
     }
 
-    /// The same, with the background tasks of the session.
+    /// Cancels the run for this reason, and the background tasks of the session.
     pub fn cancel_with_tasks(&self, reason: CancelReason) {
         let below = reason.clone().below(&self.session.root_id());
         self.session.task_set().cancel_below(self.session.id(), &below);
@@ -158,7 +158,7 @@ impl RunHandle {
 
     /// Waits for the run's end and returns how it ended; `None` if the run was dropped before.
     ///
-    /// This is for waiting: [`status`](Self::status) reads the state. Dropping the future does nothing to the run.
+    /// Dropping the future does not affect the run. [`status`](Self::status) returns the state without waiting.
     pub fn outcome(&self) -> impl Future<Output = Option<RunOutcome>> + Send + 'static {
         let mut status = self.status.clone();
         async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }

@@ -22,8 +22,8 @@ pub struct RunOptions {
     pub buffer: Option<usize>,
     /// What becomes of children that take longer than their parents wait.
     pub spawn: SpawnOptions,
-    /// Whether the session plans from this run on: then only tools that change nothing run, until a person has accepted a plan. By default it
-    /// goes on as it is.
+    /// Whether the session plans from this run on: then only read-only tools run, until a person has accepted a plan. By default the mode of
+    /// the session is unchanged.
     pub plan_mode: Option<bool>,
     /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
     pub budget: Limits,
@@ -41,7 +41,7 @@ impl RunOptions {
         Self::default()
     }
 
-    /// What the run is called, which has to be unique: for whoever has to know it before the run begins.
+    /// Sets the run's id, which must be unique, for callers that need it before the run begins.
     #[must_use]
     pub fn with_run_id(mut self, id: impl Into<RunId>) -> Self {
         self.run_id = Some(id.into());
@@ -124,7 +124,7 @@ impl RunOptions {
         self
     }
 
-    /// How many children of the run are at work at once, at least 1. More than the session's limit is that limit.
+    /// Sets how many children of the run execute at once, at least 1; capped by the session's limit.
     #[must_use]
     pub fn with_max_children(mut self, most: usize) -> Self {
         self.spawn.max_children = Some(most);

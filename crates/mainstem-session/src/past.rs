@@ -94,7 +94,7 @@ impl Past {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
             let page = match journal.read(id, past.seq + 1, PAGE).await {
-                // One event that can't be read costs that event; readers get a gap in its place.
+                // Events that can't be read are skipped; readers get a gap in their place.
                 Err(error @ JournalError::Damaged { seq, through, .. }) if seq > past.seq => {
                     tracing::warn!(session = %id, %error, "a damaged event is passed over");
                     past.seq = through.max(seq);
@@ -120,7 +120,7 @@ impl Past {
         (past.form == FORM && past.seq <= last).then_some(Self { checkpoint: past.seq, ..past })
     }
 
-    /// Keeps what it comes to, if nothing is at work in it: what is under way stands in no checkpoint.
+    /// Writes a checkpoint, unless an invocation or task of the session is open: a checkpoint has no open work.
     pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) -> Result<(), JournalError> {
         self.form = FORM;
         let is_quiet = self.open.is_empty() && self.fleet.tasks.values().all(|status| status.is_terminal());
@@ -169,7 +169,7 @@ impl Past {
         }
     }
 
-    /// Counts what an event says was used.
+    /// Counts the usage in an event.
     fn use_up(&mut self, event: &AgentEvent, reply: &ReplyId) {
         let model = self.open.get(reply).and_then(|open| open.model.as_ref());
         let begun = self.runs.iter().rfind(|run| !run.never_began);
@@ -189,7 +189,7 @@ impl Past {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
-            // One that was cancelled in the queue meanwhile comes after it.
+            // Runs that were cancelled in the queue in the meantime come after it.
             if let Some(run) = self.runs.iter_mut().rfind(|run| ended.origin.run_id.as_ref() == Some(&run.id))
             {
                 let answer = ended.transcript.last_answer().filter(|_| ended.answered.is_some()).cloned();
@@ -207,8 +207,8 @@ impl Past {
         parent.usage.add_child(usage);
     }
 
-    /// Ends what was cut off, children before their parents: what is open is closed, and one `AGENT_END` says why. What was said until
-    /// then stays in the history; who had given its answer already has ended as it would have.
+    /// Ends the invocations that were cut off, children before their parents: closes their open blocks and emits one `AGENT_END` with the
+    /// reason. Their messages stay in the history; an invocation that had answered ends with the outcome of its answer.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
         while let Some(reply) = self.latest() {
             let Some(mut cut) = self.open.remove(&reply) else { break };
@@ -239,7 +239,7 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Ends its tasks, of which none has an executor any more; what ran them has its end before they have theirs.
+    /// Ends the open tasks, whose executors have ended. Their invocations are ended before.
     fn close_tasks(&self, log: &Arc<SessionLog>) {
         let open: Vec<_> = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()).collect();
         for (task, status) in open {
@@ -260,7 +260,7 @@ impl Past {
         spent
     }
 
-    /// Its runs; the latest one with what it has spent, for it may be resumed.
+    /// Returns the runs; the latest one with its spending, because it may be resumed.
     pub(crate) fn runs_with_latest(&mut self, prices: &Prices) -> Vec<RunRecord> {
         let mut runs = std::mem::take(&mut self.runs);
         if let Some(run) = runs.iter_mut().rfind(|run| !run.never_began) {
@@ -269,7 +269,7 @@ impl Past {
         runs
     }
 
-    /// How a task ended whose executor is gone: as its child did, if that had an answer, or as was recorded.
+    /// Returns how a task ended whose executor has ended: the outcome of its child if the child answered, else what was recorded.
     pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
         match (self.done.get(task), self.fleet.tasks.get(task)) {
             (Some((Outcome::Success | Outcome::MaxIterations, answer)), _) => {

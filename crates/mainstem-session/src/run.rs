@@ -27,11 +27,11 @@ use crate::{
     turn::{Right, Turn},
 };
 
-/// A run: polling it drives the agent and its fleet and hands out what happens, from the root's `AGENT_START` to its `AGENT_END`. One that is
-/// cancelled while it is queued hands out nothing; the session's log has one event of it
+/// A run: polling it drives the agent and its fleet and yields the events from the root's `AGENT_START` to its `AGENT_END`. A run that is
+/// cancelled while it is queued yields no event; the session's log has one event of it
 /// ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
 ///
-/// Dropping it stops everything at once; what was said until then stays in the session's history. A [`RunHandle`] stops it gently.
+/// Dropping it stops the agents at once; their messages until then stay in the session's history. A [`RunHandle`] stops it gracefully.
 #[must_use = "a run does nothing unless polled"]
 pub struct Run {
     state: State,
@@ -123,8 +123,8 @@ impl Run {
         }
     }
 
-    /// Lets it go on unread, to its end or the shutdown of the session's task set, which drives it from now on. Its events are in the session's
-    /// log; the handle stops it.
+    /// Lets the session's task set drive the run, to its end or until the set shuts down. Its events are in the session's log; the handle
+    /// cancels it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -132,7 +132,7 @@ impl Run {
         self.detach_with(())
     }
 
-    /// The same; what it is given is dropped when the run is over, after the run itself.
+    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` after the run when that is over.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -185,7 +185,7 @@ impl Start {
     /// Waits for its turn, then starts.
     ///
     /// # Errors
-    /// It was cancelled while it was queued: how it ended.
+    /// It was cancelled while it was queued; the error is its outcome.
     async fn start(self) -> Result<Active, RunOutcome> {
         let Self { input, options, cancel, handle, right } = self;
         let (session, run_id) = (handle.session().clone(), handle.id().clone());

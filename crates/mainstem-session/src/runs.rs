@@ -23,7 +23,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// Returns `true` if nothing more will come of the run.
+    /// Returns `true` if the run has ended or was dropped.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Ended(_) | Self::Dropped)
     }
@@ -92,7 +92,7 @@ impl RunRecord {
         Self { id, first, began_at, settings, end: None, never_began: false, spent, ran }
     }
 
-    /// One that was cancelled while it was queued.
+    /// Returns the record of a run that was cancelled while it was queued.
     pub(crate) fn cancelled(id: RunId, first: u64, at: Timestamp, why: Failure) -> Self {
         let end = RunEnd::new(Outcome::Cancelled, Some(why), None, Rollup::default());
         Self { end: Some(end), never_began: true, ..Self::new(id, first, at, Arc::default()) }

@@ -157,9 +157,9 @@ impl Session {
         lock(&self.0.history).clone()
     }
 
-    /// Begins a run: the agent works on the input and knows what was said before.
+    /// Begins a run: the agent works on the input with the session's history.
     ///
-    /// The run is the session's active one from now on until it ends or is dropped, although nothing happens before it is polled.
+    /// The run is the session's active one from this call until it ends or is dropped; it starts when it is first polled.
     ///
     /// # Errors
     /// Another run of the session is active; [`queue`](Self::queue) waits for its end.
@@ -187,19 +187,19 @@ impl Session {
         lock(&self.0.runs).clone()
     }
 
-    /// Takes up a turn that has no answer, because its process ended, it failed, or somebody stopped it: the agent goes on from what was
-    /// said and done until then. Results that there are, those of children too, are not asked for again; a call that was cut off has a
-    /// result that says so, and the agent decides what becomes of it.
+    /// Resumes a turn without an answer: its process ended, it failed, or it was cancelled. The agent continues from the recorded history.
+    /// Existing results, including those of children, are reused; a call that was cut off has a result that states this, and the agent
+    /// decides whether to repeat it.
     ///
-    /// What the options leave open is as the turn's caller has set it: the user, the attributes, how children are treated. Of its budget the
-    /// run has what is left.
+    /// Options that are not set are taken from the turn's run: the user, the attributes, how children are treated. The run has what is
+    /// left of the turn's budget.
     ///
-    /// Nothing happens before the run is polled.
+    /// The run starts when it is first polled.
     ///
     /// # Errors
-    /// There is no such turn: nothing was said yet, the latest run has its answer, or is at work.
+    /// The session has no turn, the latest run has its answer, or a run is active.
     pub fn resume(&self, options: RunOptions) -> Result<Run, NothingToResume> {
-        // Held from now on, so that nobody else takes it up, too.
+        // Held from here on, so that no other run resumes the same turn.
         let permit = self.0.turns.try_take().map_err(|_| NothingToResume::Active)?;
         let latest = lock(&self.0.runs).iter().rfind(|run| !run.never_began).cloned();
         let latest = latest.ok_or(NothingToResume::New)?;
@@ -215,7 +215,7 @@ impl Session {
         Ok(Run::new(self.clone(), input, options, Some(permit)))
     }
 
-    /// The active run, whoever began it; `None` between runs.
+    /// Returns the active run, including one that the session began; `None` between runs.
     pub fn active(&self) -> Option<RunHandle> {
         self.0.turns.active()
     }
@@ -249,7 +249,7 @@ impl Session {
         lock(&self.0.runs).push(RunRecord::new(run.clone(), log.last_seq() + 1, log.clock().now(), settings));
     }
 
-    /// Notes what a run has spent, for one that goes on where it stopped.
+    /// Stores the spending of a run, for a run that resumes it.
     pub(crate) fn spent(&self, run: &RunId, cx: &RunContext) {
         let (spent, now) = (self.0.fleet.spent_by(cx), cx.now());
         if let Some(run) = lock(&self.0.runs).iter_mut().rev().find(|known| known.id == *run) {
@@ -257,7 +257,7 @@ impl Session {
         }
     }
 
-    /// A queued run was cancelled: its one event says why, and it is one of the session's runs from now on.
+    /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to the session's runs.
     pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
         let (log, why) = (&self.0.log, Failure::from(reason));
         let stop = EventKind::RequestStop { reason: why.message.clone(), generate_reason: why.code.clone() };

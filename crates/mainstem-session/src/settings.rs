@@ -8,7 +8,7 @@ use mainstem_subagent::SpawnOptions;
 
 use crate::{RunOptions, RunRecord};
 
-/// What of a run's options is recorded.
+/// Returns the recorded part of a run's options.
 pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
     let SpawnOptions { force_sync, background, has_people, max_depth, max_children, .. } = options.spawn;
     let mut settings = RunSettings::default();
@@ -26,7 +26,7 @@ fn budget(limits: Limits) -> RunBudget {
     budget
 }
 
-/// The options of a run that goes on where `run` stopped: what they leave open is as it was, and the budget is what `run` has left of its own.
+/// Returns the options of a run that resumes `run`: options that are not set are those of `run`, and the budget is what `run` has left.
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.user = options.user.or_else(|| was.user.clone());

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{RunHandle, Session};
 
-/// Who has a session's turn, and which runs are queued for it.
+/// The active run of a session and the queue behind it.
 pub(crate) struct Turns {
     free: Arc<Semaphore>,
     runs: Mutex<Runs>,
@@ -92,7 +92,7 @@ impl Right {
 /// The turn of a run: until it is dropped the run is the session's active one.
 pub(crate) struct Turn {
     session: Session,
-    // Given back when nobody sees the run as active any more.
+    // Released after `active` is cleared.
     permit: Option<OwnedSemaphorePermit>,
 }
 

@@ -11,10 +11,10 @@ use mainstem_message::{AgentKey, SessionId, Usage};
 use mainstem_policy::{Cost, Prices, Spend};
 use serde::{Deserialize, Serialize};
 
-/// What some of a session's work has used. A model call without a usage counts nothing: what it took is not recorded.
+/// The usage of a part of a session. A model call without a recorded usage does not count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Used {
-    /// Tokens by model, for each has its price.
+    /// Tokens by model, because each has its price.
     models: BTreeMap<Arc<str>, Usage>,
     spawns: u64,
     /// Of roots, in milliseconds.
@@ -37,7 +37,7 @@ impl Used {
         self.time_ms = self.time_ms.saturating_add(duration_ms);
     }
 
-    /// Tokens, money and children. A model without a price costs nothing here; a cost budget refuses its next call.
+    /// Returns tokens, cost and children. A model without a price counts as free; a cost budget refuses its next call.
     pub(crate) fn spend(&self, prices: &Prices) -> Spend {
         let cost = |(model, usage): (&Arc<str>, &Usage)| prices.price(model).map(|price| price.of(usage));
         let mut spend = Spend::default();

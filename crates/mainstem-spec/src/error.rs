@@ -66,7 +66,7 @@ impl SpecError {
         self.severity == Severity::Error
     }
 
-    /// Whether it is about what is declared there: the same file.
+    /// Returns `true` if the error is about the file of this origin.
     #[must_use]
     pub fn is_about(&self, origin: &Origin) -> bool {
         matches!(origin, Origin::File(path) if self.path.as_ref() == Some(path))
@@ -157,7 +157,7 @@ fn place(path: &Option<PathBuf>, position: &Option<Position>) -> String {
     path.chain(position).chain([" ".to_owned()]).collect::<String>().trim_start().to_owned()
 }
 
-/// A path in one line, whatever the name of a file is.
+/// Returns a path as one line, also if a file name has line breaks.
 fn shown(path: &Path) -> String {
     let is_unsafe = |c: char| {
         c.is_control()

@@ -120,20 +120,20 @@ pub(crate) fn kept(what: &str) -> SpecError {
     SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
 }
 
-/// Adds to the prompt of each spec that names a directory what this directory says: its `AGENTS.md`, after the spec's own prompt.
-/// What a file names is relative to the first of these workspaces in which the file lies and doesn't lead out of it, what the program
-/// names to the last one.
+/// Appends the `AGENTS.md` of the directory that a spec names to the spec's own prompt.
+/// A directory that a file names is relative to the first of these workspaces that contains the file, and doesn't lead out of it. One
+/// that the program names is relative to the last workspace.
 ///
 /// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has no prompt of its own either.
 ///
-/// To be called once for a set: another call adds the text again. Blocks on the file system.
+/// Call it once for a set: another call adds the text again. Blocks on the file system.
 #[must_use]
 pub fn load_prompts(specs: &mut SpecSet, workspaces: &[PathBuf]) -> Vec<SpecError> {
     specs.iter_mut().filter_map(|spec| load_prompt(spec, workspaces).err()).collect()
 }
 
-/// Ties a finding about a spec to the file of the spec, and to the place where the file says `item` for the finding's key. A finding
-/// about a spec that was built in code stays as it is.
+/// Adds to a finding about a spec the spec's file, and the place of `item` under the finding's key. A finding about a spec that was built
+/// in code stays as it is.
 ///
 /// Reads the file again; blocks on the file system.
 #[must_use]

@@ -34,13 +34,13 @@ pub struct Parsed {
 type Item = (&'static str, String, Position);
 
 impl Parsed {
-    /// Where the file says what the spec has for this key of ours, such as `steps`; `None` if it says nothing.
+    /// Returns the place of a key's value in the file, under our name of the key, such as `steps`; `None` if the file does not set it.
     #[must_use]
     pub fn place(&self, key: &str) -> Option<Position> {
         self.places.iter().find(|(name, _)| *name == key).map(|(_, at)| *at)
     }
 
-    /// Where the file says this name for a key of ours, such as `read_file` for `tools`; else the place of the key.
+    /// Returns the place of a name listed under a key, such as `read_file` under `tools`, or of the key.
     #[must_use]
     pub fn place_of(&self, key: &str, name: Option<&str>) -> Option<Position> {
         let is_meant = |(of, item, _): &&Item| *of == key && Some(item.as_str()) == name;

@@ -72,14 +72,14 @@ impl Crew {
         self
     }
 
-    /// The same with what builds agents of an earlier process.
+    /// Sets the factory that builds agents of an earlier process.
     #[must_use]
     pub fn with_factory(mut self, factory: Arc<AgentFactory>) -> Self {
         self.factory = Some(factory);
         self
     }
 
-    /// The agent that was spawned as this version: the one of the catalog if it is the same, else one built from what was recorded of it.
+    /// Returns the agent that was spawned as this version: that of the catalog if the version is the same, else one built from the record.
     pub(crate) fn spawned_as(
         &self,
         id: &str,

@@ -173,7 +173,7 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
-    /// It has no tool to work with, and neither has any agent that it can spawn. It is there all the same.
+    /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning: the agent is available.
     #[error(
         "agent {id:?} can only spawn, and reaches no agent with a tool to work with; it may spawn: {}",
         or_none(reaches)

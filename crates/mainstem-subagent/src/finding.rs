@@ -6,7 +6,7 @@ use mainstem_spec::{SpecError, SpecSet, closest, locate};
 use crate::CatalogError;
 
 impl CatalogError {
-    /// Returns the same as a finding about the agent's file, with the place and with what was probably meant.
+    /// Returns the error as a finding about the agent's file, with the place and a suggestion.
     ///
     /// Reads the file again; blocks on the file system.
     #[must_use]

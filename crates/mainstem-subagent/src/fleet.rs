@@ -85,14 +85,14 @@ impl Fleet {
         self
     }
 
-    /// The same in a mode that the session was left in.
+    /// Sets the planning mode that the session had.
     #[must_use]
     pub fn with_plan_mode(mut self, mode: PlanMode) -> Self {
         self.plans = Mutex::new(mode);
         self
     }
 
-    /// The same with what the session has spent in earlier processes.
+    /// Sets the spending of the session in earlier processes.
     #[must_use]
     pub fn with_spent(self, spent: &Spent) -> Self {
         self.spending.restore(spent);

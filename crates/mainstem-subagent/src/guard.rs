@@ -64,7 +64,7 @@ impl Fleet {
     /// Begins or ends planning, for all agents of the session: children follow their parents in and out of it. A change is an event of the
     /// session's log.
     pub fn set_plan_mode(&self, mode: PlanMode, log: &SessionLog) {
-        // Held until the event is in the log: the last event says what holds.
+        // Held until the event is in the log, so that the last event has the current mode.
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *plans, mode) != mode {
             log.emit(EventKind::PlanModeChanged { active: mode == PlanMode::On });

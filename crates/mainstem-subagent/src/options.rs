@@ -13,9 +13,9 @@ pub struct SpawnOptions {
     pub background: Background,
     /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and external tools fail.
     pub has_people: bool,
-    /// The deepest agent of the run, if that is less than the session's [`Limits`](crate::Limits) say.
+    /// The depth of the deepest agent of the run, if that is below the session's [`Limits`](crate::Limits).
     pub max_depth: Option<u16>,
-    /// How many children of the run are at work at once, if that is less than the session's [`Limits`](crate::Limits) say.
+    /// How many children of the run execute at once, if that is below the session's [`Limits`](crate::Limits).
     pub max_children: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ impl SpawnOptions {
         self
     }
 
-    /// How many children are at work at once, at least 1; more than the session's limit is that limit.
+    /// Sets how many children execute at once, at least 1; capped by the session's limit.
     #[must_use]
     pub fn with_max_children(mut self, most: usize) -> Self {
         self.max_children = Some(most);

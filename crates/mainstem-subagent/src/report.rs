@@ -88,7 +88,7 @@ impl Report {
         Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
     }
 
-    /// It was handed to a child that is at work.
+    /// Reports that the message was handed to a running child.
     pub(crate) fn sent(key: &AgentKey, mode: SendMode) -> Self {
         let when = match mode {
             SendMode::Interrupt => "It stops what it is saying and reads the message at once",
@@ -115,7 +115,7 @@ impl Report {
     }
 }
 
-/// Whether an answer has nothing in it to read.
+/// Returns `true` if the answer has neither text nor data.
 pub(crate) fn says_nothing(answer: Option<&Message>) -> bool {
     answer.is_none_or(|answer| answer.text().trim().is_empty() && !answer.content.iter().any(is_data))
 }
@@ -133,7 +133,7 @@ fn head(source: &EventSource) -> String {
     format!("agent_key: {agent_key}\nagent_id: {agent_id}\nsession_id: {session_id}")
 }
 
-/// The code of the error with which that ends which was at work when its process ended.
+/// The error code of invocations and tasks that were running when their process ended.
 pub const RESTARTED: &str = "restarted";
 
 const CUT: &str =

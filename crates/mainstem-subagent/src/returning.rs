@@ -50,7 +50,7 @@ struct Call {
     reports: Vec<Report>,
 }
 
-/// Between its turns: the children that there are, and what they were spawned as. No call is under way then, and no run.
+/// The children of a session between its turns, and the specs that they were spawned as. No call and no run is open then.
 #[derive(Serialize)]
 struct Quiet<'a> {
     children: Vec<&'a Child>,
@@ -194,8 +194,8 @@ impl Call {
 }
 
 impl Fleet {
-    /// Takes back the children of an earlier process, which are idle then, each as what it was spawned as. One that can't be built as that
-    /// can't be sent to, and the error says why.
+    /// Restores the children of an earlier process as idle, each with the spec that it was spawned as. Sending to a child whose spec can't be
+    /// built fails with the reason.
     pub fn take_back(&self, crew: &Crew, returning: Returning) {
         let mut lineages = HashMap::<SessionId, Arc<Lineage>>::new();
         let mut entries = HashMap::<Arc<str>, Option<CatalogEntry>>::new();

@@ -1,4 +1,4 @@
-//! The children of a session: who they are, what they said, whether they are at work.
+//! The children of a session: their identities, their conversations and their states.
 
 use std::sync::{
     Arc,
@@ -55,9 +55,9 @@ struct Child {
 /// A turn of a child.
 #[derive(Debug)]
 enum Work {
-    /// It is about to begin; what stops it by then is passed on.
+    /// It is about to begin; a cancel until then is passed on.
     Begins(Cancellation),
-    /// It goes on in this context.
+    /// It runs in this context.
     GoesOn(RunContext),
 }
 
@@ -287,11 +287,11 @@ impl Roster {
         Ok(Seat { lineage, source, history: history.clone(), label: label.clone() })
     }
 
-    /// A child's present turn goes on in this context.
+    /// Sets the context in which a child's current turn runs.
     pub(crate) fn works_in(&self, key: &AgentKey, cx: &RunContext) {
         if let Some(mut child) = self.children.get_mut(key) {
             let before = child.work.replace(Work::GoesOn(cx.clone()));
-            // It may have been stopped before it began.
+            // It may have been cancelled before it began.
             if let Some(reason) = before.and_then(|before| before.cancellation().reason()) {
                 cx.cancel(reason);
             }
@@ -367,7 +367,7 @@ impl Roster {
         was_open
     }
 
-    /// A child at work goes on in the background.
+    /// Moves a running child to the background.
     pub(crate) fn becomes_task(&self, key: &AgentKey, task: &TaskId) {
         // It may have ended already.
         if let Some(mut child) = self.children.get_mut(key)
@@ -430,7 +430,7 @@ impl Roster {
         all
     }
 
-    /// What people call a child: its label, else its agent's id.
+    /// Returns the child's label, or its agent's id.
     pub(crate) fn name(&self, key: &AgentKey) -> Arc<str> {
         let name =
             |child: &Child| child.label.as_deref().map_or_else(|| child.source.agent_id.clone(), Arc::from);
@@ -472,7 +472,7 @@ impl Child {
         }
     }
 
-    /// One that waits says so, in the background, too: its task is named beside it.
+    /// `Waiting` takes precedence over `Background`; the task id is reported separately.
     fn status(&self) -> ChildStatus {
         match &self.work {
             Some(Work::GoesOn(cx)) if Waits::is_waiting(cx) => ChildStatus::Waiting,

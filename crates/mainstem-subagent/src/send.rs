@@ -109,8 +109,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Asks a child and everything below it to stop, its background tasks too, in the name of `by` (words for people, to be put after
-    /// "cancelled by"). Returns at once; `false` if it has nothing to do.
+    /// Cancels a child and everything below it, including its background tasks, in the name of `by` (words that follow "cancelled by").
+    /// Returns at once; `false` if neither the child nor a descendant is running.
     pub fn cancel(&self, key: &AgentKey, by: &Arc<str>) -> bool {
         let agent = self.roster.name(key);
         let below = self.roster.cancellations_below(key);

@@ -1,7 +1,7 @@
-//! How many children are at work at once.
+//! Limits how many children execute at once.
 //!
-//! A child holds a permit while it works, and lends it out while it waits for children of its own: so a parent never holds what its
-//! children wait for. What is in the background has permits of its own, for a caller who pauses must not hold it up.
+//! A child holds a permit while it runs, and lends it out while it waits for children of its own: so a parent never holds what its
+//! children wait for. Background tasks have separate permits, so that a paused caller does not block them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,8 +33,7 @@ struct Line {
     head: Mutual<()>,
 }
 
-/// How many children of one run are at work at once, within the limit of its session. Belongs into the context of the run, as an
-/// extension.
+/// How many children of one run execute at once, within the limit of its session. It is an extension of the run's context.
 #[derive(Debug)]
 pub struct RunPlaces(Lines);
 
@@ -93,7 +92,7 @@ impl Slots {
         Ok(Place { slots: self, slot: Arc::new(Slot { of, hold }), key: None })
     }
 
-    /// Lends out the place of whoever is about to wait for a child.
+    /// Lends out the permit of an agent that is about to wait for a child.
     pub(crate) fn lend(&self, cx: &RunContext) -> Lent {
         let slot = cx.agent_key().and_then(|key| self.held.get(key).map(|slot| slot.clone()));
         if let Some(slot) = &slot {
@@ -106,7 +105,7 @@ impl Slots {
 }
 
 impl RunPlaces {
-    /// So many, at least 1.
+    /// Creates the permits of a run: `children`, at least 1.
     pub fn new(children: usize) -> Self {
         Self(Lines::new(children))
     }

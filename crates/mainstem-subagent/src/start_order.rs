@@ -1,4 +1,4 @@
-//! Children of one agent start in the order of its calls, whatever has to be written or waited for before.
+//! Starts the children of one agent in the order of its calls.
 
 use std::{
     collections::VecDeque,
@@ -58,7 +58,7 @@ impl StartTicket {
 }
 
 impl Queues {
-    /// One that has left has nobody before it either.
+    /// A ticket that has left the queue counts as first.
     fn is_first(&self, parent: &SessionId, number: u64) -> bool {
         self.of_parent.get(parent).is_none_or(|queue| queue.front().is_none_or(|first| *first >= number))
     }

@@ -1,4 +1,4 @@
-//! What of an agent's file needs trust.
+//! The parts of an agent's file that need trust.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -23,7 +23,7 @@ pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
     servers.chain(address_part(&file, spec)).collect()
 }
 
-/// The part of an MCP server that a file declares; none for one that it only names.
+/// Returns the part of an MCP server that a file declares; `None` for a server that the file only names.
 fn server_part(file: &str, server: &McpServer) -> Option<Part> {
     let (name, declaration) = (&server.name, server.declaration.as_ref()?);
     let part = Part::new(file, server_key(name), declaration.clone());
@@ -35,8 +35,8 @@ pub fn server_key(name: &str) -> String {
     format!("mcp_servers.{name}")
 }
 
-/// What declaring an MCP server does, by what the declaration says: all that decides what is started and what it may do, a sentence each.
-/// The loader may still refuse it.
+/// Describes the effect of an MCP server's declaration, a sentence for each setting that decides what is started and what it may do.
+/// The loader may still refuse the declaration.
 pub fn server_does(name: &str, declaration: &Value) -> Vec<String> {
     let mut does = vec![with_variables(server_is(name, declaration), declaration)];
     let fields = |key: &str| declaration[key].as_object().into_iter().flatten().collect::<BTreeMap<_, _>>();
@@ -75,7 +75,7 @@ fn server_is(name: &str, declaration: &Value) -> String {
     }
 }
 
-/// A text among others: in quotes unless it is plainly one word, so that none can pose as two or as the end of the sentence.
+/// Quotes a text unless it is a single plain word, so that it can't pose as two words or as the end of the sentence.
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}*~#?&;|<>[]()!^".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
@@ -112,7 +112,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An address without its query and who asks, which may be secrets.
+/// Returns an address without user, password and query, which may be secrets.
 pub fn shown_address(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.split(['?', '#']).next().unwrap_or_default().to_owned();
@@ -121,7 +121,7 @@ pub fn shown_address(url: &str) -> String {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);
     if port.bytes().any(|byte| !byte.is_ascii_digit()) && !port.ends_with(']') {
-        // A password with a character that none may have: nobody can say where it ends.
+        // The password has an invalid character, so its end is unknown.
         return format!("{scheme}://…");
     }
     format!("{scheme}://{host}{}", behind.split(['?', '#']).next().unwrap_or_default())

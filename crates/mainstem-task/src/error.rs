@@ -77,7 +77,7 @@ pub enum TaskError {
 }
 
 impl TaskError {
-    /// The same in words that name no file: for models, events and callers. Files are the operator's to know.
+    /// Returns the message without file names, for models, events and callers. Only operators see file names.
     pub fn without_paths(&self) -> String {
         match self {
             Self::Corrupt { problem, .. } => {

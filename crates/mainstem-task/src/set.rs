@@ -111,7 +111,7 @@ pub struct NewTask {
     pub cancel: CancelTask,
 }
 
-/// Asks the work of a task to stop, for a reason. Cheap to clone.
+/// Cancels the work of a task for a reason. Cheap to clone.
 #[derive(Clone)]
 pub struct CancelTask(Arc<dyn Fn(CancelReason) + Send + Sync>);
 
@@ -188,7 +188,7 @@ impl TaskSet {
         self.drive_or(work, || {});
     }
 
-    /// The same; at [`shutdown`](Self::shutdown) this is called before the work is dropped.
+    /// Drives work as [`drive`](Self::drive) does, and calls `on_shutdown` before a [`shutdown`](Self::shutdown) drops it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -223,7 +223,7 @@ impl TaskSet {
     /// alive, and every task of the set has an end in its record. No task can begin any more.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &*self.0;
-        // With the reason first; what begins between the two is stopped by the token.
+        // With the reason first; the token stops work that begins between the two.
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.stop.cancel();
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);

@@ -110,7 +110,7 @@ impl FaultyFiles {
     /// Compiles the layer into a directory that exists, below which it makes the directory [`files`](Self::files).
     ///
     /// # Errors
-    /// There is no C compiler, or it fails; in words for whoever runs the test.
+    /// A C compiler is missing, or it fails; the message is for the developer who runs the test.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let this = Self { dir: fs::canonicalize(dir)? };
         for name in ["files", "synced"] {
@@ -185,7 +185,7 @@ impl FaultyFiles {
         Ok(text.lines().map(call).collect())
     }
 
-    /// What the disk has after a loss of power, once the process is gone: each file as it was when it was synced last, empty if it never was.
+    /// Simulates a loss of power, once the process has ended: each file is as it was at its last sync, and empty if it was never synced.
     ///
     /// # Errors
     /// Those of the file system.

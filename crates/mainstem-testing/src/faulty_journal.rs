@@ -20,7 +20,7 @@ use mainstem_message::{RunId, SessionId};
 use mainstem_tool::async_trait;
 use tokio::sync::watch;
 
-/// How many events can still be written, while nothing fails.
+/// The number of remaining events while the disk is unlimited.
 const NO_FAULT: u64 = u64::MAX;
 
 /// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room. Cheap to clone; clones are the same journal.
@@ -34,7 +34,7 @@ pub struct FaultyJournal {
     gate: Arc<Gate>,
 }
 
-/// Where those wait who open a session while a test holds them.
+/// Holds back the opening of sessions until a test releases it.
 #[derive(Default)]
 struct Gate {
     is_closed: watch::Sender<bool>,
@@ -48,12 +48,12 @@ impl FaultyJournal {
         Self { inner: Arc::new(inner), room, gate }
     }
 
-    /// Whether those who open a session wait from now on; those who wait already go on when it is over.
+    /// Sets whether opening a session waits from now on; openings that wait continue when this is reset.
     pub fn hold_opens(&self, holds: bool) {
         self.gate.is_closed.send_replace(holds);
     }
 
-    /// How many have waited to open a session.
+    /// Returns how many openings of a session have waited.
     pub fn held_opens(&self) -> usize {
         self.gate.waiting.load(Ordering::SeqCst)
     }
@@ -62,12 +62,12 @@ impl FaultyJournal {
         let mut is_closed = self.gate.is_closed.subscribe();
         if *is_closed.borrow_and_update() {
             self.gate.waiting.fetch_add(1, Ordering::SeqCst);
-            // The sender is in the journal, which is still there.
+            // The sender is in the journal, which `self` holds.
             let _ = is_closed.wait_for(|is_closed| !is_closed).await;
         }
     }
 
-    /// Lets so many more events through, of all sessions together; then the disk is full.
+    /// Accepts this number of further events, of all sessions together; then the disk is full.
     pub fn fill_after(&self, events: u64) {
         self.room.store(events, Ordering::SeqCst);
     }

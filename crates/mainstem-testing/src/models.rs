@@ -7,7 +7,7 @@ use shuttle::{
     scheduler::{PctScheduler, RandomScheduler},
 };
 
-/// Tries a model with so many schedules by chance, and as many that have few changes at unlikely places; with a hundred times as many if
+/// Tries a model with `schedules` random schedules, and as many with few context switches at unlikely places; a hundred times as many if
 /// `RUN_SLOW_TESTS` is set. What it does between its points must be the same each time.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! Whether arguments fit a schema, where they do not, and what was meant by a number that was sent as text.
+//! Validates arguments against a schema, reports errors by place, and reads numbers and booleans that were sent as text.
 
 mod meant;
 pub(crate) mod words;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{ToolError, schema::Schema};
 
-/// Returns the arguments if they fit, with numbers and booleans that were sent as text read as what the schema asks for; else tells the
-/// model each problem with its JSON pointer (RFC 6901). `raw` is what `schema` was compiled from.
+/// Returns the arguments if they are valid, with texts converted to the numbers and booleans that the schema requires. Otherwise the error
+/// tells the model each problem with its JSON pointer (RFC 6901). `raw` is the source of `schema`.
 pub(crate) fn fit(tool: &str, raw: &Value, schema: &Schema, arguments: Value) -> Result<Value, ToolError> {
     let refused = |problems| ToolError::new(format!("the arguments of {tool} don't fit:{problems}"));
     if let Some(problem) = schema.too_costly(&arguments, "arguments") {

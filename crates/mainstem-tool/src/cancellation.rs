@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use mainstem_event::CancelReason;
 use tokio_util::sync::CancellationToken;
 
-/// Asks an invocation to stop, for a reason that everything below it can read. Cheap to clone; clones are the same one.
+/// Cancels an invocation for a reason that everything below it can read. Cheap to clone; clones share the state.
 ///
 /// ```
 /// use mainstem_event::CancelReason;
@@ -37,17 +37,17 @@ enum Above {
 }
 
 impl Cancellation {
-    /// One that nothing else stops.
+    /// Creates a cancellation without a parent.
     pub fn new() -> Self {
         Self::of(CancellationToken::new(), Above::Nothing)
     }
 
-    /// One that is also stopped by a token, which is cancelled for this reason only.
+    /// Creates a cancellation that is also cancelled by a token; `reason` is why the token is cancelled.
     pub fn below_token(token: &CancellationToken, reason: CancelReason) -> Self {
         Self::of(token.child_token(), Above::Token(reason))
     }
 
-    /// One that is also stopped by this one, which is that of the agent of this id.
+    /// Creates a child cancellation; `agent` is the agent that this one belongs to.
     #[must_use]
     pub fn below(&self, agent: &Arc<str>) -> Self {
         Self::of(self.0.token.child_token(), Above::Agent(agent.clone(), self.clone()))
@@ -57,16 +57,16 @@ impl Cancellation {
         Self(Arc::new(Parts { token, reason: OnceLock::new(), above }))
     }
 
-    /// Asks to stop. The first reason counts.
+    /// Cancels for a reason. The first reason counts.
     pub fn cancel(&self, reason: CancelReason) {
         if !self.is_cancelled() {
-            // Of two at the same time one is first.
+            // Of concurrent calls, the first reason wins.
             let _ = self.0.reason.set(reason);
         }
         self.0.token.cancel();
     }
 
-    /// Returns `true` if it was asked to stop.
+    /// Returns `true` if it is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.token.is_cancelled()
     }
@@ -87,7 +87,7 @@ impl Cancellation {
             Above::Nothing => None,
         };
         let own = self.0.reason.get().cloned();
-        // A token that was cancelled by itself says nothing about who did it.
+        // A token cancelled directly carries no reason.
         Some(own.or_else(above).unwrap_or(CancelReason::User { how: None }))
     }
 

@@ -233,7 +233,7 @@ impl RunContext {
         self.invocation.cancel.is_cancelled()
     }
 
-    /// Asks the invocation to stop, with all below it that it waits for. The first reason counts, and says how it ends.
+    /// Cancels the invocation and the work below it that it waits for. The first reason counts and decides the outcome.
     pub fn cancel(&self, reason: CancelReason) {
         self.invocation.cancel.cancel(reason);
     }
@@ -249,13 +249,13 @@ impl RunContext {
         self.invocation.cancel.reason()
     }
 
-    /// What is behind [`cancel`](Self::cancel), to be kept without the context.
+    /// Returns the cancellation of this invocation, which can be used without the context.
     pub fn cancel_handle(&self) -> &Cancellation {
         &self.invocation.cancel
     }
 
-    /// The token behind [`cancelled`](Self::cancelled), for code that takes one. Cancelling it says nothing about the reason, which
-    /// [`cancel`](Self::cancel) does.
+    /// Returns the token behind [`cancelled`](Self::cancelled), for code that takes one. To cancel with a reason, use
+    /// [`cancel`](Self::cancel) instead.
     pub fn cancellation(&self) -> &CancellationToken {
         self.invocation.cancel.token()
     }

@@ -64,14 +64,14 @@ impl Schema {
         &self.validator
     }
 
-    /// Why a value can't be checked in bounded time, as a line of its problems.
+    /// Returns why a value can't be checked in bounded time, as a line of its errors.
     pub(crate) fn too_costly(&self, value: &Value, whole: &str) -> Option<String> {
         let error = self.graph.check_work(value).err()?;
         Some(format!("\n- {whole}: can't be checked: {error}"))
     }
 
-    /// What of a value does not fit, a line for each, with its JSON pointer (RFC 6901); `raw` is the schema itself, and `whole` is what the
-    /// value is called.
+    /// Returns the validation errors of a value, one per line, with JSON pointers (RFC 6901); `raw` is the schema itself, and `whole` is the
+    /// name of the value.
     pub(crate) fn problems(&self, raw: &Value, value: &Value, whole: &str) -> Option<String> {
         if let Some(problem) = self.too_costly(value, whole) {
             return Some(problem);

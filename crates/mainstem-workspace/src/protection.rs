@@ -1,4 +1,4 @@
-//! What agents do not write although it is in the workspace: what the next run, git or the task store obeys.
+//! Protects files of the workspace from agents: those that the next run, git or the task store acts on.
 
 mod names;
 
@@ -15,13 +15,13 @@ use mainstem_guard::Closed;
 
 use crate::{WorkspaceError, error::Written};
 
-/// What agents may not write in their workspace, and the calls that may all the same.
+/// The files that agents may not write in their workspace, and the calls that are exempt.
 ///
-/// By default these are `mainstem.toml` and anything in `.git`, in whatever directory; and, in the workspace itself and in that of a tenant,
-/// `subagents/`, `skills/`, the directories in which other products keep agents, and the records and locks of background tasks.
+/// By default file tools refuse to write `mainstem.toml` and anything in `.git`, in any directory, and, in the workspace itself and that of a tenant,
+/// `subagents/`, `skills/`, the directories in which other products store agents, and the records and locks of background tasks.
 ///
-/// File tools refuse to write there, however the path is spelled, and also through links. For commands what exists is read-only, where the
-/// system gives them namespaces; what a command makes there is moved aside when it has ended, except for records of tasks.
+/// The spelling of the path does not matter, and links are resolved. For commands, existing files of these are read-only where the system
+/// provides namespaces; files that a command creates there are moved aside after it has ended, except records of tasks.
 ///
 /// ```
 /// use mainstem_workspace::{Protection, Workspace};
@@ -42,7 +42,7 @@ pub struct Protection {
 type Allowed = dyn Fn(&str, &Path) -> bool + Send + Sync;
 
 impl Protection {
-    /// What is protected without being told.
+    /// Creates the default protection.
     pub fn new() -> Self {
         Self::default()
     }
@@ -95,7 +95,7 @@ impl Guard {
         Err(WorkspaceError::Unfit { path: written.clone(), why })
     }
 
-    /// What is protected by its place on this machine: what was added, and what links of the protected names lead to.
+    /// Returns the protection of an absolute path: added paths and targets of protected links.
     fn listed(&self, inside: &Path, real: &Path) -> Option<Protected> {
         let real = names(real);
         let is_in = |path: &Path| real.starts_with(&names(&resolved(path)));
@@ -108,7 +108,7 @@ impl Guard {
 
 #[cfg(unix)]
 impl Guard {
-    /// What is closed to commands in a directory, which is absolute and without links, and whether all of it is.
+    /// Returns what is closed to commands in a directory (absolute and without links), and whether all of it is.
     pub(crate) fn closed(&self, directory: &Path) -> (Closed, bool) {
         let inside = directory.strip_prefix(&self.root).unwrap_or_else(|_| Path::new(""));
         let open = &self.protection.open;

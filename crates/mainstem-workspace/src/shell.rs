@@ -114,7 +114,7 @@ impl ShellOptions {
     /// The program that guards commands.
     ///
     /// # Errors
-    /// None is named, and this one has not called [`mainstem_guard::init`].
+    /// No program is set, and this one has not called [`mainstem_guard::init`].
     pub fn guard(&self) -> Result<Program, GuardError> {
         self.guard.clone().or_else(Program::itself).ok_or(GuardError::NoProgram)
     }

@@ -87,14 +87,14 @@ impl Workspace {
         create().map_err(|source| WorkspaceError::Root { path: self.inner.root.join(path), source })
     }
 
-    /// The same workspace under this protection. Workspaces that are created inside it share it.
+    /// Sets the protection. Workspaces that are created inside this one share it.
     #[must_use]
     pub fn with_protection(self, protection: Protection) -> Self {
         let guard = Guard { root: self.guard.root.clone(), protection };
         Self { guard: Arc::new(guard), ..self }
     }
 
-    /// The same workspace, protected as another is: with the same paths if it is a directory of the other, else with its own.
+    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`, else the same rules for paths of its own.
     #[must_use]
     pub fn protected_as(self, other: &Self) -> Self {
         if self.inner.root.starts_with(&other.guard.root) {
@@ -114,7 +114,7 @@ impl Workspace {
         self.inner.root.strip_prefix(&self.guard.root).unwrap_or_else(|_| Path::new("")).join(path)
     }
 
-    /// What is closed to commands in here, and whether all of it is.
+    /// Returns what is closed to commands in this workspace, and whether all of it is.
     #[cfg(unix)]
     pub(crate) fn closed(&self) -> (mainstem_guard::Closed, bool) {
         self.guard.closed(&self.inner.root)
@@ -142,8 +142,8 @@ impl Workspace {
         &self.inner.dir
     }
 
-    /// A path by which a process that this one starts enters the directory: through the handle, so that it is this directory whatever its
-    /// name leads to by now. Elsewhere than on Linux it is the name.
+    /// Returns a path by which a child process enters the directory: on Linux through the handle, so that it is this directory even if its
+    /// name leads elsewhere by now; on other systems by the name.
     #[cfg(unix)]
     pub(crate) fn handle_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;

@@ -108,11 +108,11 @@ impl Harness {
         .boxed()
     }
 
-    /// The session of that id; a new one if there is none yet. It stays open as long as the harness, or until it is
+    /// Returns the session of that id; a new one if it does not exist. It stays open as long as the harness, or until it is
     /// [closed](Self::close_session).
     ///
-    /// With a [journal](HarnessBuilder::journal), what was said in the session is known again, and what was cut off when its process
-    /// ended has its `AGENT_END`. A session whose record has failed is opened again once its runs are over.
+    /// With a [journal](HarnessBuilder::journal), the session's history is restored, and invocations that were cut off when their process
+    /// ended have an `AGENT_END`. A session whose record has failed is opened again once its runs are over.
     ///
     /// # Errors
     /// The session is open in another process; the journal can't be read or written. The next call tries again.
@@ -148,7 +148,7 @@ impl Harness {
         }
     }
 
-    /// A session of its own for one run.
+    /// Creates a session for one run.
     fn new_session(&self) -> Session {
         let builder = self.session_builder();
         match self.journal() {
@@ -205,7 +205,7 @@ impl Harness {
         Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, tenants })))
     }
 
-    /// How far agents may go; a run can only say less.
+    /// Returns the limits of agents; a run can only lower them.
     pub fn limits(&self) -> Limits {
         self.0.builder.limits()
     }
@@ -215,8 +215,9 @@ impl Harness {
         &self.0.tasks
     }
 
-    /// Stops all background work, that of tenants too: asks it to stop, waits so long, then drops what is left. When it returns, nothing that the harness
-    /// spawned is alive, and each task has an end in its record. MCP servers are ended last, for good. Runs that somebody polls are not touched.
+    /// Stops all background work, including that of tenants: cancels it, waits for at most `grace`, then drops the rest. When it returns, all
+    /// work that the harness spawned has ended, and each task has an end in its record. MCP servers are stopped last, permanently. Runs that
+    /// a caller polls are not affected.
     pub async fn shutdown(&self, grace: Duration) {
         let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.0.tasks.clone()).collect();
         join_all(tenants.iter().chain([&self.0.tasks]).map(|tasks| tasks.shutdown(grace))).await;

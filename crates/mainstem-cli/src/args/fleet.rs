@@ -35,7 +35,7 @@ pub(crate) struct FleetLimits {
 }
 
 impl FleetLimits {
-    /// These; and where they say nothing, the others.
+    /// Fills unset values from `others`.
     pub(crate) fn or(self, others: Self) -> Self {
         Self {
             max_depth: self.max_depth.or(others.max_depth),

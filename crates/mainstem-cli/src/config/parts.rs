@@ -17,7 +17,7 @@ use super::{
     file::{File, InputRole, Provider},
 };
 
-/// Divides what a file says into what works at once and what needs trust; `raw` is the same file as values.
+/// Divides a file into settings that apply at once and parts that need trust; `raw` is the same file as values.
 pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
     // Each key is named, so that a new one is not in effect before it is decided whether it needs trust.
     let File {
@@ -41,7 +41,7 @@ pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
     let origin = &*path.display().to_string();
     let switch = |value: bool| Setting::new(value, origin);
     let off = |said: Option<bool>| said.filter(|value| !value).map(switch);
-    // A directory is meant as seen from the file, wherever the command runs.
+    // A directory is relative to the file, not to where the command runs.
     let near = path.parent().unwrap_or_else(|| Path::new(""));
     let workspace = workspace.map(|workspace| Setting::new(near.join(workspace), origin));
     let leads_to = workspace.as_ref().and_then(|workspace| outside(near, &workspace.value));
@@ -105,7 +105,7 @@ impl Parts<'_> {
         self.found.push((part, sets));
     }
 
-    /// What gives a right where it is true.
+    /// A switch that grants a right when true.
     fn switch(
         &mut self,
         key: &str,
@@ -133,7 +133,7 @@ impl Parts<'_> {
         }
     }
 
-    /// In whose name callers may speak, besides that of a user.
+    /// The roles besides `user` that inputs over HTTP may have.
     fn input_roles(&mut self, roles: Vec<InputRole>) {
         let input_roles: Vec<_> =
             roles.into_iter().map(Role::from).filter(|role| *role != Role::User).collect();
@@ -196,14 +196,14 @@ fn access_does(name: &str, access: &Access) -> Vec<String> {
     address.into_iter().chain(key).chain(headers).collect()
 }
 
-/// Where a workspace leads to that is not in the folder of its file. One that does not exist is said later.
+/// Returns where the workspace leads if that is outside the folder of its file; a missing workspace is reported later.
 fn outside(folder: &Path, workspace: &Path) -> Option<String> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let (folder, leads_to) = (folder.canonicalize().ok()?, workspace.canonicalize().ok()?);
     (!leads_to.starts_with(folder)).then(|| leads_to.display().to_string())
 }
 
-/// A directory is meant as seen from the file.
+/// Resolves a server's directory relative to the file.
 fn beside(mut server: Server, near: &Path) -> Server {
     if let Some(dir) = server.dir_mut() {
         *dir = near.join(&*dir);

@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-/// The text of a regular file; `None` if there is nothing at its path. Never waits for the other end of a pipe, and opens no device.
+/// Returns the text of a regular file; `None` if the path does not exist. Does not wait for the other end of a pipe, and opens no device.
 ///
 /// # Errors
-/// Something else is there, it is longer than `max` bytes, no text, or can't be read.
+/// The path is not a regular file, or the file is longer than `max` bytes, not UTF-8, or can't be read.
 pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     read(path, max).with_context(|| path.display().to_string())
 }
@@ -19,7 +19,7 @@ pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
 /// The text of a file that a flag names, which may be a pipe: `<(command)`.
 ///
 /// # Errors
-/// It can't be read, is longer than `max` bytes, or no text.
+/// It can't be read, is longer than `max` bytes, or is not UTF-8.
 pub(crate) fn named(path: &Path, max: u64) -> anyhow::Result<String> {
     bounded(File::open(path)?, max)
 }
@@ -40,7 +40,7 @@ fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         metadata => metadata?.file_type(),
     };
-    // Opening a device can already do something, so its type is asked first; and again of what was opened.
+    // Opening a device can have effects, so the type is checked first; and again after opening, because the path may have changed.
     ensure_regular(kind)?;
     let file = open(path)?;
     ensure_regular(file.metadata()?.file_type())?;

@@ -10,12 +10,12 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 pub(crate) struct ShellLimits(BTreeMap<String, String>);
 
 impl ShellLimits {
-    /// These; and where they say nothing, the others.
+    /// Fills unset values from `others`.
     pub(super) fn or(self, others: Self) -> Self {
         others.0.into_iter().chain(self.0).collect()
     }
 
-    /// These, as far as they don't go beyond the others.
+    /// Lowers each limit to that of `others` where the latter is lower.
     pub(super) fn within(self, others: &Self) -> Self {
         // All limits, of which only this one differs.
         let at = |name: &str, value: &str| {

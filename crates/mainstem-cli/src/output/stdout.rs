@@ -25,7 +25,7 @@ impl Stdout {
         let (pieces, waiting) = mpsc::channel(WAITING);
         let (told, result) = oneshot::channel();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {
-            // Nobody listens any more where the process is about to exit.
+            // The receiver is dropped if the process is about to exit.
             let _ = told.send(write_all(waiting, writer));
         })?;
         Ok(Self { pieces, result: Some(result) })
@@ -34,7 +34,7 @@ impl Stdout {
     /// Waits for room for one more piece, if there is one; and for what ends all writing.
     ///
     /// # Errors
-    /// Writing failed, perhaps because the reader is gone. It is noticed at the next write.
+    /// Writing failed, perhaps because the reader has closed the pipe. The failure is noticed at the next write.
     pub(crate) async fn room(&mut self, is_wanted: bool) -> io::Result<mpsc::OwnedPermit<Bytes>> {
         tokio::select! {
             biased;

@@ -180,7 +180,7 @@ impl Drive {
             room = self.stdout.room(!self.queue.is_empty()) => {
                 room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
             }
-            // A run that is cancelled must be polled to end, even if nobody reads.
+            // A cancelled run must be polled to end, even without a reader.
             event = self.events.next(), if self.queue.is_empty() || is_stopping => Next::Event(event),
         }
     }

@@ -1,4 +1,4 @@
-//! A part of a folder's files that needs trust, and how it is told.
+//! A part of a folder's files that needs trust, and its text for the user.
 
 use std::{
     collections::BTreeMap,
@@ -46,7 +46,7 @@ pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
         return Vec::new();
     }
     let mut parts = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
-    // What declares a server is an error of its agent where none may.
+    // A declared server is an error of its agent unless `agent_servers` allows it.
     let may_declare = settings.agent_servers.as_ref().is_some_and(|said| said.value);
     parts.retain(|found| may_declare || !found.part.key().starts_with("mcp_servers."));
     parts
@@ -83,7 +83,7 @@ pub(super) fn listed(parts: &[FolderPart]) -> String {
     text
 }
 
-/// What a person can do about it.
+/// Returns the commands that would trust these parts.
 pub(super) fn remedy(parts: &[FolderPart]) -> String {
     let mut folders = BTreeMap::new();
     parts.iter().for_each(|found| *folders.entry(&found.folder).or_default() |= found.is_foreign);

@@ -40,7 +40,7 @@ impl Store {
         Some(Self { path: state.join("mainstem").join("trust.json") })
     }
 
-    /// Whether this is recorded. What can't be read records nothing.
+    /// Returns `true` if this is recorded. An unreadable store counts as empty.
     pub(super) fn has(&self, folder: &Path, hash: &str) -> bool {
         let known = || Some(self.read().ok()?.get(folder.to_str()?)?.contains_key(hash));
         known().unwrap_or_default()
@@ -75,7 +75,7 @@ impl Store {
         })
     }
 
-    /// Forgets a folder; returns what was trusted of it.
+    /// Removes a folder; returns its trusted parts.
     ///
     /// # Errors
     /// It can't be read or written.
@@ -83,7 +83,7 @@ impl Store {
         self.change(|folders| Ok(folder.to_str().and_then(|name| folders.remove(name))))
     }
 
-    /// One change at a time, also of several processes; readers see the old file or the new one.
+    /// Changes the store under a lock that also excludes other processes; readers see the old file or the new one.
     fn change<T>(&self, change: impl FnOnce(&mut Folders) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let dir = self.path.parent().unwrap_or_else(|| Path::new("."));
         let about = || self.path.display().to_string();

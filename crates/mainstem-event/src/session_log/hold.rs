@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The events that promise durability and are not committed, oldest first.
 pub(super) struct Hold {
-    /// The first of them; [`u64::MAX`] if there is none. From here on nobody reads.
+    /// The first hidden event; [`u64::MAX`] if there is none. Readers stop before it.
     first: u64,
     waiting: VecDeque<u64>,
 }
@@ -20,7 +20,7 @@ impl Hold {
         self.first
     }
 
-    /// Whether nobody can read the latest event, so that nobody need be woken for it.
+    /// Returns `true` if the latest event is hidden, so that no reader needs to be woken for it.
     pub(super) fn is_on(&self) -> bool {
         self.first != u64::MAX
     }
@@ -30,7 +30,7 @@ impl Hold {
         self.first = self.first.min(seq);
     }
 
-    /// The record has come so far. Whether somebody may read more than before.
+    /// Applies the record's progress; returns `true` if it reveals further events.
     pub(super) fn pass(&mut self, committed: u64) -> bool {
         let before = self.first;
         while self.waiting.front().is_some_and(|seq| *seq <= committed) {

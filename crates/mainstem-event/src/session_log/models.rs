@@ -1,5 +1,5 @@
-//! The log under every order of threads that shuttle tries: nobody is left asleep, no event is lost, and none is shown before its time.
-//! A model that can't go on is a deadlock, which shuttle reports with the schedule that led there.
+//! The log under every schedule that shuttle tries: every waiter is woken, every event is delivered, and only committed events are shown.
+//! Shuttle reports a deadlock with the schedule that led to it.
 
 mod record;
 
@@ -20,7 +20,7 @@ use crate::{AgentEvent, Cursor, EventKind, EventSink, Outcome, fixture};
 /// Schedules of each model.
 const SCHEDULES: usize = 200;
 
-/// Tries a model with so many schedules by chance, and as many that have few changes at unlikely places; with a hundred times as many if
+/// Tries a model with `schedules` random schedules, and as many with few context switches at unlikely places; a hundred times as many if
 /// `RUN_SLOW_TESTS` is set.
 fn check(schedules: usize, model: impl Fn() + Send + Sync + 'static) {
     let schedules = if std::env::var_os("RUN_SLOW_TESTS").is_some() { schedules * 100 } else { schedules };
@@ -105,7 +105,7 @@ fn what_moves_to_the_background_waits_for_nobody() {
             [a.clone(), below].map(|sink| thread::spawn(move || produce(&sink, 3))).into_iter().collect();
         let stays = thread::spawn(move || produce(&b, 3));
         let mover = thread::spawn(move || assert!(a.move_to_background("task".into())));
-        // They end though nobody reads.
+        // They end without a reader.
         moved.into_iter().for_each(|producer| producer.join().unwrap());
         mover.join().unwrap();
         let seen = read(&mut caller, 9);

@@ -46,7 +46,7 @@ pub(crate) enum Read {
         from: u64,
         through: u64,
     },
-    /// Nothing more, ever: what comes next is not committed and will not be.
+    /// The end: later events will not be committed.
     End,
 }
 
@@ -71,12 +71,12 @@ impl Reader {
         self
     }
 
-    /// Whether what comes next is not committed, and it waits for that.
+    /// Returns `true` if the reader waits for its next event to be committed.
     pub(super) fn waits_for(&self, reach: Option<Reach>) -> bool {
         self.is_patient && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
     }
 
-    /// Whether what comes next will never be committed, and it may see nothing else.
+    /// Returns `true` if the reader sees only committed events and no further event will be committed.
     pub(super) fn is_ended(&self, reach: Option<Reach>) -> bool {
         self.is_patient && reach.is_some_and(|reach| reach.is_final && self.next > reach.committed)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Recorded {
 
 /// What is to be done with an event that a record was given.
 pub(super) enum Taken {
-    /// Whoever comes to it may read it.
+    /// Readers may see it at once.
     Shown,
     /// Not before it is committed.
     Held,
@@ -71,7 +71,7 @@ impl Recorded {
         self.failure.get()
     }
 
-    /// Whether the record keeps up; a failed one holds nobody back.
+    /// Returns `true` if the record keeps up; a failed record does not hold producers back.
     pub(super) fn has_room(&self, head: u64) -> bool {
         head.saturating_sub(self.committed()) < self.lag || self.failure().is_some()
     }

@@ -62,7 +62,7 @@ pub(crate) struct State {
     /// No reader is before this; may be behind the truth, never ahead of it.
     slowest: u64,
     parked: usize,
-    /// What the record does not have yet and nobody may see before.
+    /// Events that are hidden until the record has committed them.
     pub(super) hold: Hold,
     /// Whether a reader waits for the record rather than for an event.
     stalled: bool,
@@ -197,13 +197,13 @@ impl State {
         }
     }
 
-    /// The record has come so far: whoever may go on reading, to be woken.
+    /// Applies the record's progress; returns the wakers of readers and producers that can continue.
     pub(super) fn recorded(&mut self, committed: u64) -> Wakers {
         let was_stalled = std::mem::take(&mut self.stalled);
         if self.hold.pass(committed) || was_stalled { self.take_parked(Who::All) } else { Wakers::new() }
     }
 
-    /// The record has failed: nothing is held any more, and what nobody has seen is amended first.
+    /// Applies the record's failure: amends the hidden events, then shows all.
     pub(super) fn unrecorded(&mut self, why: &Arc<str>) -> Wakers {
         let first = self.hold.first();
         self.hold = Hold::default();

@@ -1,4 +1,4 @@
-//! A cell that is set once, before each use of which other threads may run: shuttle has none.
+//! A cell that is set once. Each use is a point at which other threads may run; shuttle has no such cell.
 
 use std::sync;
 
@@ -7,7 +7,7 @@ use shuttle::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(crate) struct OnceLock<T> {
     cell: sync::OnceLock<T>,
-    /// Its value means nothing; whoever reads it can be interrupted.
+    /// A point at which the model checker can switch threads; the value is unused.
     point: AtomicBool,
 }
 

@@ -205,7 +205,7 @@ pub(super) fn sign(connection: &Connection, program: &str) -> rusqlite::Result<(
 const SUMMARY: &str =
     "SELECT name, first, last, runs, run, created_at, updated_at FROM sessions WHERE last > 0";
 
-/// What a row says; what of it can't be read is empty, and named.
+/// Reads a row; fields that can't be read are empty, and `damage` is the first reason.
 fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
     let id = match row.get_ref(0)? {
         ValueRef::Text(name) | ValueRef::Blob(name) => String::from_utf8_lossy(name).into_owned(),

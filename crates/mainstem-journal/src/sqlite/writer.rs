@@ -50,7 +50,7 @@ impl Writer {
             for op in ops {
                 match op {
                     Op::Append(entry, event) => group.push((entry, event)),
-                    // Nothing of a session is appended before it is open, so the order between the two is free.
+                    // A session is opened before its first append, so the order of `opens` and `group` does not matter.
                     Op::Open(session, reply) if self.is_new(&session, &opens) => opens.push((session, reply)),
                     op => {
                         self.commit(std::mem::take(&mut group));
@@ -205,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// The rest of a row may be damaged; a session can be deleted all the same.
+    /// Reads only the row's number and whether it has events, so that a session with a damaged row can be deleted.
     fn row_of(&self, session: &SessionId) -> Result<Option<(i64, bool)>, JournalError> {
         table::row_of(&self.connection, session).map_err(JournalError::store("read", &*self.path))
     }

@@ -63,7 +63,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Where background work is done; in a set of its own by default, with records in memory.
+    /// Sets the task set that runs background work; by default a separate set with records in memory.
     pub fn tasks(mut self, tasks: TaskSet) -> Self {
         self.tasks = Some(tasks);
         self
@@ -111,8 +111,8 @@ impl SessionBuilder {
         self
     }
 
-    /// The session as a journal has it, or one that begins there: what was said is known again, and what was cut off when its process
-    /// ended has its `AGENT_END`, and children can be sent to. It is open for others once every clone of it, every run and every cursor is dropped.
+    /// Opens the session in a journal, or begins it there. Its history is restored, invocations that were cut off when their process ended
+    /// have an `AGENT_END`, and children can be sent to. Others can open it once every clone of it, every run and every cursor is dropped.
     ///
     /// # Errors
     /// It is open elsewhere; the journal can't be read or written.
@@ -124,12 +124,12 @@ impl SessionBuilder {
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
         let children = std::mem::take(&mut past.children);
-        // Each run looks again who there is.
+        // Each run reads the crew again.
         let crew = match self.crews.known() {
             Some(crew) => crew,
             None => self.crews.present().await,
         };
-        // The records of its tasks say the same as its log, before anybody asks.
+        // The records of its tasks agree with its log before they can be read.
         let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
         let ended = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
         if let Err(error) = ended {
@@ -150,7 +150,7 @@ impl SessionBuilder {
         self.assemble(log, Past::default(), None, None)
     }
 
-    /// A new session that a journal records from its first run on, which opens it there; until then nothing waits for the journal.
+    /// Creates a session that a journal records; its first run opens it there, so this call does not wait for the journal.
     ///
     /// If the journal can't record it, its runs end with an error that says why.
     pub fn begin(mut self, journal: &Arc<dyn Journal>) -> Session {

@@ -39,7 +39,7 @@ pub(crate) const KEYS: [&str; 24] = [
     "output_schema",
 ];
 
-/// The keys whose names whoever checks a spec further looks up.
+/// The keys whose listed names are looked up by later checks.
 const LISTS: [&str; 6] = ["model", "tools", "disallowed_tools", "skills", "mcp_servers", "permissions"];
 
 /// Four names for one thing; an earlier one wins.

@@ -65,7 +65,7 @@ fn one_line(text: &str) -> String {
     escape(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Nobody's words can open or close a tag.
+/// Escapes a text so that it can't open or close a tag.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('\r', "")
 }

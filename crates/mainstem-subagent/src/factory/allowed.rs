@@ -20,7 +20,7 @@ impl Allowed {
         self.only.as_deref().is_none_or(is_in) && !is_in(&self.never)
     }
 
-    /// Whether it lists a tool besides what is inherited, for which `*` stands.
+    /// Returns `true` if it lists the tool by name; `*` stands for the inherited tools.
     pub(super) fn names(&self, tool: &str) -> bool {
         let mut listed = self.only.iter().flatten().filter(|listed| *listed != "*");
         listed.any(|listed| is_meant(listed, tool)) && self.has(tool)

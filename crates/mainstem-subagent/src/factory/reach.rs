@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::{Catalog, CatalogEntry, CatalogError, tools};
 
-/// The agents without a tool to work with that spawn only one another: whatever task they get, they hand on.
+/// Returns the agents that have no tool except spawning and reach only each other.
 pub(super) fn stuck(catalog: &Catalog) -> Vec<CatalogError> {
     let mut circle: BTreeMap<&str, BTreeSet<&str>> = catalog
         .iter()
         .filter(|entry| only_spawns(entry))
         .map(|entry| (id(entry), targets(entry, catalog)))
         .collect();
-    // What reaches an agent outside of the circle is not in it, nor is what reaches that.
+    // Remove agents that reach an agent outside the set, until none is left to remove.
     loop {
         let inside: BTreeSet<_> = circle.keys().copied().collect();
         circle.retain(|_, targets| targets.is_subset(&inside));

@@ -104,7 +104,7 @@ impl Drafts {
         Ok(format!("path: {path}\nstatus: written\nnote: {note}\n{warnings}file:\n{text}").into())
     }
 
-    /// Lets the rest of the run spawn a new agent, and says so, or why not.
+    /// Makes a new agent available to the rest of the run; returns a text with the result or the reason of the failure.
     fn add(&self, cx: &RunContext, spec: AgentSpec) -> String {
         let built = self.factory.build(&spec).and_then(|agent| Ok((agent, rules(&spec)?)));
         let (agent, rules) = match built {
@@ -117,7 +117,7 @@ impl Drafts {
         }
     }
 
-    /// The file's text and what it says; or, if the second draft is no agent either, what is wrong.
+    /// Returns the file's text and the parsed agent, or the errors if the second draft is invalid, too.
     async fn draft(
         &self,
         cx: &RunContext,
@@ -150,7 +150,7 @@ impl Drafts {
         }
     }
 
-    /// As the loader reads it; whether its tools exist, for one that does not would silently be missing; and that nothing in it needs trust.
+    /// Parses the draft as the loader does, and rejects unknown tools, which the agent would silently lack, and parts that need trust.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");

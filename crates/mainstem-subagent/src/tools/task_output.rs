@@ -43,7 +43,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     )
 }
 
-/// An error if one has failed, running if one still is. A task that was cancelled is over as its canceller wanted, which is no error.
+/// Returns `Error` if a task has failed, else `Running` if one is open. A cancelled task is not an error.
 pub(super) fn state(tasks: &[TaskRecord]) -> ToolState {
     if tasks.iter().any(|task| task.status == TaskStatus::Failed) {
         ToolState::Error

@@ -121,10 +121,11 @@ impl TaskSet {
         }
     }
 
-    /// Asks a task to stop, in the name of `by` (words for people, to be put after "cancelled by"), and waits until it has, for so long. Its record says whether it has; one that was over before stays as it was.
+    /// Cancels a task in the name of `by` (words that follow "cancelled by") and waits for its end for at most `at_most`. The returned
+    /// record shows whether it has ended. A task that had ended stays as it was.
     ///
     /// # Errors
-    /// The id is unknown, or the wish can't be kept.
+    /// The id is unknown, or the request can't be recorded.
     pub async fn cancel(&self, id: &TaskId, by: &str, at_most: Duration) -> Result<TaskRecord, TaskError> {
         let wish = TaskChange::RequestCancel { by: by.to_owned() };
         let record = self.0.store.update(id, Expected::any(), wish, self.0.now()).await?;
@@ -177,11 +178,11 @@ impl TaskSet {
         self.0.live_where(holds)
     }
 
-    /// Ends the tasks below a root session that have no executor any more, each as `end` decides. For whoever has the session to itself: while
-    /// an executor lives, the session is open there.
+    /// Ends the tasks of a root session that no executor runs, each as `end` decides. The caller must hold the session exclusively: a living
+    /// executor holds it open.
     ///
     /// # Errors
-    /// That a record can't be read or changed; it is then found lost after its lease.
+    /// A record can't be read or changed; its task then fails when its lease expires.
     pub async fn end_orphans(
         &self,
         root: &SessionId,

@@ -1,4 +1,4 @@
-//! A part of a store, as if it were a store of its own.
+//! A part of a store as a separate store.
 
 use std::{fmt, sync::Arc};
 
@@ -49,7 +49,7 @@ impl ScopedTaskStore {
         format!("{}{SEPARATOR}{id}", self.name)
     }
 
-    /// An id as the part has it, if it is of this part.
+    /// Returns an id without the part's prefix; `None` if it belongs to another part.
     fn outer<'a>(&self, id: &'a str) -> Option<&'a str> {
         id.strip_prefix(&*self.name)?.strip_prefix(SEPARATOR)
     }
@@ -78,7 +78,7 @@ impl ScopedTaskStore {
         record
     }
 
-    /// A record as the part has it, if it is of this part.
+    /// Returns a record with ids without the part's prefix; `None` if it belongs to another part.
     fn outer_record(&self, mut record: TaskRecord) -> Option<TaskRecord> {
         record.id = self.outer(record.id.as_str()).map(TaskId::new)?;
         record.root_session_id = self.outer(record.root_session_id.as_str()).map(SessionId::new)?;

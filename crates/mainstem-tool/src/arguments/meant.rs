@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 
 use super::words;
 
-/// Reads texts as what the schema asks for in their place, where it does not take them as text.
+/// Converts strings to the number or boolean that the schema requires, where it does not accept a string.
 pub(super) fn read(schema: &Value, validator: &Validator, mut value: Value) -> Value {
     let found: Vec<_> = validator
         .iter_errors(&value)

@@ -1,4 +1,4 @@
-//! What is wrong with a value, in words of the value: what is allowed, and never how a schema says so.
+//! Describes what is wrong with a value in terms of the value (what is allowed there), not of the schema.
 
 use std::{
     collections::HashSet,
@@ -98,7 +98,7 @@ fn allowed(schema: &Value, error: &ValidationError<'_>) -> Vec<String> {
     });
     let mut seen = HashSet::new();
     allowed.retain(|one| seen.insert(one.clone()));
-    // That nothing can be said as well is not what a caller has missed.
+    // `null` is not a useful alternative in a message.
     if allowed.len() > 1 {
         allowed.retain(|one| one != "null");
     }

@@ -52,7 +52,7 @@ impl RunContextBuilder {
         self
     }
 
-    /// The token that stops whatever outlives the run when the harness shuts down; by default nothing does.
+    /// Sets the token that stops work that outlives the run when the harness shuts down; by default it is never cancelled.
     pub fn lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self

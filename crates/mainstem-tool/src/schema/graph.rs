@@ -1,4 +1,4 @@
-//! What a schema applies to what, as a graph: without it a schema of a few lines can keep a validator busy for hours.
+//! A graph of which subschema applies to which part of a value: without it a schema of a few lines can keep a validator busy for hours.
 //!
 //! A check applies a schema to a value, some of its parts to the same value (`allOf`, `$ref` …) and others to the value's parts
 //! (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a row, applies the last schema 2²⁸ times to one value. The graph counts
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{SchemaError, SchemaLimit};
 
-/// How deep values are for which the number of steps is limited when the schema is compiled.
+/// The value depth for which steps are limited at compile time.
 const DEPTH: usize = 4;
 
 #[derive(Debug, Default)]
@@ -74,12 +74,12 @@ impl Graph {
         check(SchemaLimit::Work, clamp(work), || format!("it takes up to {work} steps"))
     }
 
-    /// How often schemas are applied when a value is checked, at most.
+    /// Returns an upper bound of schema applications in the check of a value.
     pub(super) fn work(&self, value: &Value) -> u64 {
         self.steps(depth(value)).saturating_mul(count(value))
     }
 
-    /// How often schemas are applied on the way from a value down to one that is so deep in it, at most.
+    /// Returns an upper bound of schema applications along one path of this depth.
     fn steps(&self, depth: usize) -> u64 {
         let mut below = vec![0; self.nodes.len()];
         for _ in 0..=depth {

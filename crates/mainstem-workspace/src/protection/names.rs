@@ -22,7 +22,7 @@ struct Row {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reach {
-    /// In whatever directory.
+    /// In any directory.
     Anywhere,
     /// Only there; commands may not make it either.
     Reserved,
@@ -97,7 +97,7 @@ impl Protected {
 
 /// Whether a path, relative to the workspace and without links, is protected.
 ///
-/// Case does not matter, nor do dots and blanks at the end of a name: where the file system ignores them, such a name leads to the same file.
+/// Case is ignored, and so are dots and blanks at the end of a name: on some file systems such a name leads to the same file.
 pub(crate) fn protected(path: &Path) -> Option<Protected> {
     let names = names(path);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -120,7 +120,7 @@ pub(super) fn linked() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach != Reach::Record && row.path != ".git").map(|row| row.path)
 }
 
-/// What is protected in whatever directory.
+/// Returns the names that are protected in any directory.
 #[cfg(unix)]
 pub(super) fn anywhere() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach == Reach::Anywhere).map(|row| row.path)
@@ -138,7 +138,7 @@ pub(super) fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (of(Reach::Reserved), of(Reach::Record))
 }
 
-/// A pattern as seen from a directory, if it goes on there.
+/// Returns a pattern relative to a directory, if it continues below it.
 #[cfg(unix)]
 fn from(pattern: &Path, directory: &Path) -> Option<PathBuf> {
     let mut rest = pattern.components();

@@ -31,13 +31,13 @@ pub(crate) struct Guarded {
 /// How a command ended, with all its processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// How the command itself ended, if it did before it was made to.
+    /// The command's own status, if it ended before it was killed.
     pub(crate) status: Option<Status>,
     /// The limit for which it was ended.
     pub(crate) limit: Option<Limit>,
     /// What it made at protected paths: where that was, and where it is.
     pub(crate) set_aside: Vec<(String, String)>,
-    /// Why not all of it is known to have ended.
+    /// Why some of its processes may still run.
     pub(crate) failure: Option<String>,
 }
 
@@ -63,10 +63,10 @@ impl Ending {
 }
 
 impl Guarded {
-    /// Waits for the command itself, and for the end of whatever it left behind.
+    /// Waits for the command and all its processes.
     ///
     /// # Cancel safety
-    /// Nothing is lost.
+    /// Cancel safe: a later call continues after the reports that were read.
     pub(crate) async fn wait(&mut self) -> io::Result<Ending> {
         while let Some(line) = self.reports.next_line().await? {
             Report::parse(line.as_bytes()).into_iter().for_each(|report| self.ending.push(report));
@@ -105,7 +105,7 @@ impl Guarded {
 /// Starts a command; its output and its errors come through one pipe, in the order they were written.
 ///
 /// # Errors
-/// There is no guard, or it can't start the command.
+/// No guard is available, or the command can't be started.
 pub(crate) async fn start(
     command: &str,
     workspace: &Workspace,
@@ -120,7 +120,7 @@ pub(crate) async fn start(
     let missing = || io::Error::other("a pipe is missing");
     let mut control = guard.stdin.take().ok_or_else(missing)?;
     let reports = BufReader::new(guard.stdout.take().ok_or_else(missing)?).lines();
-    // If the guard ended already, its reports, or their absence, say more.
+    // A write error is ignored: if the guard has ended, its reports or their absence are the better error.
     let (closed, is_read_only) = workspace.closed();
     let _ = control.write_all(options.job(command, closed, is_read_only).to_line()?.as_bytes()).await;
     let (ending, confinement) = (Ending::default(), Confinement::default());

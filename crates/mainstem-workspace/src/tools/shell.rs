@@ -20,7 +20,7 @@ const TIMEOUT: u64 = 120;
 /// Most seconds.
 const LONGEST: u64 = 600;
 
-/// How long output is awaited when all processes have ended but another one holds the pipe, which one of them must have handed to it.
+/// How long to wait for output after the command ended, if another process holds the pipe.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// How much is read at once.
@@ -109,13 +109,13 @@ impl Running {
         ending.and(shown)
     }
 
-    /// Ends it, and gives what was not shown yet, and how it ended.
+    /// Ends the command; returns the output that was not shown yet, and how the command ended.
     async fn finish(mut self) -> (String, Ending) {
         let ending = self.guarded.end().await;
         let mut text = String::new();
         let mut block = [0; BLOCK];
-        // What was printed before the end is still in the pipe, which is asked itself and never waits: tokio only knows what was there when
-        // it looked last. More than a pipe holds is not read.
+        // Output printed before the end may still be in the pipe: read it without waiting, bypassing tokio's readiness, and no more than a
+        // pipe holds.
         for _ in 0..(1 << 20) / BLOCK {
             match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),
@@ -191,7 +191,7 @@ impl End<'_> {
     fn limit(&self) -> Option<Limit> {
         let of_status = || match self.ending.status? {
             Status::Killed(signal) => Limit::of_signal(signal),
-            // As a shell tells of a signal that has ended its last command.
+            // A shell exits with 128 + the signal that ended its last command.
             Status::Exited(code) => Limit::of_signal(code - 128),
         };
         self.ending.limit.or_else(of_status)

@@ -53,7 +53,7 @@ impl<'a> Target<'a> {
         check(&existing(dir, parent).map_err(explain)?)?;
         make(workspace, path, parent)?;
         let parent = dir.canonicalize(parent).map_err(explain)?;
-        // Once more, for it may have become another one meanwhile.
+        // Checked again, because it may have been replaced in the meantime.
         check(&parent)?;
         let turn = turn(&workspace.root().join(&parent), name);
         let parent = descend(dir, &parent).map_err(explain)?;
@@ -125,7 +125,7 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
     bad("is a symbolic link that leads back to itself")
 }
 
-/// A directory's path without links, as far as it exists; what is missing of it is as it was written.
+/// Resolves the links of a directory's path as far as it exists; missing components stay as written.
 fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     match (dir.canonicalize(path), path.parent(), path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::NotFound => {

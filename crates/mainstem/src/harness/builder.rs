@@ -266,7 +266,7 @@ impl HarnessBuilder {
         self
     }
 
-    /// Rules of a file that comes with the workspace. They narrow what [`permissions`](Self::permissions) says, and lift no protection.
+    /// Sets the rules of a file that comes with the workspace. They narrow the [`permissions`](Self::permissions), and can't lift a protection.
     pub fn workspace_permissions(mut self, rules: impl Into<Rules>) -> Self {
         self.workspace_permissions = rules.into();
         self

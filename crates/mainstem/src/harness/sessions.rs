@@ -8,12 +8,12 @@ use mainstem_message::SessionId;
 use mainstem_session::Session;
 use tokio::sync::OnceCell;
 
-/// By id. Opening one session holds no other up, and an opening that fails leaves nothing behind.
+/// Sessions by id. Opening one does not block another; a failed open is not remembered.
 #[derive(Default)]
 pub(super) struct Sessions(DashMap<SessionId, Arc<OnceCell<Session>>>);
 
 impl Sessions {
-    /// The session if it is open, else what `load` returns. Whoever asks for the same session at the same time gets the same one.
+    /// Returns the open session, or loads it; concurrent callers get the same one.
     pub(super) async fn open<F: Future<Output = Result<Session, JournalError>>>(
         &self,
         id: SessionId,
@@ -34,7 +34,7 @@ impl Sessions {
     }
 }
 
-/// Its record has failed, and no run is left that could tell of it.
+/// Returns `true` if the session's record has failed and no run is active that would report the failure.
 fn is_lost(session: &Session) -> bool {
     session.log().failure().is_some() && session.active().is_none()
 }

@@ -37,7 +37,7 @@ enum Trouble {
     Model(String),
 }
 
-/// One turn of an agent, which may have had others before.
+/// One turn of an agent.
 #[derive(Debug)]
 struct Invocation {
     started_at: Timestamp,
@@ -75,7 +75,7 @@ impl Tree {
         }
     }
 
-    /// Counts what the present invocation uses; its end says what it has used.
+    /// Counts the usage of the current invocation; the event of its end has the exact usage.
     fn invocation(&mut self, event: &AgentEvent) {
         let invocation = self
             .invocations

@@ -196,7 +196,7 @@ impl Narrator {
         self.say(lane, &text, Some(color));
     }
 
-    /// An invocation has ended, whose own model calls used so many tokens.
+    /// Prints the end of an invocation; `tokens` are those of its own model calls.
     fn ended(&mut self, lane: usize, outcome: Outcome, error: Option<&str>, millis: u64, tokens: u64) {
         let (glyph, word) = self.glyphs.ending(outcome);
         let (time, tokens) = (figures::time(millis), figures::tokens(tokens));

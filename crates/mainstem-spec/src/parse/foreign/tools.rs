@@ -18,7 +18,7 @@ const EDITS: [&str; 2] = ["write_file", "edit_file"];
 impl Reader {
     pub(in crate::parse) fn tools(&mut self, node: &Node) -> Read<()> {
         let names = node.names()?;
-        // Alone it says what holds anyway; beside others it adds them to what is inherited.
+        // Alone it is the default; with other names it adds them to the inherited tools.
         if names.iter().all(|name| name == ALL) && !names.is_empty() {
             self.spec.tools = None;
             return Ok(());

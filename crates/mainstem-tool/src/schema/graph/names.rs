@@ -52,7 +52,7 @@ fn collect<'a>(
     }
 }
 
-/// Refuses a part of a schema that is a schema of its own, in which `#` is not the root.
+/// Refuses a subschema with its own identifier or dialect, in which `#` would not be the root.
 fn check_part(keys: &Map<String, Value>, pointer: &str, has_old_ids: bool) -> Result<(), SchemaError> {
     let own = ["$id", "$schema", "id"].into_iter().filter(|key| *key != "id" || has_old_ids);
     match own.into_iter().find(|key| keys.get(*key).is_some_and(Value::is_string)) {

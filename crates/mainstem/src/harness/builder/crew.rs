@@ -29,7 +29,7 @@ pub(in crate::harness) struct Scope {
 #[derive(Default)]
 pub(in crate::harness) struct Declared {
     specs: SpecSet,
-    /// The same, without what directories add to their prompts.
+    /// The specs without the texts that directories add to their prompts.
     written: SpecSet,
     skills: SkillSet,
 }
@@ -100,8 +100,8 @@ impl HarnessBuilder {
         self.specs.iter().chain(own.into_iter().flatten())
     }
 
-    /// Puts together who works in a run, and says what is wrong with what is left out; of that, agents from files stay as they
-    /// were in `last`. The root is the harness's own agent, unless another is chosen.
+    /// Builds the crew of a run, and returns the problems of what is left out; agents from files with problems stay as they were in `last`.
+    /// The root is the harness's own agent, unless another is chosen.
     pub(in crate::harness) fn crew(
         &self,
         scope: &Scope,
@@ -137,7 +137,7 @@ impl HarnessBuilder {
         Ok((crew, said))
     }
 
-    /// What is wrong with agents; one whose file can't be built stays as it was in `last`.
+    /// Returns the findings about agents; an agent whose file can't be built stays as it was in `last`.
     fn said_of(
         &self,
         scope: &Scope,

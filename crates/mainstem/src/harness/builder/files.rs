@@ -44,8 +44,8 @@ impl HarnessBuilder {
     /// Gives agents the tool `shell`, which runs commands in the directory where the agent works, with more than the default to read,
     /// write or know.
     ///
-    /// What may be reached from there is said at [`ShellOptions`]. Commands run under a guard, which is this program run once more: its
-    /// `main` begins with [`mainstem_guard::init`], or [`ShellOptions::with_guard`] names another program.
+    /// [`ShellOptions`] describes what commands may reach. Commands run under a guard, which is this program run once more: its `main` begins
+    /// with [`mainstem_guard::init`], or [`ShellOptions::with_guard`] names another program.
     #[cfg(unix)]
     pub fn shell(mut self, options: ShellOptions) -> Self {
         self.files.shell = Some(options);

@@ -29,7 +29,8 @@ impl HarnessBuilder {
     /// something to an address (see [`parts`](crate::subagent::trust::parts)). The function is given the workspace to which the file belongs and the part, whenever files are
     /// read, so that a file that is changed by then is not trusted because it once was.
     ///
-    /// Without it none is in effect, and [`Harness::warnings`](crate::Harness::warnings) says which are not. What code declares needs no trust.
+    /// Without it, none of these parts is in effect, and [`Harness::warnings`](crate::Harness::warnings) lists them. Specs declared in code
+    /// need no trust.
     ///
     /// ```
     /// use mainstem::prelude::*;

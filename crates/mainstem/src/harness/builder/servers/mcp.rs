@@ -68,8 +68,8 @@ struct Inner {
 }
 
 impl Servers {
-    /// Which servers there are for whom, and what is wrong with those that agents declare, of whose specs some parts are not trusted. Those that
-    /// no agent declares any more end.
+    /// Returns the servers with their audiences, and the problems of those that agents declare; `untrusted` returns the parts of a spec that
+    /// are not trusted. Servers that are no longer declared are stopped.
     pub(in crate::harness::builder) fn renew(
         &self,
         specs: &SpecSet,
