@@ -60,6 +60,9 @@ fn work(sink: EventSink) -> Work {
             role: Role::Assistant,
             input: Vec::new(),
             parent_tool_call_id: None,
+            settings: None,
+            spec_version: None,
+            spec: None,
         });
         for _ in 0..DELTAS {
             sink.emit(EventKind::TextBlockDelta { block_id: "b".into(), delta: "x".into() });
