@@ -123,6 +123,12 @@ impl SessionBuilder {
         let mut past = Past::read(&**journal, &id, last).await?;
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
+        // Readers see an ending once it is committed: who opens the session sees those that it has caused.
+        if log.last_seq() > last
+            && let Err(error) = journal.flush().await
+        {
+            tracing::warn!(session = %log.session_id(), %error, "the endings of an earlier process are not committed yet");
+        }
         let children = std::mem::take(&mut past.children);
         // Each run reads the crew again.
         let crew = match self.crews.known() {
