@@ -123,7 +123,7 @@ impl Turn {
         }
     }
 
-    /// Answers a question. If the question is no longer open, its result is on its way.
+    /// Answers a question. If the question was answered already, its result arrives as an event.
     ///
     /// # Errors
     /// The answer does not get to the server.

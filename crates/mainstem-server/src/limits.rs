@@ -100,13 +100,13 @@ pub fn bounds() -> Vec<Bound> {
             "the time to send headers",
             seconds(HEADERS),
             "the connection is closed",
-            "whoever_is_slow_to_ask_is_cut_off",
+            "a_client_that_is_slow_to_send_headers_is_disconnected",
         ),
         row(
             "the time to read an answer",
             seconds(WRITES),
             "the connection is closed",
-            "whoever_does_not_read_is_cut_off",
+            "a_client_that_does_not_read_is_disconnected",
         ),
         row(
             "an event in a stream",

@@ -115,7 +115,7 @@ pub enum ChildStatus {
     Idle,
     /// It is at work.
     Running,
-    /// It is at work, and waits: for children of its own, for tasks or for a person.
+    /// Running, and waiting for children, tasks or a person.
     Waiting,
     /// It is at work, and its parent does not wait for it.
     Background,

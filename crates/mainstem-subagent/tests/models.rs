@@ -124,7 +124,7 @@ fn a_child_that_is_promoted_goes_on_with_nothing_lost() {
             while seen.iter().filter_map(status).count() < 2 {
                 seen.push(block_on(caller.next()).unwrap());
             }
-            // Whoever hears of the end can read it.
+            // The end is readable once it is reported.
             let record = block_on(tasks.get(&"task".into())).unwrap();
             assert_eq!((record.status, record.result.as_deref()), (TaskStatus::Completed, Some("done")));
         }
@@ -142,7 +142,7 @@ fn a_child_that_is_promoted_goes_on_with_nothing_lost() {
 }
 
 #[test]
-fn a_task_ends_though_nobody_reads() {
+fn a_task_ends_without_a_reader() {
     in_all_orders(SCHEDULES, || {
         let (log, caller) = log();
         let tasks = TaskSet::in_memory();

@@ -166,7 +166,7 @@ async fn what_cant_be_kept_is_an_error_and_not_half_kept() {
     let store = FileTaskStore::new(workspace.path());
     let said = store.create(record("t", "s", 1)).await.unwrap_err();
     assert!(said.to_string().starts_with("can't lock "), "{said}");
-    // Whoever is not the operator is told the same without the place.
+    // Callers other than the operator get the same error without the path.
     let told = said.without_paths();
     assert!(told.starts_with("can't lock the records of tasks: "), "{told}");
     assert!(!told.contains(workspace.path().to_str().unwrap()), "{told}");

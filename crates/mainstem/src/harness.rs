@@ -166,7 +166,7 @@ impl Harness {
     /// `tenant`. The root of the harness itself, which is no tenant, works in the whole workspace.
     ///
     /// In a [journal](HarnessBuilder::journal) and in a [task store](HarnessBuilder::task_store) of the program, the ids of a tenant's sessions and tasks
-    /// begin with `<tenant>/`; only the harness itself, which is no tenant, can name those.
+    /// begin with `<tenant>/`; only the harness without a tenant can access them.
     ///
     /// Each tenant is kept as long as the harness. Blocks on the file system when a tenant is asked for first.
     ///

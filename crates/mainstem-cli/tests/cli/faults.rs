@@ -305,7 +305,7 @@ fn a_run(trials: &Trials, shot: Shot) {
     seen.note(&format!("after another run; {:?}, {}", second.code, second.stderr), &all);
     seen.check(second.code == Some(0), "it goes on", trials);
     seen.laws(&all, trials);
-    // What was not recorded any more was said: the run failed.
+    // The run reports that its record failed.
     let kept = match first.code {
         Some(0) => &shown[..],
         None => promised(&shown),

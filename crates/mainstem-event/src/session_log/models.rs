@@ -63,7 +63,7 @@ fn read(cursor: &mut Cursor, through: u64) -> Vec<AgentEvent> {
 }
 
 #[test]
-fn nobody_is_left_asleep() {
+fn every_parked_waiter_is_woken() {
     check(SCHEDULES, || {
         let log = fixture::log(2, 1);
         let (mut caller, mut observer) = (log.attach(), log.subscribe());
@@ -80,7 +80,7 @@ fn nobody_is_left_asleep() {
 }
 
 #[test]
-fn a_caller_that_leaves_or_is_replaced_holds_nobody_back() {
+fn a_caller_that_leaves_or_is_replaced_blocks_no_producer() {
     check(SCHEDULES, || {
         let log = fixture::log(8, 1);
         let mut caller = log.attach();
@@ -95,7 +95,7 @@ fn a_caller_that_leaves_or_is_replaced_holds_nobody_back() {
 }
 
 #[test]
-fn what_moves_to_the_background_waits_for_nobody() {
+fn a_producer_moved_to_the_background_does_not_wait() {
     check(SCHEDULES, || {
         let log = fixture::log(16, 1);
         let mut caller = log.attach();

@@ -156,7 +156,7 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
     assert!(!listed.contains("probe"), "{listed}");
 }
 
-/// A server whose journal opens no session until it is told to, with as many requests at work as a tenant can have.
+/// A server whose journal holds every open until the test releases it, while one tenant uses all its concurrent requests.
 async fn stuck() -> (Rig, FaultyJournal, Vec<tokio::task::JoinHandle<u16>>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let harness = fleet(says(2)).journal(journal.clone()).build().unwrap();

@@ -56,7 +56,7 @@ async fn headers_have_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_read_is_cut_off() {
+async fn a_client_that_does_not_read_is_disconnected() {
     const ASKED: usize = 1_000;
     let rig = Rig::of(slow()).await;
     // More than the system keeps on the way.

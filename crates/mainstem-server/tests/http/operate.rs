@@ -121,7 +121,7 @@ async fn a_large_event_is_cut_in_a_stream_and_whole_by_itself() {
 }
 
 #[tokio::test]
-async fn whoever_is_slow_to_ask_is_cut_off() {
+async fn a_client_that_is_slow_to_send_headers_is_disconnected() {
     let rig = Rig::of(hello()).await;
     let mut slow = TcpStream::connect(rig.url.trim_start_matches("http://")).await.unwrap();
     slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").await.unwrap();

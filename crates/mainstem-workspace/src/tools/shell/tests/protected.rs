@@ -211,7 +211,7 @@ fn a_link_is_protected_with_what_it_leads_to() {
     let rig = Rig::with(&[("config/f", "good"), ("dotfiles/agents/a.md", "good"), ("free/f", "free")]);
     symlink("config", rig.at("subagents")).unwrap();
     symlink("dotfiles", rig.at(".claude")).unwrap();
-    // What leads out, or nowhere, is no obstacle.
+    // Links that lead outside or to nothing do not stop the command.
     symlink("/tmp", rig.at("skills")).unwrap();
     symlink("nowhere", rig.at(".github")).unwrap();
     if !has_namespaces() {
