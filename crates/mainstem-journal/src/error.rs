@@ -1,11 +1,11 @@
 //! What can go wrong with a journal.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use mainstem_message::SessionId;
 
 /// Why a journal did not do what was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
     /// It has no such session.
@@ -60,7 +60,7 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
         /// What went wrong.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The journal has been closed.
     #[error("the journal is closed")]
@@ -79,6 +79,6 @@ impl JournalError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(E) -> Self {
         let path = path.into();
-        move |source| Self::Store { what, path, source: source.into() }
+        move |source| Self::Store { what, path, source: Arc::from(source.into()) }
     }
 }

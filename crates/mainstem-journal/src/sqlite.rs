@@ -1,12 +1,14 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
 mod lock;
+mod op;
 mod queue;
 mod reader;
 mod record;
 mod schema;
 mod table;
 mod threads;
+mod transaction;
 mod writer;
 
 use std::{
@@ -20,7 +22,11 @@ use mainstem_event::{AgentEvent, Record, Timestamp};
 use mainstem_message::{RunId, SessionId};
 use tokio::sync::oneshot;
 
-use self::{queue::Op, record::SqliteRecord, threads::Threads};
+use self::{
+    op::{Answer, Op},
+    record::SqliteRecord,
+    threads::Threads,
+};
 use crate::{
     Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
 };
@@ -81,10 +87,10 @@ impl SqliteJournal {
     /// Asks the writer; what it was asked before comes first.
     async fn order<T>(
         &self,
-        op: impl FnOnce(oneshot::Sender<Result<T, JournalError>>) -> Op,
+        op: impl FnOnce(Answer<T>) -> Op,
     ) -> Result<T, JournalError> {
-        let (reply, answer) = oneshot::channel();
-        self.threads.queue().push(op(reply));
+        let (caller, answer) = oneshot::channel();
+        self.threads.queue().push(op(Answer::new(caller)));
         answer.await.unwrap_or(Err(JournalError::Closed))
     }
 
@@ -116,13 +122,13 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
         let id = session.clone();
-        let (entry, position) = self.order(|reply| Op::Open(id, reply)).await?;
+        let (entry, position) = self.order(|answer| Op::Open(id, answer)).await?;
         Ok(Arc::new(SqliteRecord::new(self.threads.clone(), entry, position)))
     }
 
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
         let id = session.clone();
-        self.order(|reply| Op::IsOpen(id, reply)).await
+        self.order(|answer| Op::IsOpen(id, answer)).await
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
@@ -155,7 +161,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
-        self.order(|reply| Op::Claim(Box::new(claim), reply)).await
+        self.order(|answer| Op::Claim(Box::new(claim), answer)).await
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
@@ -165,12 +171,12 @@ impl Journal for SqliteJournal {
 
     async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
         let id = session.clone();
-        self.order(|reply| Op::Checkpoint(id, checkpoint, reply)).await
+        self.order(|answer| Op::Checkpoint(id, checkpoint, answer)).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let id = session.clone();
-        self.order(|reply| Op::Delete(id, reply)).await
+        self.order(|answer| Op::Delete(id, answer)).await
     }
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
@@ -181,7 +187,7 @@ impl Journal for SqliteJournal {
             let mut first = session.first;
             while first <= through {
                 let id = session.id.clone();
-                let next = match self.order(|reply| Op::Prune(id, through, reply)).await {
+                let next = match self.order(|answer| Op::Prune(id, through, answer)).await {
                     Err(JournalError::Unknown { .. }) => break,
                     next => next?,
                 };

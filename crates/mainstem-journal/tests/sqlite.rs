@@ -10,9 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{StreamExt, future::poll_immediate};
-use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock};
-use mainstem_journal::{Journal, JournalError, Retention, SqliteJournal};
+use futures_util::{
+    StreamExt,
+    future::{join_all, poll_immediate},
+};
+use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock, Timestamp};
+use mainstem_journal::{Checkpoint, Claim, Journal, JournalError, MemoryJournal, Retention, SqliteJournal};
 use mainstem_message::SessionId;
 use mainstem_testing::journal::{all, end, log, root, run, start, text};
 use proptest::prelude::*;
@@ -458,7 +461,7 @@ async fn threads_agree_while_the_ring_and_the_record_hand_over() {
             })
         })
         .collect();
-    let seen = futures_util::future::join_all(
+    let seen = join_all(
         observers
             .into_iter()
             .chain([caller])
@@ -519,7 +522,7 @@ async fn sessions_that_are_opened_together_are_each_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
     let ids: Vec<SessionId> = (0..64).map(|number| SessionId::new(format!("s-{}", number % 60))).collect();
-    let opened = futures_util::future::join_all(ids.iter().map(|id| journal.open(id))).await;
+    let opened = join_all(ids.iter().map(|id| journal.open(id))).await;
     let refused: Vec<_> = opened.iter().filter_map(|one| one.as_ref().err()).collect();
     assert_eq!((opened.len(), refused.len()), (64, 4), "{refused:?}");
     assert!(refused.iter().all(|one| matches!(one, JournalError::Busy { .. })), "{refused:?}");
@@ -529,4 +532,150 @@ async fn sessions_that_are_opened_together_are_each_their_own() {
         drop(journal.open(id).await.unwrap());
     }
     assert_eq!(journal.sessions().await.unwrap().len(), 0, "none has an event");
+}
+
+/// A request to a journal about one of a few sessions.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Append(usize),
+    Open(usize),
+    Release(usize),
+    Claim(usize),
+    Checkpoint(usize, u64),
+    Delete(usize),
+    IsOpen(usize),
+    Flush,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..3usize).prop_map(Step::Append),
+        3 => (0..3usize).prop_map(Step::Open),
+        2 => (0..3usize).prop_map(Step::Release),
+        1 => (0..3usize).prop_map(Step::Claim),
+        1 => (0..3usize, 0..6u64).prop_map(|(session, seq)| Step::Checkpoint(session, seq)),
+        1 => (0..3usize).prop_map(Step::Delete),
+        1 => (0..3usize).prop_map(Step::IsOpen),
+        1 => Just(Step::Flush),
+    ]
+}
+
+/// A journal, and the sessions that are open in it.
+struct Used<J> {
+    journal: J,
+    logs: std::cell::RefCell<[Option<Arc<SessionLog>>; 3]>,
+}
+
+impl<J: Journal> Used<J> {
+    fn new(journal: J) -> Self {
+        Self { journal, logs: Default::default() }
+    }
+
+    /// What became of the step, as text. All that has an order happens at the first poll.
+    async fn take(&self, step: Step) -> String {
+        let name = |session: usize| SessionId::new(format!("s-{session}"));
+        let result = match step {
+            Step::Append(session) => {
+                let log = self.logs.borrow()[session].clone();
+                log.map(|log| run(&log, &log.last_seq().to_string(), 1));
+                Ok(String::new())
+            }
+            Step::Open(session) => {
+                let opened = self.journal.open(&name(session)).await;
+                opened.map(|record| {
+                    let options = LogOptions::default();
+                    let clock = Arc::new(mainstem_testing::FakeClock::default());
+                    let log = SessionLog::with_record(name(session), clock, options, record);
+                    let last = log.last_seq();
+                    self.logs.borrow_mut()[session] = Some(log);
+                    last.to_string()
+                })
+            }
+            Step::Release(session) => {
+                drop(self.logs.borrow_mut()[session].take());
+                Ok(String::new())
+            }
+            Step::Claim(session) => {
+                let (key, run) = (format!("k-{session}"), "r".into());
+                let claim =
+                    Claim { key, digest: String::new(), session: name(session), run, at: Timestamp::default() };
+                self.journal.claim(claim).await.map(|claimed| format!("{claimed:?}"))
+            }
+            Step::Checkpoint(session, seq) => {
+                let checkpoint = Checkpoint { seq, state: format!("{session} {seq}").into() };
+                self.journal.keep_checkpoint(&name(session), checkpoint).await.map(|()| String::new())
+            }
+            Step::Delete(session) => self.journal.delete(&name(session)).await.map(|had| had.to_string()),
+            Step::IsOpen(session) => self.journal.is_open(&name(session)).await.map(|open| open.to_string()),
+            Step::Flush => self.journal.flush().await.map(|()| String::new()),
+        };
+        result.unwrap_or_else(|error| error.to_string())
+    }
+
+    /// The steps that have one meaning whatever shares their transaction: no release follows an attempt to open what is open, and what is opened in
+    /// this round is used in the next.
+    fn unambiguous(&self, steps: &[Step]) -> Vec<Step> {
+        let mut is_open = self.logs.borrow().each_ref().map(Option::is_some);
+        let mut is_fixed = [false; 3];
+        let mut keep = |step: &Step| match *step {
+            Step::Append(session) => is_open[session] && !is_fixed[session],
+            Step::Open(session) => {
+                let is_new = !is_fixed[session];
+                is_fixed[session] = true;
+                is_new
+            }
+            Step::Release(session) => !is_fixed[session] && std::mem::take(&mut is_open[session]),
+            _ => true,
+        };
+        steps.iter().copied().filter(|step| keep(step)).collect()
+    }
+
+    async fn contents(&self) -> String {
+        let mut contents = String::new();
+        let mut sessions = self.journal.sessions().await.unwrap();
+        sessions.sort_by(|one, other| one.id.cmp(&other.id));
+        for session in sessions {
+            let events = all(&self.journal, session.id.as_str()).await;
+            let events: Vec<_> = events.iter().map(|event| (event.seq, event.kind.name())).collect();
+            let checkpoint = self.journal.checkpoint(&session.id).await.unwrap();
+            let (id, last, runs) = (session.id, session.last, session.runs);
+            contents += &format!("{id} {last} {runs} {checkpoint:?} {events:?}\n");
+        }
+        contents
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Requests that share a transaction have the outcomes that they have one by one.
+    #[test]
+    fn what_shares_a_transaction_is_done_in_order(rounds in prop::collection::vec(prop::collection::vec(step(), 1..14), 1..8)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (_directory, path) = place();
+            let file = Used::new(SqliteJournal::open(&path).unwrap());
+            let memory = Used::new(MemoryJournal::new());
+            let other = Connection::open(&path).unwrap();
+            for round in rounds {
+                let steps = memory.unambiguous(&round);
+                // Another process writes, so that all of these steps wait together.
+                other.execute_batch("BEGIN IMMEDIATE").unwrap();
+                let mut found = join_all(steps.iter().map(|step| file.take(*step)));
+                let found_at_once = poll_immediate(&mut found).await;
+                other.execute_batch("ROLLBACK").unwrap();
+                let found = match found_at_once {
+                    Some(found) => found,
+                    None => found.await,
+                };
+                let mut expected = Vec::new();
+                for step in &steps {
+                    expected.push(memory.take(*step).await);
+                }
+                assert_eq!(found, expected, "{steps:?}");
+            }
+            file.journal.flush().await.unwrap();
+            assert_eq!(file.contents().await, memory.contents().await);
+        });
+    }
 }

@@ -82,7 +82,7 @@ impl FaultyJournal {
             0 => Err(JournalError::Store {
                 what: "write",
                 path: PathBuf::from("journal.db"),
-                source: full().into(),
+                source: Arc::new(full()),
             }),
             _ => Ok(()),
         }
@@ -113,7 +113,7 @@ impl Record for FaultyRecord {
         match self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
             Ok(_) => self.inner.append(event),
             Err(_) => {
-                let why = format!("session {} is not recorded any more: {}", event.origin.session_id, full());
+                let why = format!("session {} is no longer recorded: {}", event.origin.session_id, full());
                 let _ = self.failure.set(why.into());
             }
         }

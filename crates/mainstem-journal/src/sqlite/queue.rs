@@ -1,53 +1,12 @@
 //! What the writer is asked, in order, and when it has waited long enough for more.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, PoisonError},
-    time::Instant,
-};
+use std::{collections::VecDeque, fmt, sync::PoisonError, time::Instant};
 
-use mainstem_event::{AgentEvent, Position};
-use mainstem_message::SessionId;
-use tokio::sync::oneshot;
+use super::{COMMIT_AFTER, op::Op};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
-use super::{COMMIT_AFTER, record::Entry};
-use crate::{
-    Checkpoint, Claim, Claimed, JournalError,
-    sync::{Condvar, Mutex, MutexGuard},
-};
-
-/// How many events are committed together at most.
+/// How many requests share a transaction at most.
 const GROUP: usize = 1024;
-
-pub(super) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
-
-pub(super) enum Op {
-    Append(Arc<Entry>, AgentEvent),
-    Open(SessionId, Reply<(Arc<Entry>, Position)>),
-    /// The same a second time, after what was in the queue.
-    OpenAgain(SessionId, Reply<(Arc<Entry>, Position)>),
-    IsOpen(SessionId, Reply<bool>),
-    /// The record of a session is gone.
-    Release(Arc<Entry>),
-    Claim(Box<Claim>, Reply<Claimed>),
-    Checkpoint(SessionId, Checkpoint, Reply<()>),
-    Delete(SessionId, Reply<bool>),
-    /// Drops a part of the events up to a number; answers with the first that is left.
-    Prune(SessionId, u64, Reply<u64>),
-    Flush(Reply<()>),
-    Close(Reply<()>),
-}
-
-impl Op {
-    /// Whether somebody waits for it.
-    fn is_urgent(&self) -> bool {
-        match self {
-            Self::Append(_, event) => event.kind.is_durable(),
-            _ => true,
-        }
-    }
-}
 
 /// Its length is bounded by the logs' `settle`: producers wait when their log's record is behind.
 #[derive(Default)]
@@ -102,7 +61,9 @@ impl Queue {
         while !state.is_due() && !is_over {
             (state, is_over) = self.wait_until(due, state);
         }
-        let count = state.ops.len().min(GROUP);
+        // After a close the rest is refused, so it ends a group.
+        let close = state.ops.iter().position(|op| matches!(op, Op::Close(_)));
+        let count = close.map_or(state.ops.len(), |close| close + 1).min(GROUP);
         let group = state.ops.drain(..count).collect();
         // What is left has waited already.
         state.is_urgent = !state.ops.is_empty();

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{AgentEvent, Page, Position, Record};
 use mainstem_message::SessionId;
 
-use super::{PAGE, queue::Op, reader, table, threads::Threads};
+use super::{PAGE, op::Op, reader, table, threads::Threads};
 use crate::sync::{AtomicU64, Mutex};
 
 /// What the writer and the record share.

@@ -1,0 +1,104 @@
+//! What the writer can be asked.
+
+use std::sync::Arc;
+
+use mainstem_event::{AgentEvent, Position};
+use mainstem_message::SessionId;
+use tokio::sync::oneshot;
+
+use super::record::Entry;
+use crate::{Checkpoint, Claim, Claimed, JournalError};
+
+/// A session as its opener needs it.
+pub(super) type Opened = (Arc<Entry>, Position);
+
+/// A request to the writer.
+pub(super) enum Op {
+    Append(Arc<Entry>, AgentEvent),
+    Open(SessionId, Answer<Opened>),
+    /// An [`Open`](Self::Open) that found the session open, after what was in the queue.
+    OpenAgain(SessionId, Answer<Opened>),
+    IsOpen(SessionId, Answer<bool>),
+    /// The record of a session was dropped.
+    Release(Arc<Entry>),
+    Claim(Box<Claim>, Answer<Claimed>),
+    Checkpoint(SessionId, Checkpoint, Answer<()>),
+    Delete(SessionId, Answer<bool>),
+    /// Drops a part of the events up to a number; the answer is the first that is left.
+    Prune(SessionId, u64, Answer<u64>),
+    Flush(Answer<()>),
+    Close(Answer<()>),
+}
+
+impl Op {
+    /// Returns `true` if a caller waits for it.
+    pub(super) fn is_urgent(&self) -> bool {
+        match self {
+            Self::Append(_, event) => event.kind.is_durable(),
+            Self::Release(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Returns `true` if it has to be on the disk before it is acknowledged. An open session needs no sync: after a loss of power, every process
+    /// that could hold its epoch has ended.
+    pub(super) fn is_durable(&self) -> bool {
+        match self {
+            Self::Append(_, event) => event.kind.is_durable(),
+            Self::Claim(..) | Self::Delete(..) | Self::Flush(_) | Self::Close(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Sends the error to the caller, or ends the record with it.
+    pub(super) fn fail(self, error: &JournalError) {
+        match self {
+            Self::Append(entry, _) => {
+                let why = format!("session {} is no longer recorded: {error}", entry.session);
+                entry.fail(why);
+            }
+            Self::Open(_, answer) | Self::OpenAgain(_, answer) => answer.fail(error.clone()),
+            Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.fail(error.clone()),
+            Self::Claim(_, answer) => answer.fail(error.clone()),
+            Self::Prune(_, _, answer) => answer.fail(error.clone()),
+            Self::Checkpoint(_, _, answer) | Self::Flush(answer) | Self::Close(answer) => answer.fail(error.clone()),
+            Self::Release(_) => {}
+        }
+    }
+}
+
+/// A caller that waits: a transaction finds the answer, and it is sent after the commit.
+pub(super) struct Answer<T> {
+    caller: oneshot::Sender<Result<T, JournalError>>,
+    found: Option<Result<T, JournalError>>,
+}
+
+impl<T> Answer<T> {
+    pub(super) fn new(caller: oneshot::Sender<Result<T, JournalError>>) -> Self {
+        Self { caller, found: None }
+    }
+
+    /// Notes the answer, in place of one that a transaction found that was not committed.
+    pub(super) fn find(&mut self, found: Result<T, JournalError>) {
+        self.found = Some(found);
+    }
+
+    /// Sends what was found.
+    pub(super) fn send(self) {
+        let found = self.found.unwrap_or(Err(JournalError::Closed));
+        let _ = self.caller.send(found);
+    }
+
+    pub(super) fn fail(self, error: JournalError) {
+        let _ = self.caller.send(Err(error));
+    }
+
+    pub(super) fn is_found(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// Forgets what an earlier attempt found.
+    pub(super) fn forget(&mut self) {
+        self.found = None;
+    }
+}

@@ -1,0 +1,235 @@
+//! What one transaction does, and what it changes of the sessions that are open here once it is committed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use mainstem_event::AgentEvent;
+use mainstem_message::SessionId;
+use rusqlite::Transaction as Sql;
+
+use super::{
+    lock::Lock,
+    op::{Op, Opened},
+    record::Entry,
+    schema,
+    table::{self, Head},
+};
+use crate::{Checkpoint, Claimed, JournalError};
+
+/// The sessions that are open here, by row.
+pub(super) type Sessions = HashMap<i64, Open>;
+
+/// A session that is open here.
+pub(super) struct Open {
+    head: Head,
+    /// Held until the session is released.
+    lock: Option<Lock>,
+}
+
+/// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a transaction can be tried again.
+pub(super) struct Transaction<'a> {
+    sql: &'a Sql<'a>,
+    path: &'a Path,
+    open: &'a Sessions,
+    changes: Changes,
+    /// Rows whose heads are not in the table yet.
+    dirty: HashSet<i64>,
+}
+
+/// What is true once a transaction is committed.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// The sessions that were written or opened; `None` if released.
+    heads: HashMap<i64, Option<Head>>,
+    /// The locks of the sessions that were opened or deleted.
+    locks: HashMap<i64, Option<Lock>>,
+    /// The files of locks that are no longer needed.
+    obsolete: Vec<PathBuf>,
+    /// The last event of each record.
+    appended: HashMap<i64, (Arc<Entry>, u64)>,
+    /// Records whose session has another owner.
+    lost: Vec<Arc<Entry>>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(sql: &'a Sql<'a>, path: &'a Path, open: &'a Sessions) -> Self {
+        Self { sql, path, open, changes: Changes::default(), dirty: HashSet::new() }
+    }
+
+    /// Applies a request and notes its answer.
+    pub(super) fn apply(&mut self, op: &mut Op) -> rusqlite::Result<()> {
+        match op {
+            Op::Append(entry, event) => self.append(entry, event)?,
+            Op::Open(session, answer) => match self.open(session)? {
+                Err(JournalError::Busy { .. }) => answer.forget(),
+                found => answer.find(found),
+            },
+            Op::OpenAgain(session, answer) => answer.find(self.open(session)?),
+            Op::IsOpen(session, answer) => answer.find(self.is_open(session)?),
+            Op::Release(entry) => self.release(entry)?,
+            Op::Claim(claim, answer) => {
+                let earlier = table::claim(self.sql, claim)?;
+                answer.find(Ok(earlier.map_or(Claimed::New, |earlier| claim.meets(&earlier))));
+            }
+            Op::Checkpoint(session, checkpoint, answer) => {
+                answer.find(Ok(self.set_checkpoint(session, checkpoint)?));
+            }
+            Op::Delete(session, answer) => answer.find(self.delete(session)?),
+            Op::Prune(session, through, answer) => answer.find(self.prune(session, *through)?),
+            Op::Flush(answer) | Op::Close(answer) => answer.find(Ok(table::sign(self.sql, schema::PROGRAM)?)),
+        }
+        Ok(())
+    }
+
+    /// Completes the tables. What is returned is true once the transaction is committed.
+    pub(super) fn finish(mut self) -> rusqlite::Result<Changes> {
+        self.write_heads()?;
+        Ok(self.changes)
+    }
+
+    fn append(&mut self, entry: &Arc<Entry>, event: &AgentEvent) -> rusqlite::Result<()> {
+        let (sql, row) = (self.sql, entry.row);
+        if entry.has_failed() {
+            return Ok(());
+        }
+        let Some(head) = self.head(entry)? else {
+            self.changes.lost.push(entry.clone());
+            return Ok(());
+        };
+        table::insert(sql, row, event)?;
+        head.apply(event);
+        self.dirty.insert(row);
+        self.changes.appended.insert(row, (entry.clone(), event.seq));
+        Ok(())
+    }
+
+    /// The head of a record's session; `None` if another owner has the session, or it was deleted.
+    fn head(&mut self, entry: &Entry) -> rusqlite::Result<Option<&mut Head>> {
+        let Self { sql, open, changes, .. } = self;
+        if !changes.heads.contains_key(&entry.row) {
+            let is_ours = table::epoch(sql, entry.row)? == Some(entry.epoch);
+            let Some(open) = open.get(&entry.row).filter(|_| is_ours) else { return Ok(None) };
+            changes.heads.insert(entry.row, Some(open.head.clone()));
+        }
+        let head = changes.heads.get_mut(&entry.row).and_then(Option::as_mut);
+        Ok(head.filter(|head| head.epoch == entry.epoch))
+    }
+
+    /// Brings the table up to date for requests that read it.
+    fn write_heads(&mut self) -> rusqlite::Result<()> {
+        let heads = &self.changes.heads;
+        let dirty = self.dirty.drain().filter_map(|row| heads.get(&row)?.as_ref());
+        dirty.into_iter().try_for_each(|head| table::update(self.sql, head))
+    }
+
+    fn release(&mut self, entry: &Entry) -> rusqlite::Result<()> {
+        self.write_heads()?;
+        self.changes.heads.insert(entry.row, None);
+        Ok(())
+    }
+
+    fn open(&mut self, session: &SessionId) -> rusqlite::Result<Result<Opened, JournalError>> {
+        self.write_heads()?;
+        table::create(self.sql, session)?;
+        let Some(head) = table::head(self.sql, session)? else {
+            return Ok(Err(JournalError::Unknown { session: session.clone() }));
+        };
+        // The head is of this moment: no other process can write between the lock and the commit.
+        if let Err(error) = self.lock(head.row, session) {
+            return Ok(Err(error));
+        }
+        let head = Head { epoch: table::take_over(self.sql, head.row)?, ..head };
+        let position = head.position.clone();
+        let entry = Entry::new(session.clone(), head.row, head.epoch, position.last);
+        self.changes.heads.insert(head.row, Some(head));
+        Ok(Ok((Arc::new(entry), position)))
+    }
+
+    /// Locks a session, unless this transaction has released it, so that its lock is still held.
+    fn lock(&mut self, row: i64, session: &SessionId) -> Result<(), JournalError> {
+        let is_released = match self.changes.heads.get(&row) {
+            Some(head) => head.is_none(),
+            None => !self.open.contains_key(&row),
+        };
+        if !is_released {
+            return Err(JournalError::Busy { session: session.clone() });
+        }
+        if !self.open.contains_key(&row) && !self.changes.locks.contains_key(&row) {
+            self.changes.locks.insert(row, Lock::take(&self.lock_file(row), session)?);
+        }
+        Ok(())
+    }
+
+    fn lock_file(&self, row: i64) -> PathBuf {
+        let mut directory = OsString::from(self.path);
+        directory.push(".locks");
+        PathBuf::from(directory).join(row.to_string())
+    }
+
+    fn is_open(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+        let Some((row, _)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
+        let is_held = self.open.contains_key(&row) || self.changes.locks.contains_key(&row);
+        let found = match self.lock(row, session) {
+            Ok(()) => Ok(false),
+            Err(JournalError::Busy { .. }) => Ok(true),
+            Err(error) => Err(error),
+        };
+        if !is_held {
+            self.changes.locks.remove(&row);
+        }
+        Ok(found)
+    }
+
+    fn set_checkpoint(&mut self, session: &SessionId, checkpoint: &Checkpoint) -> rusqlite::Result<()> {
+        self.write_heads()?;
+        table::keep_checkpoint(self.sql, session, checkpoint)
+    }
+
+    /// Reads only the row's number and whether it has events, so that a session with a damaged row can be deleted.
+    fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+        self.write_heads()?;
+        let Some((row, has_events)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
+        if let Err(error) = self.lock(row, session) {
+            return Ok(Err(error));
+        }
+        table::delete(self.sql, row, session)?;
+        // Numbers of rows are not used again, so no other process will look for this file.
+        self.changes.obsolete.push(self.lock_file(row));
+        self.changes.heads.insert(row, None);
+        Ok(Ok(has_events))
+    }
+
+    fn prune(&mut self, session: &SessionId, through: u64) -> rusqlite::Result<Result<u64, JournalError>> {
+        self.write_heads()?;
+        let first = table::prune(self.sql, session, through)?;
+        Ok(first.ok_or_else(|| JournalError::Unknown { session: session.clone() }))
+    }
+}
+
+impl Changes {
+    /// Applies them to the open sessions, and tells the records. To be called after the commit.
+    pub(super) fn commit(mut self, path: &Path, open: &mut Sessions) {
+        for (row, head) in self.heads {
+            match head {
+                Some(head) => {
+                    let lock = open.remove(&row).map(|open| open.lock);
+                    let lock = lock.or_else(|| self.locks.remove(&row)).flatten();
+                    open.insert(row, Open { head, lock });
+                }
+                None => _ = open.remove(&row),
+            }
+        }
+        for file in self.obsolete {
+            let _ = std::fs::remove_file(file);
+        }
+        for entry in self.lost {
+            let (path, session) = (path.display(), &entry.session);
+            entry.fail(format!("{path}: session {session} was taken over by another owner, or deleted"));
+        }
+        self.appended.into_values().for_each(|(entry, last)| entry.commit(last));
+    }
+}
