@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
     server = settings.input_roles.iter().fold(server, |server, role| server.allow_role(*role));
     let server =
         args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(args.bind).await.with_context(|| format!("--bind {}", args.bind))?;

@@ -85,10 +85,7 @@ impl SqliteJournal {
     }
 
     /// Asks the writer; what it was asked before comes first.
-    async fn order<T>(
-        &self,
-        op: impl FnOnce(Answer<T>) -> Op,
-    ) -> Result<T, JournalError> {
+    async fn order<T>(&self, op: impl FnOnce(Answer<T>) -> Op) -> Result<T, JournalError> {
         let (caller, answer) = oneshot::channel();
         self.threads.queue().push(op(Answer::new(caller)));
         answer.await.unwrap_or(Err(JournalError::Closed))

@@ -597,8 +597,13 @@ impl<J: Journal> Used<J> {
             }
             Step::Claim(session) => {
                 let (key, run) = (format!("k-{session}"), "r".into());
-                let claim =
-                    Claim { key, digest: String::new(), session: name(session), run, at: Timestamp::default() };
+                let claim = Claim {
+                    key,
+                    digest: String::new(),
+                    session: name(session),
+                    run,
+                    at: Timestamp::default(),
+                };
                 self.journal.claim(claim).await.map(|claimed| format!("{claimed:?}"))
             }
             Step::Checkpoint(session, seq) => {

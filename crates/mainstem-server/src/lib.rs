@@ -46,6 +46,7 @@ mod operation;
 mod prefix;
 mod problem;
 mod runs;
+mod runtime;
 mod server;
 mod sessions;
 mod shares;
@@ -56,5 +57,6 @@ mod wire;
 
 pub use hosts::Hosts;
 pub use limits::{Bound, bounds};
+pub use runtime::runtime;
 pub use server::{Builder, Server, ServerError, openapi};
 pub use tokens::{TokenError, Tokens};

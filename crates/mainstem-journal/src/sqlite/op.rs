@@ -61,7 +61,9 @@ impl Op {
             Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.fail(error.clone()),
             Self::Claim(_, answer) => answer.fail(error.clone()),
             Self::Prune(_, _, answer) => answer.fail(error.clone()),
-            Self::Checkpoint(_, _, answer) | Self::Flush(answer) | Self::Close(answer) => answer.fail(error.clone()),
+            Self::Checkpoint(_, _, answer) | Self::Flush(answer) | Self::Close(answer) => {
+                answer.fail(error.clone())
+            }
             Self::Release(_) => {}
         }
     }

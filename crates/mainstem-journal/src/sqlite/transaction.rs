@@ -1,7 +1,7 @@
 //! What one transaction does, and what it changes of the sessions that are open here once it is committed.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry as Slot},
     ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
@@ -110,13 +110,15 @@ impl<'a> Transaction<'a> {
     /// The head of a record's session; `None` if another owner has the session, or it was deleted.
     fn head(&mut self, entry: &Entry) -> rusqlite::Result<Option<&mut Head>> {
         let Self { sql, open, changes, .. } = self;
-        if !changes.heads.contains_key(&entry.row) {
-            let is_ours = table::epoch(sql, entry.row)? == Some(entry.epoch);
-            let Some(open) = open.get(&entry.row).filter(|_| is_ours) else { return Ok(None) };
-            changes.heads.insert(entry.row, Some(open.head.clone()));
-        }
-        let head = changes.heads.get_mut(&entry.row).and_then(Option::as_mut);
-        Ok(head.filter(|head| head.epoch == entry.epoch))
+        let head = match changes.heads.entry(entry.row) {
+            Slot::Occupied(known) => known.into_mut(),
+            Slot::Vacant(new) => {
+                let is_ours = table::epoch(sql, entry.row)? == Some(entry.epoch);
+                let Some(open) = open.get(&entry.row).filter(|_| is_ours) else { return Ok(None) };
+                new.insert(Some(open.head.clone()))
+            }
+        };
+        Ok(head.as_mut().filter(|head| head.epoch == entry.epoch))
     }
 
     /// Brings the table up to date for requests that read it.

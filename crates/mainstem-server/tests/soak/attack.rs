@@ -1,15 +1,21 @@
-//! What a hostile tenant does to a server, until it is told to stop.
+//! What a hostile tenant does to a server, in a process of its own.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    convert::Infallible,
+    future::pending,
+    io::{BufRead, BufReader, Write, stdout},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 use futures_util::future::join_all;
 use reqwest::Client;
 use serde_json::{Map, Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     player::{ENDLESS, LONG},
@@ -36,49 +42,124 @@ pub(crate) const ALL: [Attack; 4] = [Attack::Flood, Attack::Schemas, Attack::Nev
 pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) token: &'static str,
-    /// How often the attacker was served.
-    pub(crate) served: Arc<AtomicUsize>,
 }
 
-impl Target {
+/// The environment variable that makes [`attacks_until_it_is_killed`] attack: the number of the attack, the token, and the address.
+const ORDER: &str = "MAINSTEM_ATTACK";
+
+/// A process that attacks until this is dropped.
+pub(crate) struct Attacker {
+    process: Child,
+    /// How often it was served.
+    served: Arc<AtomicUsize>,
+}
+
+impl Attacker {
+    pub(crate) fn start(attack: Attack, target: &Target) -> Self {
+        let number = ALL.iter().position(|one| *one == attack).unwrap();
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "attack::attacks_until_it_is_killed", "--nocapture"])
+            .env(ORDER, format!("{number} {} {}", target.token, target.url))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (served, seen) = (Arc::new(AtomicUsize::new(0)), BufReader::new(process.stdout.take().unwrap()));
+        let count = served.clone();
+        thread::spawn(move || {
+            let counts = seen
+                .lines()
+                .map_while(Result::ok)
+                .filter_map(|line| line.strip_prefix("served ")?.parse().ok());
+            counts.for_each(|served| count.store(served, Ordering::Relaxed));
+        });
+        Self { process, served }
+    }
+
+    pub(crate) fn served(&self) -> usize {
+        self.served.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The process of an [`Attacker`]; as a test it does nothing. It has what processor time the server and the victim leave: it would run
+/// on a machine of its own, and what it takes from the server is measured, not what it takes from the machine.
+#[test]
+fn attacks_until_it_is_killed() {
+    let Ok(order) = std::env::var(ORDER) else { return };
+    let [number, token, url] = order.split(' ').collect::<Vec<_>>()[..] else { panic!("{order}") };
+    let attack = ALL[number.parse::<usize>().unwrap()];
+    #[cfg(target_os = "linux")]
+    rustix::process::setpriority_process(None, 19).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let attack = attack.carry_out(Order { url, token, served: AtomicUsize::new(0) });
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(attack);
+}
+
+/// An attack as its process has it.
+struct Order<'a> {
+    url: &'a str,
+    token: &'a str,
+    served: AtomicUsize,
+}
+
+impl Order<'_> {
     fn count(&self, was_served: bool) {
         self.served.fetch_add(usize::from(was_served), Ordering::Relaxed);
+    }
+
+    /// Prints how often the attacker was served, now and then.
+    async fn report(&self) -> Infallible {
+        let mut out = stdout();
+        loop {
+            tokio::time::sleep(ms(20)).await;
+            writeln!(out, "served {}", self.served.load(Ordering::Relaxed)).unwrap();
+        }
     }
 }
 
 impl Attack {
-    /// Attacks until the token is cancelled.
-    pub(crate) async fn carry_out(self, target: &Target, stop: &CancellationToken) {
+    /// Attacks until the process is killed.
+    async fn carry_out(self, target: Order<'_>) {
         let client = Client::new();
+        tokio::select! {
+            never = target.report() => match never {},
+            () = self.attack(&client, &target) => {}
+        }
+    }
+
+    async fn attack(self, client: &Client, target: &Order<'_>) {
         match self {
             Self::Flood => {
-                let all = (0..32).map(|number| flood(&client, target, stop, number, json!({})));
+                let all = (0..32).map(|number| flood(client, target, number, json!({})));
                 join_all(all).await;
             }
             Self::Schemas => {
                 let schemas = [patterns(60), doubling(24), json!({ "type": "integer" })];
                 let all = (0..12).map(|number| {
                     let options = json!({ "output_schema": schemas[number % schemas.len()] });
-                    flood(&client, target, stop, 100 + number, options)
+                    flood(client, target, 100 + number, options)
                 });
                 join_all(all).await;
             }
-            Self::NeverRead => never_read(target, stop).await,
-            Self::Endless => endless(&client, target, stop).await,
+            Self::NeverRead => never_read(target).await,
+            Self::Endless => endless(client, target).await,
         }
     }
 }
 
 /// Begins runs in sessions of its own, one after the other.
-async fn flood(client: &Client, target: &Target, stop: &CancellationToken, number: usize, options: Value) {
+async fn flood(client: &Client, target: &Order<'_>, number: usize, options: Value) {
     for begun in 0.. {
         let url = format!("{}/v1/sessions/flood-{number}-{}/runs", target.url, begun % 50);
         let request = client.post(url).bearer_auth(target.token);
         let request = request.json(&json!({ "input": LONG, "options": options, "queue": true }));
-        match stop.run_until_cancelled(request.send()).await {
-            Some(answer) => target.count(answer.is_ok()),
-            None => return,
-        }
+        target.count(request.send().await.is_ok());
     }
 }
 
@@ -102,38 +183,34 @@ fn doubling(levels: usize) -> Value {
 }
 
 /// Holds connections with requests whose answers it does not read.
-async fn never_read(target: &Target, stop: &CancellationToken) {
+async fn never_read(target: &Order<'_>) {
     let host = target.url.strip_prefix("http://").unwrap();
     let mut held = Vec::new();
     for number in 0..400 {
         let path = ["/openapi.json", "/v1/sessions/own-0/events"][number % 2];
         let token = target.token;
         let ask = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n");
-        if stop.is_cancelled() {
-            return;
-        }
         let Ok(mut stream) = TcpStream::connect(host).await else { continue };
         // The server may have cut it off already.
         target.count(stream.write_all(ask.repeat(60).as_bytes()).await.is_ok());
         held.push(stream);
     }
-    stop.cancelled().await;
+    pending::<()>().await;
 }
 
 /// Begins runs that never end, as many as it gets, and reads them; again and again where it is refused.
-async fn endless(client: &Client, target: &Target, stop: &CancellationToken) {
+async fn endless(client: &Client, target: &Order<'_>) {
     let one = async |number: usize| {
         loop {
             let request = client.post(format!("{}/v1/sessions/endless-{number}/runs", target.url));
             let request = request.bearer_auth(target.token).header("accept", "text/event-stream");
             let request =
                 request.json(&json!({ "input": ENDLESS, "options": { "on_disconnect": "cancel" } }));
-            let Some(answer) = stop.run_until_cancelled(request.send()).await else { return };
-            let Ok(mut answer) = answer else { continue };
-            while let Some(Ok(Some(_))) = stop.run_until_cancelled(answer.chunk()).await {
+            let Ok(mut answer) = request.send().await else { continue };
+            while let Ok(Some(_)) = answer.chunk().await {
                 target.count(true);
             }
-            stop.run_until_cancelled(tokio::time::sleep(ms(20))).await;
+            tokio::time::sleep(ms(20)).await;
         }
     };
     join_all((0..64).map(one)).await;

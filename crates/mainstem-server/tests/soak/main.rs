@@ -23,7 +23,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Runs a test while no other runs.
 fn alone(test: impl Future<Output = ()>) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(test);
+    mainstem_server::runtime().build().unwrap().block_on(test);
 }
 
 /// Whether the loops run in full.
