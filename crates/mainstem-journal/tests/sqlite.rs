@@ -577,7 +577,7 @@ impl<J: Journal> Used<J> {
         let result = match step {
             Step::Append(session) => {
                 let log = self.logs.borrow()[session].clone();
-                log.map(|log| run(&log, &log.last_seq().to_string(), 1));
+                log.into_iter().for_each(|log| run(&log, &log.last_seq().to_string(), 1));
                 Ok(String::new())
             }
             Step::Open(session) => {
@@ -607,7 +607,7 @@ impl<J: Journal> Used<J> {
                 self.journal.claim(claim).await.map(|claimed| format!("{claimed:?}"))
             }
             Step::Checkpoint(session, seq) => {
-                let checkpoint = Checkpoint { seq, state: format!("{session} {seq}").into() };
+                let checkpoint = Checkpoint { seq, state: format!("{session} {seq}") };
                 self.journal.keep_checkpoint(&name(session), checkpoint).await.map(|()| String::new())
             }
             Step::Delete(session) => self.journal.delete(&name(session)).await.map(|had| had.to_string()),
