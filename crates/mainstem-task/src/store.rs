@@ -61,7 +61,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// That it can't be kept.
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError>;
 
-    /// Until when an executor is believed to be alive; `None` for one that never said so, or has said that it is gone.
+    /// Until when an executor is believed to be alive; `None` for one that never said so, that has said that it is gone, or whose process has
+    /// ended, if the store can tell.
     ///
     /// # Errors
     /// That it can't be read.
