@@ -1,9 +1,10 @@
 //! Background tasks at the end of a run.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
-use mainstem_event::EventKind;
-use mainstem_testing::laws;
+use mainstem::journal::{Journal, SqliteJournal};
+use mainstem_event::{AgentEvent, EventKind, FleetState};
+use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -105,4 +106,46 @@ fn a_signal_stops_tasks_too_and_their_ends_are_recorded() {
         .any(|event| matches!(event.kind, EventKind::TaskUpdated { to, .. } if to.as_str() == "cancelled"));
     assert!(told);
     assert_eq!(running.done().code, Some(130));
+}
+
+/// What the workspace's tasks are, as another process reads them.
+fn listed(workspace: &TempDir, command: &str) -> Value {
+    let done = mainstem(&format!("tasks {command} -w")).arg(workspace.path()).run();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+fn recorded(journal: &Path) -> Vec<AgentEvent> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let journal = SqliteJournal::open(journal).unwrap();
+    runtime.block_on(journal.read(&"s".into(), 1, 10_000)).unwrap()
+}
+
+#[test]
+fn the_task_of_a_killed_run_has_failed_at_once_in_the_list_and_in_the_log() {
+    let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
+    let workspace = tempfile::tempdir().unwrap();
+    let journal = workspace.path().join("journal.db");
+    let ask = |prompt: &str| {
+        let cli = mainstem("run --progress quiet --session s --background wait --journal").arg(&journal);
+        cli.arg(prompt).arg("-w").arg(workspace.path()).env("OPENAI_BASE_URL", &server.url())
+    };
+    let mut running = ask("Dig").start();
+    server.until_hanging(1);
+    assert_eq!(listed(&workspace, "list --output json")[0]["status"], "running");
+    running.signal("KILL");
+    running.wait();
+    let killed = listed(&workspace, "list --output json");
+    assert_eq!((killed.as_array().unwrap().len(), &killed[0]["status"]), (1, &json!("failed")), "{killed}");
+    assert_eq!(killed[0]["error"]["code"], "executor_lost", "{killed}");
+    let next = ask("And?").run();
+    assert_eq!((next.code, &*next.stdout), (Some(0), "Gold.\n"), "{next:?}");
+    let (all, mut fleet) = (recorded(&journal), FleetState::default());
+    laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
+    all.iter().for_each(|event| fleet.apply(event));
+    let logged: Vec<_> = fleet.tasks.iter().map(|(id, status)| (id.as_str(), status.as_str())).collect();
+    let task = task(&workspace);
+    assert_eq!(logged, [(task["id"].as_str().unwrap(), "failed")], "{}", render(&all));
+    assert_eq!(task["status"], "failed");
+    assert!(task["deliveredAt"].is_string(), "{task}");
 }
