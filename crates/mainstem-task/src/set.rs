@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ExecutorId, MemoryTaskStore, TaskChange, TaskStore,
+    ExecutorId, MemoryTaskStore, TaskChange, TaskStore, clerk,
     sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
 };
 
@@ -251,9 +251,7 @@ impl TaskSet {
         for id in inner.live_where(|_| true) {
             inner.finish(&id, TaskEnd::Cancelled { by: CancelReason::Shutdown.by() }).await;
         }
-        if let Err(error) = inner.store.release(&inner.executor).await {
-            tracing::warn!(%error, "the lease stays until it runs out");
-        }
+        clerk::release(inner).await;
     }
 }
 

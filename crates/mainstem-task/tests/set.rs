@@ -209,6 +209,27 @@ async fn an_end_that_another_process_recorded_stands() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_executor_has_a_lease_while_it_has_tasks() {
+    let rig = Rig::new();
+    rig.store.is_shared.store(true, Ordering::Relaxed);
+    let me = ExecutorId::new("me");
+    for n in 0..3 {
+        let (ended, end) = tokio::sync::oneshot::channel::<()>();
+        let task = NewTask { id: TaskId::new(format!("task-{n}")), ..rig.task() };
+        let work = Box::pin(async {
+            let _ = end.await;
+            TaskEnd::Completed("gold".to_owned())
+        });
+        rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
+        tokio::time::sleep(LEASE).await;
+        assert!(rig.store.lease(&me).await.unwrap().is_some());
+        ended.send(()).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(rig.store.lease(&me).await.unwrap(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_orphan_that_is_being_cancelled_has_ended_all_the_same() {
     let rig = Rig::new();
     rig.store.is_shared.store(true, Ordering::Relaxed);
