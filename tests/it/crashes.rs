@@ -2,11 +2,14 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use mainstem::{
-    event::{Clock as _, SystemClock, TaskStatus, Timestamp},
+    event::{Clock, SystemClock, TaskStatus, Timestamp},
     journal::MemoryJournal,
     message::TaskId,
     model::scripted::Turn,
@@ -16,7 +19,7 @@ use mainstem::{
         TaskStore,
     },
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{FakeClock, laws, render};
 use serde_json::json;
 
 use crate::{
@@ -136,10 +139,26 @@ fn builder(model: ScriptedModel) -> HarnessBuilder {
     harness(model).subagent(AgentSpec::new("kid", "K")).subagent(lead)
 }
 
+/// Goes as tokio's clock goes, and a microsecond ahead each time that it is asked: nothing happens at the same time.
+#[derive(Clone, Default)]
+struct Ticking(Arc<(FakeClock, AtomicU64)>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        let (clock, asked) = &*self.0;
+        Timestamp::from_micros(clock.now().as_micros() + asked.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// What a whole run records: its events, and each state of the store.
-async fn recorded() -> (Vec<AgentEvent>, Vec<Vec<TaskRecord>>) {
+async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<Vec<TaskRecord>>) {
     let (journal, store) = (Shared::new(MemoryJournal::new()), Traced::default());
-    let first = builder(script()).journal(journal.clone()).task_store(store.clone()).build().unwrap();
+    let first = builder(script())
+        .clock(clock.clone())
+        .journal(journal.clone())
+        .task_store(store.clone())
+        .build()
+        .unwrap();
     let session = first.open_session("s").await.unwrap();
     session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
     all_is_done(&first).await;
@@ -160,7 +179,13 @@ fn ended(events: &[AgentEvent]) -> Vec<TaskId> {
 }
 
 /// Opens the session of a process that was killed with this log and these records, and checks that they agree.
-async fn check_agree(events: &[AgentEvent], records: &[TaskRecord], is_listed: bool, place: &str) {
+async fn check_agree(
+    clock: &Ticking,
+    events: &[AgentEvent],
+    records: &[TaskRecord],
+    is_listed: bool,
+    place: &str,
+) {
     let (journal, store) = (killed_after(events).await, Traced::of(records).await);
     if is_listed {
         let tool = TaskSet::new(Arc::new(store.clone()), Arc::new(SystemClock), ExecutorId::new("tool"));
@@ -168,7 +193,8 @@ async fn check_agree(events: &[AgentEvent], records: &[TaskRecord], is_listed: b
         assert!(seen.iter().all(TaskRecord::is_over), "{place}: {seen:?}");
     }
     let process = || {
-        let next = builder(script()).ids(mainstem::event::RandomIds);
+        let goes_on = ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On.")));
+        let next = builder(goes_on).ids(mainstem::event::RandomIds).clock(clock.clone());
         next.journal(journal.clone()).task_store(store.clone()).build().unwrap()
     };
     let next = process();
@@ -195,10 +221,29 @@ async fn check_agree(events: &[AgentEvent], records: &[TaskRecord], is_listed: b
             assert!(task.result.as_ref().is_some_and(|result| !result.is_empty()), "{place}: {task:?}");
         }
     }
+    // A parent that counts as told has been told by the log.
+    let tells = |event: &AgentEvent, id: &TaskId| match &event.kind {
+        EventKind::HintBlock { hint, .. } => hint.contains(&format!("task_id={id},")),
+        EventKind::ToolResultTextDelta { delta, .. } => delta.contains(&format!("task_id: {id}\nagent_id")),
+        _ => false,
+    };
+    for task in now.iter().filter(|task| task.delivered_at.is_some()) {
+        assert!(log.iter().any(|event| tells(event, &task.id)), "{place}: {}\n{}", task.id, render(&log));
+    }
     // What had ended has not changed, but that its parent may have to be told again.
     for before in records.iter().filter(|record| record.is_over()) {
         let after = now.iter().find(|task| task.id == before.id).unwrap();
         assert_eq!((after.status, &after.result), (before.status, &before.result), "{place}");
+    }
+    // The root is told of each of its tasks, once.
+    session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap();
+    let (now, log) = (session.tasks().await.unwrap(), all(&journal).await);
+    laws(&log).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&log)));
+    for task in now.iter().filter(|task| &*task.parent_agent_id == "main") {
+        let told: Vec<_> = log.iter().filter(|event| tells(event, &task.id)).collect();
+        let hints = told.iter().filter(|event| matches!(event.kind, EventKind::HintBlock { .. })).count();
+        assert!(!told.is_empty() && hints <= 1, "{place}: {}\n{}", task.id, render(&log));
+        assert!(task.delivered_at.is_some(), "{place}: {}", task.id);
     }
     drop((session, next));
     // Opened once more, there is nothing left to end.
@@ -210,7 +255,8 @@ async fn check_agree(events: &[AgentEvent], records: &[TaskRecord], is_listed: b
 
 #[tokio::test(start_paused = true)]
 async fn the_log_and_the_records_agree_wherever_either_was_cut() {
-    let (events, states) = recorded().await;
+    let clock = Ticking::default();
+    let (events, states) = recorded(&clock).await;
     laws(&events).unwrap();
     let whole = render(&events);
     assert_eq!(states.last().unwrap().len(), 4, "{whole}");
@@ -220,13 +266,13 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
     for cut in 1..=events.len() {
         for (state, records) in states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0) {
             let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
-            check_agree(&events[..cut], records, false, &place).await;
+            check_agree(&clock, &events[..cut], records, false, &place).await;
             // An end is recorded before it is emitted, so no list can contradict one that the log has.
             if ended(&events[..cut])
                 .iter()
                 .all(|id| records.iter().any(|task| task.id == *id && task.is_over()))
             {
-                check_agree(&events[..cut], records, true, &format!("{place}, listed")).await;
+                check_agree(&clock, &events[..cut], records, true, &format!("{place}, listed")).await;
             }
         }
     }
@@ -278,7 +324,7 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
 
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_executor_may_live_ends_in_record_and_log_when_the_lease_does() {
-    let (events, states) = recorded().await;
+    let (events, states) = recorded(&Ticking::default()).await;
     let (records, began) = (&states[1], events.iter().position(is_event_of_task).unwrap());
     let (journal, store) = (killed_after(&events[..=began]).await, Traced::of(records).await);
     let executor = records[0].executor.clone().unwrap();

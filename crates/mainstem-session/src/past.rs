@@ -61,7 +61,7 @@ struct Done {
 }
 
 impl Done {
-    /// Its process stopped in the midst of its work: not an end of its own.
+    /// Returns `true` if the child was dropped with its process while it was running.
     fn was_dropped(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.code == CancelReason::Dropped.code())
     }
@@ -71,7 +71,7 @@ impl Done {
 struct Open {
     seq: u64,
     began: Timestamp,
-    /// Of its latest event: a child that was promoted has a task since then.
+    /// Of its latest event: a promotion adds the task.
     origin: Arc<Origin>,
     transcript: Transcript,
     /// What its model calls used so far, and its children that ended; what it cost nobody knows any more.
@@ -254,8 +254,9 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Emits the ends that the log lacks of tasks, as their records have them. A task without a record ends as [`task_end`](Self::task_end)
-    /// decides; one that a living executor runs stays open until its end is read. All invocations are ended before.
+    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a record
+    /// ends as [`task_end`](Self::task_end) decides; a task that a living executor runs stays open
+    /// until its end is read. Invocations are ended before.
     pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
         let update = |id: &TaskId, from, to, error| {
             log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
@@ -276,8 +277,18 @@ impl Past {
         }
     }
 
-    /// Returns `true` if a task is over of which the log lost every event. Events of a task that is older than the log's first run were not lost: retention
-    /// has dropped them, or they are in another journal.
+    /// The tasks whose parent was told of their end after the last event of the log: the log has lost
+    /// the message.
+    pub(crate) fn untold<'a>(&self, records: &'a [TaskRecord]) -> impl Iterator<Item = &'a TaskId> {
+        let is_of_log =
+            |record: &&TaskRecord| self.fleet.tasks.contains_key(&record.id) || self.has_lost(record);
+        let was_lost = |record: &&TaskRecord| record.delivered_at.is_some_and(|told| told > self.fleet.at);
+        records.iter().filter(is_of_log).filter(was_lost).map(|record| &record.id)
+    }
+
+    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task that
+    /// is older than the log's first run were not lost: retention has dropped them, or they are in
+    /// another journal.
     fn has_lost(&self, record: &TaskRecord) -> bool {
         let is_named = self.fleet.tasks.contains_key(&record.id);
         let is_of_log = self.runs.first().is_some_and(|run| record.created_at >= run.began_at);
@@ -301,7 +312,8 @@ impl Past {
         runs
     }
 
-    /// Returns how a task ended whose executor has ended: as the log says, else with the outcome of its child.
+    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of its
+    /// child.
     pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
         let done = self.done.get(task).filter(|done| !done.was_dropped());
         let logged = self.fleet.tasks.get(task).copied().filter(|status| status.is_terminal());

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long an executor's lease lasts. It is renewed three times as often. A process that has not renewed it for this long is taken for dead, and
-/// its tasks for lost; a store that can tell that the process has ended does not wait for this.
+/// How long an executor's lease lasts. It is renewed three times as often. When it is over, the
+/// executor's tasks are lost; they are lost earlier if the store can tell that its process has ended.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// How often a lease is renewed.

@@ -34,7 +34,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// All background work of a harness. Cheap to clone; clones are the same set.
 ///
 /// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set stops nothing; when the runtime goes, what
-/// is left of the work is dropped, and in a store that others share its tasks are found lost once the process has ended, or its [lease](crate::LEASE) has.
+/// is left of the work is dropped. In a store that others share its tasks are lost when the process or its [lease](crate::LEASE) ends.
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 

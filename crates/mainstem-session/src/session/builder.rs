@@ -123,7 +123,7 @@ impl SessionBuilder {
         let mut past = Past::read(&**journal, &id, last).await?;
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
-        // In the records first, as every end of a task: the log says what they have.
+        // A task ends in its record first; the log repeats what the record has.
         let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
         let records = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
         let records = records.unwrap_or_else(|error| {
@@ -131,6 +131,11 @@ impl SessionBuilder {
             Vec::new()
         });
         past.close_tasks(&log, &tasks, &records);
+        for task in past.untold(&records) {
+            if let Err(error) = tasks.redeliver(task).await {
+                tracing::warn!(%task, %error, "that its parent has to be told again could not be recorded");
+            }
+        }
         // Readers see an ending once it is committed: who opens the session sees those that it has caused.
         if log.last_seq() > last
             && let Err(error) = journal.flush().await

@@ -8,13 +8,18 @@ use mainstem_message::{Failure, SessionId, TaskId};
 use super::{TaskEnd, TaskSet, begin::updated};
 use crate::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
-/// The log that names a task of another executor, and the task's status in it.
+/// The log that names a task of another executor, and the status of the task in that log.
 pub(crate) type Follower = (Weak<SessionLog>, TaskStatus);
 
 impl TaskSet {
-    /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and returns the records of all its tasks. A task whose
-    /// executor may be alive stays as it is, whichever process has the session open. In a store that is not
-    /// [shared](crate::TaskStore::is_shared) only the tasks that this set executes are alive.
+    /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and returns
+    /// the records of all tasks of the session.
+    ///
+    /// A task whose executor may be alive stays as it is, whichever process has the session open.
+    /// In a store that is not [shared](crate::TaskStore::is_shared), an executor other than this
+    /// set has ended.
+    ///
+    /// Dropping the future leaves the tasks that it has not reached as they are.
     ///
     /// # Errors
     /// A record can't be read or changed; its task then fails when it is read.
@@ -31,8 +36,9 @@ impl TaskSet {
         Ok(records)
     }
 
-    /// Emits the end of a task that another executor runs to the log that names it, as soon as this set reads the end in the task's record. `from` is
-    /// the task's status in the log. The log is not kept alive.
+    /// Emits the end of a task that another executor runs to the log that names it, as soon as this
+    /// set reads the end in the task's record. `from` is the task's status in the log. The set
+    /// does not hold the log.
     pub fn follow(&self, id: &TaskId, from: TaskStatus, log: &Arc<SessionLog>) {
         self.0.followers.insert(id.clone(), (Arc::downgrade(log), from));
     }
@@ -58,7 +64,7 @@ impl TaskSet {
         while let Some(why) = self.loss(&record).await? {
             let expected = Expected::version(record.version);
             match store.update(&record.id, expected, change(why), self.0.now()).await {
-                // Another process was faster; it may have ended the task, or only have asked for a cancel.
+                // Another process has ended the task meanwhile, or has only requested a cancel.
                 Err(TaskError::Conflict { .. }) => match store.get(&record.id).await? {
                     Some(changed) => record = changed,
                     None => return Ok(None),

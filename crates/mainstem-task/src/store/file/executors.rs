@@ -1,4 +1,5 @@
-//! Who executes tasks in a workspace: leases, and locks that the system releases when a process ends, however it ends.
+//! Executors of a workspace: their leases, and locks that the system releases when a process ends,
+//! however it ends.
 
 use std::{
     fs::{self, File},
@@ -14,9 +15,9 @@ use crate::TaskError;
 
 /// The files of one executor.
 pub(super) struct Files {
-    /// Until when it is believed to be alive.
+    /// Contains the end of its lease.
     pub(super) lease: PathBuf,
-    /// Locked while its process lives.
+    /// Locked while its process holds the lease.
     pub(super) lock: PathBuf,
 }
 
@@ -45,12 +46,13 @@ impl Executors {
 
 /// Until when an executor is believed to be alive; `None` if it has no lease, or its process has ended.
 pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
-    // A lease that can't be understood is none: its executor writes it anew before long, or is dead.
+    // A lease that can't be parsed counts as none: a living executor rewrites it within seconds.
     let until = read_if_there(&files.lease)?.and_then(|text| text.trim().parse().ok());
     Ok(until.filter(|_| !is_free(&files.lock)))
 }
 
-/// Returns `true` if no process holds the lock. Without a file, or where files can't be locked, the lease alone decides.
+/// Returns `true` if no process holds the lock. Returns `false` if there is no file, or if files can't
+/// be locked here: then the lease alone decides.
 fn is_free(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let is_free = file.try_lock().is_ok();
@@ -65,12 +67,13 @@ fn remove(path: &Path) -> Result<(), TaskError> {
     }
 }
 
-/// A locked file.
+/// A locked file; unlocked when dropped.
 #[derive(Debug)]
 struct Lock(File);
 
 impl Lock {
-    /// Holds a lock together with all holders of the same executor; `None`, and no file, where files can't be locked.
+    /// Takes a shared lock, which all sets with the same executor id can hold. Returns `None` and
+    /// leaves no file if files can't be locked here.
     fn hold(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let file = File::options().write(true).create(true).truncate(false).open(path)?;
@@ -83,7 +86,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it is not enough: a process that is just being started by this one has the file too, until it is another program.
+        // Closing the file is not enough: a child process has it too between `fork` and `exec`.
         let _ = self.0.unlock();
     }
 }
