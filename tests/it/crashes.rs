@@ -263,8 +263,12 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
     assert!(events.iter().filter(|event| is_event_of_task(event)).count() >= 8, "{whole}");
     // All of them in full runs, some of them otherwise.
     let every = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 5 };
-    for cut in 1..=events.len() {
+    for cut in 0..=events.len() {
         for (state, records) in states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0) {
+            // Of a session without events only the tasks are known of which it has yet to be told.
+            if cut == 0 && (records.is_empty() || records.iter().any(|task| task.delivered_at.is_some())) {
+                continue;
+            }
             let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
             check_agree(&clock, &events[..cut], records, false, &place).await;
             // An end is recorded before it is emitted, so no list can contradict one that the log has.

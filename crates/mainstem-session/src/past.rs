@@ -288,10 +288,13 @@ impl Past {
 
     /// Returns `true` if a task is over and the log has lost all of its events. Events of a task that
     /// is older than the log's first run were not lost: retention has dropped them, or they are in
-    /// another journal.
+    /// another journal. A log without a run has lost a task of which the session has yet to be told.
     fn has_lost(&self, record: &TaskRecord) -> bool {
         let is_named = self.fleet.tasks.contains_key(&record.id);
-        let is_of_log = self.runs.first().is_some_and(|run| record.created_at >= run.began_at);
+        let is_of_log = match self.runs.first() {
+            Some(run) => record.created_at >= run.began_at,
+            None => record.is_undelivered(),
+        };
         record.is_over() && !is_named && is_of_log
     }
 
