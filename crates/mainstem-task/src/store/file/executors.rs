@@ -76,7 +76,7 @@ impl Lock {
     /// leaves no file if files can't be locked here.
     fn hold(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.lock_shared() {
             Ok(()) => Ok(Some(Self(file))),
             Err(_) => fs::remove_file(path).map(|()| None),

@@ -31,6 +31,7 @@ impl Layout {
 
     pub(super) fn executor(&self, executor: &ExecutorId) -> Files {
         let (directory, name) = (self.agents.join(".executors"), name(executor.as_str()));
+        // `+` is escaped in ids, so that this is no executor's lease.
         Files { lock: directory.join(format!("{name}+lock")), lease: directory.join(name) }
     }
 
@@ -80,7 +81,7 @@ fn name(id: &str) -> String {
         let _ = if plain { write!(name, "{}", char::from(byte)) } else { write!(name, "%{byte:02x}") };
     }
     if name.len() > LONGEST {
-        // `+` is in no other name, but for what is added to one.
+        // `+` is escaped in ids, so that no other name is the same.
         name.truncate(LONGEST / 2);
         let _ = write!(name, "+{}", uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, id.as_bytes()).simple());
     }
