@@ -8,6 +8,7 @@ mod budget;
 mod cancel;
 mod cassettes;
 mod compat;
+mod crashes;
 mod diagnostics;
 mod fleet;
 mod generate;

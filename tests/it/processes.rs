@@ -81,14 +81,11 @@ async fn one_works_and_the_other_looks_and_stops_it() {
 }
 
 #[tokio::test]
-async fn a_killed_executor_is_lost_after_its_lease_and_the_parent_is_told() {
+async fn a_killed_executor_is_lost_at_once_and_the_parent_is_told() {
     let workspace = tempfile::tempdir().unwrap();
     drop(Executor::start(workspace.path()));
-    let soon = other(workspace.path(), Duration::ZERO);
-    let tasks = soon.session("s").tasks().await.unwrap();
-    assert!(tasks.iter().all(|task| task.status == TaskStatus::Running), "nobody knows yet");
-    let later = other(workspace.path(), Duration::from_secs(31));
-    let events: Vec<_> = later.session("s").run("and?", RunOptions::new()).unwrap().collect().await;
+    let other = other(workspace.path(), Duration::ZERO);
+    let events: Vec<_> = other.session("s").run("and?", RunOptions::new()).unwrap().collect().await;
     laws(&events).unwrap();
     let told: Vec<_> = events
         .iter()
@@ -99,9 +96,21 @@ async fn a_killed_executor_is_lost_after_its_lease_and_the_parent_is_told() {
         .collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].matches("status=FAILED").count(), 2, "{}", told[0]);
+    assert_eq!(told[0].matches("has ended").count(), 2, "{}", told[0]);
     assert!(told[0].contains("executor lost"), "{}", told[0]);
-    let tasks = later.session("s").tasks().await.unwrap();
+    let tasks = other.session("s").tasks().await.unwrap();
     assert!(tasks.iter().all(|task| task.status == TaskStatus::Failed && task.delivered_at.is_some()));
+}
+
+#[tokio::test]
+async fn an_executor_whose_lease_is_over_is_lost_although_its_process_lives() {
+    let workspace = tempfile::tempdir().unwrap();
+    let _executor = Executor::start(workspace.path());
+    for (ahead, status) in [(15, TaskStatus::Running), (31, TaskStatus::Failed)] {
+        let other = other(workspace.path(), Duration::from_secs(ahead));
+        let tasks = other.session("s").tasks().await.unwrap();
+        assert!(tasks.iter().all(|task| task.status == status), "{ahead} s later: {tasks:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -155,7 +155,7 @@ impl Place {
 fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
     ensure!(
         task.is_over(),
-        "task {:?} has not stopped: its executor has not answered within {} s; if it is gone, the task ends within {} s",
+        "task {:?} has not stopped: its executor has not answered within {} s; if it hangs, the task ends within {} s",
         task.id.as_str(),
         HEARD.as_secs(),
         LEASE.as_secs()

@@ -4,14 +4,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_event::{
-    AgentEvent, EventKind, EventSink, FleetState, Origin, Outcome, Rollup, SessionLog, TaskStatus, Timestamp,
-    fold::Transcript,
+    AgentEvent, CancelReason, EventKind, EventSink, FleetState, Origin, Outcome, Rollup, SessionLog,
+    TaskStatus, Timestamp, fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
 use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason, TaskId};
 use mainstem_policy::Prices;
 use mainstem_subagent::{RESTARTED, Returning, Spent};
-use mainstem_task::TaskEnd;
+use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -42,9 +42,9 @@ pub(crate) struct Past {
     pub(crate) runs: Vec<RunRecord>,
     #[serde(skip)]
     open: BTreeMap<ReplyId, Open>,
-    /// How the children of background tasks ended, with their answers.
+    /// How the children of background tasks ended.
     #[serde(skip)]
-    done: BTreeMap<TaskId, (Outcome, Option<String>)>,
+    done: BTreeMap<TaskId, Done>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
     /// What all of it has used.
@@ -53,10 +53,25 @@ pub(crate) struct Past {
     pub(crate) latest: Used,
 }
 
+/// How the child of a background task ended.
+struct Done {
+    outcome: Outcome,
+    answer: Option<String>,
+    error: Option<Failure>,
+}
+
+impl Done {
+    /// Returns `true` if the child was dropped with its process while it was running.
+    fn was_dropped(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.code == CancelReason::Dropped.code())
+    }
+}
+
 /// An invocation that has begun and not ended.
 struct Open {
     seq: u64,
     began: Timestamp,
+    /// Of its latest event: a promotion adds the task.
     origin: Arc<Origin>,
     transcript: Transcript,
     /// What its model calls used so far, and its children that ended; what it cost nobody knows any more.
@@ -152,6 +167,7 @@ impl Past {
         }
         self.use_up(event, reply);
         let Some(open) = self.open.get_mut(reply) else { return };
+        open.origin = event.origin.clone();
         open.transcript.apply(&event.kind);
         match &event.kind {
             EventKind::ModelCallStart { model_name, .. } => open.model = Some(model_name.clone()),
@@ -199,7 +215,7 @@ impl Past {
         };
         if let Some(task) = &source.task_id {
             let answer = ended.transcript.last_answer().map(|answer| answer.text());
-            self.done.insert(task.clone(), (outcome, answer));
+            self.done.insert(task.clone(), Done { outcome, answer, error: error.cloned() });
         }
         self.children.end(source, said, at, outcome, error);
         let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
@@ -231,7 +247,6 @@ impl Past {
             }
             self.end(cut, now, outcome, error.as_ref(), &usage);
         }
-        self.close_tasks(log);
     }
 
     /// Of the invocations that are open, the one that began last: it is nobody's parent.
@@ -239,17 +254,48 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Ends the open tasks, whose executors have ended. Their invocations are ended before.
-    fn close_tasks(&self, log: &Arc<SessionLog>) {
-        let open: Vec<_> = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()).collect();
-        for (task, status) in open {
-            let (to, error) = match self.task_end(task) {
-                TaskEnd::Completed(_) => (TaskStatus::Completed, None),
-                TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
-                TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
-            };
-            log.emit(EventKind::TaskUpdated { task_id: task.clone(), from: *status, to, error });
+    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a record
+    /// ends as [`task_end`](Self::task_end) decides; a task that a living executor runs stays open
+    /// until its end is read. Invocations are ended before.
+    pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
+        let update = |id: &TaskId, from, to, error| {
+            log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
+        };
+        for (id, from) in self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal()) {
+            match records.iter().find(|record| record.id == *id) {
+                Some(record) if record.is_over() => update(id, *from, record.status, record.error.clone()),
+                Some(_) => tasks.follow(id, *from, log),
+                None => {
+                    let (to, error) = status_of(self.task_end(id));
+                    update(id, *from, to, error);
+                }
+            }
         }
+        for record in records.iter().filter(|record| self.has_lost(record)) {
+            update(&record.id, TaskStatus::Pending, TaskStatus::Running, None);
+            update(&record.id, TaskStatus::Running, record.status, record.error.clone());
+        }
+    }
+
+    /// The tasks whose parent was told of their end after the last event of the log: the log has lost
+    /// the message.
+    pub(crate) fn untold<'a>(&self, records: &'a [TaskRecord]) -> impl Iterator<Item = &'a TaskId> {
+        let is_of_log =
+            |record: &&TaskRecord| self.fleet.tasks.contains_key(&record.id) || self.has_lost(record);
+        let was_lost = |record: &&TaskRecord| record.delivered_at.is_some_and(|told| told > self.fleet.at);
+        records.iter().filter(is_of_log).filter(was_lost).map(|record| &record.id)
+    }
+
+    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task that
+    /// is older than the log's first run were not lost: retention has dropped them, or they are in
+    /// another journal. A log without a run has lost a task of which the session has yet to be told.
+    fn has_lost(&self, record: &TaskRecord) -> bool {
+        let is_named = self.fleet.tasks.contains_key(&record.id);
+        let is_of_log = match self.runs.first() {
+            Some(run) => record.created_at >= run.began_at,
+            None => record.is_undelivered(),
+        };
+        record.is_over() && !is_named && is_of_log
     }
 
     /// What the session has spent, for its budgets.
@@ -269,15 +315,32 @@ impl Past {
         runs
     }
 
-    /// Returns how a task ended whose executor has ended: the outcome of its child if the child answered, else what was recorded.
+    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of its
+    /// child.
     pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
-        match (self.done.get(task), self.fleet.tasks.get(task)) {
-            (Some((Outcome::Success | Outcome::MaxIterations, answer)), _) => {
-                TaskEnd::Completed(answer.clone().unwrap_or_default())
+        let done = self.done.get(task).filter(|done| !done.was_dropped());
+        let logged = self.fleet.tasks.get(task).copied().filter(|status| status.is_terminal());
+        let of_child = || match done.map(|done| done.outcome) {
+            Some(Outcome::Success | Outcome::MaxIterations) => TaskStatus::Completed,
+            Some(Outcome::Cancelled) => TaskStatus::Cancelled,
+            _ => TaskStatus::Failed,
+        };
+        match logged.unwrap_or_else(of_child) {
+            TaskStatus::Completed => {
+                TaskEnd::Completed(done.and_then(|done| done.answer.clone()).unwrap_or_default())
             }
-            (_, Some(TaskStatus::Cancelled)) => TaskEnd::Cancelled { by: "an earlier process".into() },
-            _ => TaskEnd::Failed(restarted()),
+            TaskStatus::Cancelled => TaskEnd::Cancelled { by: "an earlier process".into() },
+            _ => TaskEnd::Failed(done.and_then(|done| done.error.clone()).unwrap_or_else(restarted)),
         }
+    }
+}
+
+/// A task's status after its end, and what went wrong.
+fn status_of(end: TaskEnd) -> (TaskStatus, Option<Failure>) {
+    match end {
+        TaskEnd::Completed(_) => (TaskStatus::Completed, None),
+        TaskEnd::Failed(error) => (TaskStatus::Failed, Some(error)),
+        TaskEnd::Cancelled { .. } => (TaskStatus::Cancelled, None),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 /// How often the wishes of others are looked at: a cancel is noticed within a second.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Takes the lease, and starts the clerk that keeps it as long as there are tasks.
+/// Takes the lease, and starts the clerk that renews it while there are tasks and then releases it.
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
     // Held until the lease is there: nobody's task is recorded before.
     let mut has_clerk = inner.has_clerk.lock().await;
@@ -38,6 +38,7 @@ async fn keep(inner: Arc<Inner>, mut until: Timestamp) {
             let mut has_clerk = inner.has_clerk.lock().await;
             if inner.live.is_empty() {
                 *has_clerk = false;
+                release(&inner).await;
                 return;
             }
         }
@@ -50,6 +51,13 @@ async fn keep(inner: Arc<Inner>, mut until: Timestamp) {
         if let Err(error) = look(&inner).await {
             tracing::error!(%error, "can't see what is wanted of tasks");
         }
+    }
+}
+
+/// Releases the lease.
+pub(crate) async fn release(inner: &Inner) {
+    if let Err(error) = inner.store.release(&inner.executor).await {
+        tracing::warn!(%error, "the lease stays until it runs out");
     }
 }
 

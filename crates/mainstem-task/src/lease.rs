@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long an executor's lease lasts. It is renewed three times as often; a process that has not for this long is taken for dead, and
-/// its tasks for lost.
+/// How long an executor's lease lasts. It is renewed three times as often. When it is over, the
+/// executor's tasks are lost; they are lost earlier if the store can tell that its process has ended.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// How often a lease is renewed.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod begin;
+mod lost;
 
 pub use self::begin::Work;
 
@@ -23,7 +24,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ExecutorId, MemoryTaskStore, TaskStore,
+    ExecutorId, MemoryTaskStore, TaskChange, TaskStore, clerk,
     sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
 };
 
@@ -33,7 +34,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// All background work of a harness. Cheap to clone; clones are the same set.
 ///
 /// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set stops nothing; when the runtime goes, what
-/// is left of the work is dropped, and in a store that others share its tasks are found lost after the [lease](crate::LEASE).
+/// is left of the work is dropped. In a store that others share its tasks are lost when the process or its [lease](crate::LEASE) ends.
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) has_clerk: Mutex<bool>,
     /// How many tasks were ever recorded here.
     created: AtomicU64,
+    /// Logs that name tasks of other executors.
+    followers: DashMap<TaskId, lost::Follower>,
 }
 
 /// A task that is executed here.
@@ -147,6 +150,16 @@ pub enum TaskEnd {
     },
 }
 
+impl From<TaskEnd> for TaskChange {
+    fn from(end: TaskEnd) -> Self {
+        match end {
+            TaskEnd::Completed(result) => Self::Complete { result },
+            TaskEnd::Failed(error) => Self::Fail { error },
+            TaskEnd::Cancelled { by } => Self::Cancel { by: by.to_string() },
+        }
+    }
+}
+
 impl TaskSet {
     /// A set that keeps its records in a store; `executor` names it among all that share the store.
     pub fn new(store: Arc<dyn TaskStore>, clock: Arc<dyn Clock>, executor: ExecutorId) -> Self {
@@ -161,6 +174,7 @@ impl TaskSet {
             quiet: DashSet::new(),
             has_clerk: Mutex::new(false),
             created: AtomicU64::new(0),
+            followers: DashMap::new(),
         }))
     }
 
@@ -237,9 +251,7 @@ impl TaskSet {
         for id in inner.live_where(|_| true) {
             inner.finish(&id, TaskEnd::Cancelled { by: CancelReason::Shutdown.by() }).await;
         }
-        if let Err(error) = inner.store.release(&inner.executor).await {
-            tracing::warn!(%error, "the lease stays until it runs out");
-        }
+        clerk::release(inner).await;
     }
 }
 

@@ -61,7 +61,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// That it can't be kept.
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError>;
 
-    /// Until when an executor is believed to be alive; `None` for one that never said so, or has said that it is gone.
+    /// Returns the end of an executor's lease; `None` if the executor never had one, has released
+    /// it, or if the store can tell that the executor's process has ended.
     ///
     /// # Errors
     /// That it can't be read.

@@ -28,6 +28,8 @@ struct Flaky {
     store: MemoryTaskStore,
     failures: AtomicUsize,
     is_shared: AtomicBool,
+    /// Before the next change another process asks for a cancel.
+    is_cancelled: AtomicBool,
 }
 
 /// A clock that is set by hand, and goes as tokio's goes.
@@ -63,6 +65,10 @@ impl TaskStore for Flaky {
         {
             let source = Arc::new(io::Error::from(io::ErrorKind::StorageFull));
             return Err(TaskError::Io { doing: "write", path: "tasks".into(), source });
+        }
+        if self.is_cancelled.swap(false, Ordering::Relaxed) {
+            let wish = TaskChange::RequestCancel { by: "another process".into() };
+            self.store.update(id, Expected::any(), wish, now).await?;
         }
         self.store.update(id, expected, change, now).await
     }
@@ -200,6 +206,44 @@ async fn an_end_that_another_process_recorded_stands() {
     assert_eq!((record.status, record.result), (TaskStatus::Failed, None));
     assert_eq!(reason.get(), Some(&CancelReason::RunEnded));
     assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_executor_has_a_lease_while_it_has_tasks() {
+    let rig = Rig::new();
+    rig.store.is_shared.store(true, Ordering::Relaxed);
+    let me = ExecutorId::new("me");
+    for n in 0..3 {
+        let (ended, end) = tokio::sync::oneshot::channel::<()>();
+        let task = NewTask { id: TaskId::new(format!("task-{n}")), ..rig.task() };
+        let work = Box::pin(async {
+            let _ = end.await;
+            TaskEnd::Completed("gold".to_owned())
+        });
+        rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
+        tokio::time::sleep(LEASE).await;
+        assert!(rig.store.lease(&me).await.unwrap().is_some());
+        ended.send(()).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(rig.store.lease(&me).await.unwrap(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_is_being_cancelled_has_ended_all_the_same() {
+    let rig = Rig::new();
+    rig.store.is_shared.store(true, Ordering::Relaxed);
+    rig.set.begin(rig.task(), Box::pin(pending())).await.map_err(|(error, _)| error).unwrap();
+    let next = TaskSet::new(rig.store.clone(), Arc::new(SystemClock), ExecutorId::new("next"));
+    let lost = |_: &TaskId| TaskEnd::Failed(Failure::new("restarted", "gone"));
+    let statuses = async || {
+        let records = next.end_orphans(&SessionId::new("s"), lost).await.unwrap();
+        records.into_iter().map(|record| (record.status, record.cancel.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses().await, [(TaskStatus::Running, false)], "its executor is alive");
+    rig.store.release(&ExecutorId::new("me")).await.unwrap();
+    rig.store.is_cancelled.store(true, Ordering::Relaxed);
+    assert_eq!(statuses().await, [(TaskStatus::Failed, true)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -135,6 +135,27 @@ async fn two_processes_see_each_other() {
 }
 
 #[tokio::test]
+async fn a_lease_ends_with_the_process_of_its_executor() {
+    let workspace = tempfile::tempdir().unwrap();
+    let [one, two] = [(); 2].map(|()| FileTaskStore::new(workspace.path()));
+    let (executor, until) = (ExecutorId::new("host/7"), Timestamp::from_micros(4_102_444_800_000_000));
+    one.renew(&executor, until).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(two.lease(&executor).await.unwrap(), Some(until), "looking does not take the lock");
+    }
+    // As the system closes the files of a process that is killed.
+    drop(one);
+    assert_eq!(two.lease(&executor).await.unwrap(), None);
+    // Without a lock, as a program of an earlier version leaves it, the lease alone decides.
+    let files = workspace.path().join("agents/.executors");
+    fs::remove_file(files.join("host%2f7+lock")).unwrap();
+    assert_eq!(two.lease(&executor).await.unwrap(), Some(until));
+    two.renew(&executor, until).await.unwrap();
+    two.release(&executor).await.unwrap();
+    assert_eq!(fs::read_dir(files).unwrap().count(), 0, "a released executor leaves no files");
+}
+
+#[tokio::test]
 async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
     let workspace = tempfile::tempdir().unwrap();
     let tasks = tasks_of(workspace.path(), "main");

@@ -1,9 +1,16 @@
 //! Background tasks at the end of a run.
 
-use std::{fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    thread,
+    time::Duration,
+};
 
-use mainstem_event::EventKind;
-use mainstem_testing::laws;
+use mainstem::journal::{Journal, SqliteJournal};
+use mainstem_event::{AgentEvent, EventKind, FleetState};
+use mainstem_testing::{laws, render};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,11 +21,19 @@ use crate::{
 
 /// The root begins a task and answers when the gate is open; told of its end, it answers again.
 fn fleet(child: Vec<Step>) -> Server {
+    paced_fleet(Duration::ZERO, child)
+}
+
+/// The same with a child that thinks for some time.
+fn paced_fleet(pace: Duration, child: Vec<Step>) -> Server {
     Server::start(move |request| {
         let text = request["messages"].to_string();
         let spawn = json!({ "agent_id": "general-purpose", "task": "Dig", "timeout_seconds": 0 });
         match () {
-            () if text.contains("You are a subagent") => child.clone(),
+            () if text.contains("You are a subagent") => {
+                thread::sleep(pace);
+                child.clone()
+            }
             () if text.contains("Background tasks delivered") => vec![Step::Text("Gold.")],
             () if text.contains("status: accepted") => vec![Step::Gate, Step::Text("Begun.")],
             () => vec![Step::Call(vec![("agent_spawn", spawn)])],
@@ -93,7 +108,7 @@ fn a_signal_stops_tasks_too_and_their_ends_are_recorded() {
     server.until_hanging(1);
     server.open_gate();
     // The root has answered by then, or is about to; it waits for the task.
-    std::thread::sleep(Duration::from_millis(100));
+    thread::sleep(Duration::from_millis(100));
     running.signal("INT");
     running.wait();
     server.closed(1);
@@ -105,4 +120,90 @@ fn a_signal_stops_tasks_too_and_their_ends_are_recorded() {
         .any(|event| matches!(event.kind, EventKind::TaskUpdated { to, .. } if to.as_str() == "cancelled"));
     assert!(told);
     assert_eq!(running.done().code, Some(130));
+}
+
+/// What the workspace's tasks are, as another process reads them.
+fn listed(workspace: &TempDir, command: &str) -> Value {
+    let done = mainstem(&format!("tasks {command} -w")).arg(workspace.path()).run();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+fn recorded(journal: &Path) -> Vec<AgentEvent> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let journal = SqliteJournal::open(journal).unwrap();
+    runtime.block_on(journal.read(&"s".into(), 1, 10_000)).unwrap()
+}
+
+/// A run of the session `s`, recorded in the workspace.
+fn ask(server: &Server, workspace: &TempDir, prompt: &str) -> Cli {
+    let cli = mainstem("run --output ndjson --progress quiet --session s --background wait --journal");
+    let cli = cli.arg(workspace.path().join("journal.db")).arg(prompt).arg("-w").arg(workspace.path());
+    cli.env("OPENAI_BASE_URL", &server.url())
+}
+
+/// Checks that the session's log has the same end of each task as the list.
+fn check_agrees(workspace: &TempDir, place: &str) {
+    let (all, mut fleet) = (recorded(&workspace.path().join("journal.db")), FleetState::default());
+    laws(&all).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&all)));
+    all.iter().for_each(|event| fleet.apply(event));
+    let logged: BTreeMap<_, _> =
+        fleet.tasks.iter().map(|(id, status)| (id.as_str(), status.as_str())).collect();
+    let list = listed(workspace, "list --output json");
+    let records = list.as_array().unwrap().iter();
+    let kept: BTreeMap<_, _> =
+        records.map(|task| (task["id"].as_str().unwrap(), task["status"].as_str().unwrap())).collect();
+    assert_eq!(logged, kept, "{place}:\n{}", render(&all));
+    assert!(fleet.tasks.values().all(|status| status.is_terminal()), "{place}: {kept:?}");
+}
+
+#[test]
+fn the_task_of_a_killed_run_has_failed_at_once_in_the_list_and_in_the_log() {
+    let server = fleet(vec![Step::Text("Well, "), Step::Hang]);
+    let workspace = tempfile::tempdir().unwrap();
+    let mut running = ask(&server, &workspace, "Dig").start();
+    server.until_hanging(1);
+    assert_eq!(listed(&workspace, "list --output json")[0]["status"], "running");
+    running.signal("KILL");
+    running.wait();
+    let killed = listed(&workspace, "list --output json");
+    assert_eq!((killed.as_array().unwrap().len(), &killed[0]["status"]), (1, &json!("failed")), "{killed}");
+    assert_eq!(killed[0]["error"]["code"], "executor_lost", "{killed}");
+    let next = ask(&server, &workspace, "And?").run();
+    assert_eq!(next.code, Some(0), "{next:?}");
+    check_agrees(&workspace, "killed while the task hangs");
+    let task = task(&workspace);
+    assert_eq!(task["status"], "failed");
+    assert!(task["deliveredAt"].is_string(), "{task}");
+}
+
+#[test]
+fn wherever_a_run_is_killed_its_log_and_its_tasks_agree() {
+    let child = vec![Step::Text("A nugget "), Step::Text("of gold.")];
+    let server = paced_fleet(Duration::from_millis(100), child);
+    server.open_gate();
+    let mut ended = BTreeSet::new();
+    for seen in (1..40).step_by(3) {
+        let workspace = tempfile::tempdir().unwrap();
+        let mut running = ask(&server, &workspace, "Dig").start();
+        let is_over = (0..seen).any(|_| running.line().is_empty());
+        running.signal("KILL");
+        running.wait();
+        let place = format!("killed after {seen} events");
+        // Every second time its tasks are listed before the session is opened.
+        if seen % 2 == 0 {
+            let list = listed(&workspace, "list --output json --status running");
+            assert_eq!(list, json!([]), "{place}");
+        }
+        let next = ask(&server, &workspace, "And?").run();
+        assert_eq!(next.code, Some(0), "{place}: {next:?}");
+        check_agrees(&workspace, &place);
+        let list = listed(&workspace, "list --output json");
+        ended.extend(list.as_array().unwrap().iter().map(|task| task["status"].to_string()));
+        if is_over {
+            break;
+        }
+    }
+    // Or nothing was shown by this.
+    assert_eq!(ended.len(), 2, "{ended:?}");
 }

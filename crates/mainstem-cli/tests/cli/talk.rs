@@ -320,10 +320,10 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     assert!(over.code == Some(0) && over.stdout.contains("status: cancelled"), "{over:?}");
     let run = run.done();
     assert_eq!(run.code, Some(0), "{run:?}");
-    // A task whose executor is dead does not stop because it is asked to.
-    let killed = start("killed");
+    // A task whose executor hangs does not stop because it is asked to.
+    let mut hanging = start("hanging");
     server.until_hanging(2);
-    killed.signal("KILL");
+    hanging.signal("STOP");
     let listed: Value = serde_json::from_str(&tasks("list --output json --status running").stdout).unwrap();
     let id = listed[0]["id"].as_str().unwrap_or_else(|| panic!("{listed}"));
     let unheard = tasks(&format!("cancel {id}"));
@@ -332,6 +332,12 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
         unheard.stderr.contains("has not stopped: its executor has not answered within 5 s"),
         "{unheard:?}"
     );
+    // It has failed once its executor is dead.
+    hanging.signal("KILL");
+    hanging.wait();
+    let dead = tasks(&format!("cancel {id}"));
+    assert!(dead.code == Some(0) && dead.stdout.contains("status: failed"), "{dead:?}");
+    assert!(dead.stdout.contains("executor lost"), "{dead:?}");
     let unknown = tasks("show task-of-nobody");
     assert_eq!(
         (unknown.code, &*unknown.stderr),

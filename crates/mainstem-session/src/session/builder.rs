@@ -123,6 +123,19 @@ impl SessionBuilder {
         let mut past = Past::read(&**journal, &id, last).await?;
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
+        // A task ends in its record first; the log repeats what the record has.
+        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
+        let records = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
+        let records = records.unwrap_or_else(|error| {
+            tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
+            Vec::new()
+        });
+        past.close_tasks(&log, &tasks, &records);
+        for task in past.untold(&records) {
+            if let Err(error) = tasks.redeliver(task).await {
+                tracing::warn!(%task, %error, "that its parent has to be told again could not be recorded");
+            }
+        }
         // Readers see an ending once it is committed: who opens the session sees those that it has caused.
         if log.last_seq() > last
             && let Err(error) = journal.flush().await
@@ -135,12 +148,6 @@ impl SessionBuilder {
             Some(crew) => crew,
             None => self.crews.present().await,
         };
-        // The records of its tasks agree with its log before they can be read.
-        let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
-        let ended = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
-        if let Err(error) = ended {
-            tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
-        }
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, past, Some(checkpoints), None);
         session.0.fleet.take_back(&crew, children);

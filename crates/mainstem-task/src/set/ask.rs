@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use mainstem_event::{CancelReason, TaskStatus};
-use mainstem_message::{Failure, SessionId, TaskId};
+use mainstem_message::{SessionId, TaskId};
 use tokio::time::{sleep, timeout};
 
-use super::{TaskEnd, TaskSet, begin::updated};
+use super::{TaskSet, begin::updated};
 use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
 /// How often the records of tasks that others execute are looked at.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl TaskSet {
-    /// The record of a task.
+    /// The record of a task. A task whose executor has ended is failed first.
     ///
     /// # Errors
     /// [`TaskError::Unknown`], or that it can't be read.
@@ -22,7 +22,7 @@ impl TaskSet {
         self.found_lost(record).await
     }
 
-    /// Records, oldest first. Those whose executor is gone are failed on the way.
+    /// Records, oldest first. Tasks whose executor has ended are failed first.
     ///
     /// # Errors
     /// That they can't be read.
@@ -81,6 +81,15 @@ impl TaskSet {
     /// That it can't be kept.
     pub async fn mark_delivered(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
         self.0.store.update(id, Expected::any(), TaskChange::Deliver, self.0.now()).await
+    }
+
+    /// Records that the parent of a task has to be told of the end again, because the message was
+    /// lost: the task is [undelivered](Self::undelivered) again.
+    ///
+    /// # Errors
+    /// There is no such task, or its record can't be changed.
+    pub async fn redeliver(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        self.0.store.update(id, Expected::any(), TaskChange::Redeliver, self.0.now()).await
     }
 
     /// Waits until all of these are over, and returns their records in this order; `None` if the time runs out before.
@@ -176,54 +185,5 @@ impl TaskSet {
 
     fn live_where(&self, holds: impl Fn(&super::Live) -> bool) -> Vec<TaskId> {
         self.0.live_where(holds)
-    }
-
-    /// Ends the tasks of a root session that no executor runs, each as `end` decides. The caller must hold the session exclusively: a living
-    /// executor holds it open.
-    ///
-    /// # Errors
-    /// A record can't be read or changed; its task then fails when its lease expires.
-    pub async fn end_orphans(
-        &self,
-        root: &SessionId,
-        end: impl Fn(&TaskId) -> TaskEnd,
-    ) -> Result<(), TaskError> {
-        let inner = &*self.0;
-        let all = inner.store.list(&TaskFilter::of_root(root.clone())).await?;
-        for record in all.iter().filter(|record| !record.is_over() && !inner.live.contains_key(&record.id)) {
-            let change = match end(&record.id) {
-                TaskEnd::Completed(result) => TaskChange::Complete { result },
-                TaskEnd::Failed(error) => TaskChange::Fail { error },
-                TaskEnd::Cancelled { by } => TaskChange::Cancel { by: by.to_string() },
-            };
-            match inner.store.update(&record.id, Expected::version(record.version), change, inner.now()).await
-            {
-                Ok(_) | Err(TaskError::Conflict { .. } | TaskError::Unknown { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// The record, failed first if whoever executed it is gone.
-    async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
-        let inner = &*self.0;
-        let Some(executor) = record.executor.as_ref().filter(|_| !record.is_over()) else {
-            return Ok(record);
-        };
-        if inner.live.contains_key(&record.id) || !inner.store.is_shared() {
-            return Ok(record);
-        }
-        let until = inner.store.lease(executor).await?;
-        if until.is_some_and(|until| until > inner.now()) {
-            return Ok(record);
-        }
-        let why = format!("executor lost: {executor} has not been heard of for its whole lease");
-        let lost = TaskChange::Fail { error: Failure::new("executor_lost", why) };
-        match inner.store.update(&record.id, Expected::version(record.version), lost, inner.now()).await {
-            // Somebody was faster, perhaps the executor itself.
-            Err(TaskError::Conflict { .. }) => Ok(inner.store.get(&record.id).await?.unwrap_or(record)),
-            changed => changed,
-        }
     }
 }

@@ -135,12 +135,7 @@ impl Inner {
         let Some((sink, fence)) = self.live.get(id).map(|live| (live.sink.clone(), live.fence)) else {
             return;
         };
-        let change = match end {
-            TaskEnd::Completed(result) => TaskChange::Complete { result },
-            TaskEnd::Failed(error) => TaskChange::Fail { error },
-            TaskEnd::Cancelled { by } => TaskChange::Cancel { by: by.to_string() },
-        };
-        let (to, error) = match self.record_end(id, fence, change).await {
+        let (to, error) = match self.record_end(id, fence, end.into()).await {
             Ok(record) => (record.status, record.error),
             Err(error) => {
                 tracing::error!(task = %id, %error, "the end of a task could not be recorded");

@@ -1,5 +1,6 @@
 //! Records in files of a workspace, one a parent's session: for all processes that share it.
 
+mod executors;
 mod layout;
 mod tasks;
 mod writer;
@@ -13,6 +14,7 @@ use mainstem_message::TaskId;
 use tokio::task::spawn_blocking;
 
 use self::{
+    executors::Executors,
     layout::Layout,
     tasks::Reader,
     writer::{Op, Writer},
@@ -24,7 +26,9 @@ use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 ///
 /// A file is written anew, flushed to the disk and renamed, under an advisory lock (`<session>.lock` beside it) that holds between processes;
 /// whoever reads sees the file before or after a change. Changes that come while one is written are written together. A file that
-/// can't be read is kept aside and said, never overwritten. Leases are files in `agents/.executors/`.
+/// can't be read is kept aside and said, never overwritten. Leases are files in
+/// `agents/.executors/`. Beside each is a file that the executor holds locked, so that other processes
+/// see at once when its process has ended.
 #[derive(Debug)]
 pub struct FileTaskStore(Arc<Inner>);
 
@@ -33,6 +37,7 @@ struct Inner {
     layout: Layout,
     reader: Reader,
     writer: Writer,
+    executors: Executors,
     /// Where the tasks are that were seen.
     places: DashMap<TaskId, PathBuf>,
 }
@@ -44,6 +49,7 @@ impl FileTaskStore {
             layout: Layout::new(workspace.into()),
             reader: Reader::default(),
             writer: Writer::default(),
+            executors: Executors::default(),
             places: DashMap::new(),
         }))
     }
@@ -130,28 +136,18 @@ impl TaskStore for FileTaskStore {
     }
 
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
-        let path = self.0.layout.lease(executor);
-        self.blocking(move |_| tasks::replace(&path, until.to_string().as_bytes(), false)).await
+        let files = self.0.layout.executor(executor);
+        self.blocking(move |inner| inner.executors.renew(&files, until)).await
     }
 
     async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
-        let path = self.0.layout.lease(executor);
-        self.blocking(move |_| {
-            // A lease that can't be understood is none: its executor writes it anew before long, or is dead.
-            Ok(tasks::read_if_there(&path)?.and_then(|text| text.trim().parse().ok()))
-        })
-        .await
+        let files = self.0.layout.executor(executor);
+        self.blocking(move |_| executors::lease(&files)).await
     }
 
     async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
-        let path = self.0.layout.lease(executor);
-        self.blocking(move |_| match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(TaskError::io("remove", path)(error))
-            }
-            _ => Ok(()),
-        })
-        .await
+        let files = self.0.layout.executor(executor);
+        self.blocking(move |inner| inner.executors.release(&files)).await
     }
 
     fn is_shared(&self) -> bool {

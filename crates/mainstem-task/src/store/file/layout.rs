@@ -8,6 +8,7 @@ use std::{
 
 use mainstem_message::SessionId;
 
+use super::executors::Files;
 use crate::{ExecutorId, TaskError};
 
 /// Names longer than this are shortened, for file systems allow 255 bytes with what is added to a name.
@@ -28,8 +29,10 @@ impl Layout {
         self.agents.join(name(parent_agent)).join("tasks").join(file_name(session))
     }
 
-    pub(super) fn lease(&self, executor: &ExecutorId) -> PathBuf {
-        self.agents.join(".executors").join(name(executor.as_str()))
+    pub(super) fn executor(&self, executor: &ExecutorId) -> Files {
+        let (directory, name) = (self.agents.join(".executors"), name(executor.as_str()));
+        // `+` is escaped in ids, so that this is no executor's lease.
+        Files { lock: directory.join(format!("{name}+lock")), lease: directory.join(name) }
     }
 
     /// All files of tasks there are, or those of one session; in order.
@@ -78,7 +81,7 @@ fn name(id: &str) -> String {
         let _ = if plain { write!(name, "{}", char::from(byte)) } else { write!(name, "%{byte:02x}") };
     }
     if name.len() > LONGEST {
-        // `+` is in no other name.
+        // `+` is escaped in ids, so that no other name is the same.
         name.truncate(LONGEST / 2);
         let _ = write!(name, "+{}", uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, id.as_bytes()).simple());
     }

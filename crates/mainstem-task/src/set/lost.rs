@@ -1,0 +1,113 @@
+//! Tasks whose executor has ended: failed when they are read, or ended when their session is opened.
+
+use std::sync::{Arc, Weak};
+
+use mainstem_event::{SessionLog, TaskStatus};
+use mainstem_message::{Failure, SessionId, TaskId};
+
+use super::{TaskEnd, TaskSet, begin::updated};
+use crate::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
+
+/// The log that names a task of another executor, and the status of the task in that log.
+pub(crate) type Follower = (Weak<SessionLog>, TaskStatus);
+
+impl TaskSet {
+    /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and returns
+    /// the records of all tasks of the session.
+    ///
+    /// A task whose executor may be alive stays as it is, whichever process has the session open.
+    /// In a store that is not [shared](crate::TaskStore::is_shared), an executor other than this
+    /// set has ended.
+    ///
+    /// Dropping the future leaves the tasks that it has not reached as they are.
+    ///
+    /// # Errors
+    /// A record can't be read or changed; its task then fails when it is read.
+    pub async fn end_orphans(
+        &self,
+        root: &SessionId,
+        end: impl Fn(&TaskId) -> TaskEnd,
+    ) -> Result<Vec<TaskRecord>, TaskError> {
+        let mut records = Vec::new();
+        for record in self.0.store.list(&TaskFilter::of_root(root.clone())).await? {
+            let id = record.id.clone();
+            records.extend(self.end_if_lost(record, |_| end(&id).into()).await?);
+        }
+        Ok(records)
+    }
+
+    /// Emits the end of a task that another executor runs to the log that names it, as soon as this
+    /// set reads the end in the task's record. `from` is the task's status in the log. The set
+    /// does not hold the log.
+    pub fn follow(&self, id: &TaskId, from: TaskStatus, log: &Arc<SessionLog>) {
+        self.0.followers.insert(id.clone(), (Arc::downgrade(log), from));
+    }
+
+    /// The record, failed first if its executor has ended.
+    pub(super) async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
+        let may_be_lost = !record.is_over() && self.0.store.is_shared() && record.executor.is_some();
+        let record = match may_be_lost {
+            true => self.end_if_lost(record.clone(), lost).await?.unwrap_or(record),
+            false => record,
+        };
+        self.tell_follower(&record);
+        Ok(record)
+    }
+
+    /// The record, changed first if no executor runs its task; `None` if it was removed meanwhile.
+    async fn end_if_lost(
+        &self,
+        mut record: TaskRecord,
+        change: impl Fn(String) -> TaskChange,
+    ) -> Result<Option<TaskRecord>, TaskError> {
+        let store = &self.0.store;
+        while let Some(why) = self.loss(&record).await? {
+            let expected = Expected::version(record.version);
+            match store.update(&record.id, expected, change(why), self.0.now()).await {
+                // Another process has ended the task meanwhile, or has only requested a cancel.
+                Err(TaskError::Conflict { .. }) => match store.get(&record.id).await? {
+                    Some(changed) => record = changed,
+                    None => return Ok(None),
+                },
+                Err(TaskError::Unknown { .. }) => return Ok(None),
+                changed => return changed.map(Some),
+            }
+        }
+        Ok(Some(record))
+    }
+
+    /// Why no executor runs a task; `None` if the task is over, or its executor may be alive.
+    async fn loss(&self, record: &TaskRecord) -> Result<Option<String>, TaskError> {
+        let inner = &*self.0;
+        if record.is_over() || inner.live.contains_key(&record.id) {
+            return Ok(None);
+        }
+        match &record.executor {
+            Some(executor) if inner.store.is_shared() => self.death(executor).await,
+            _ => Ok(Some("no executor has it".to_owned())),
+        }
+    }
+
+    async fn death(&self, executor: &ExecutorId) -> Result<Option<String>, TaskError> {
+        Ok(match self.0.store.lease(executor).await? {
+            None => Some(format!("{executor} has ended")),
+            Some(until) if until <= self.0.now() => {
+                Some(format!("{executor} has not been heard of for its whole lease"))
+            }
+            Some(_) => None,
+        })
+    }
+
+    fn tell_follower(&self, record: &TaskRecord) {
+        if record.is_over()
+            && let Some((id, (log, from))) = self.0.followers.remove(&record.id)
+            && let Some(log) = log.upgrade()
+        {
+            log.emit(updated(&id, from, record.status, record.error.clone()));
+        }
+    }
+}
+
+fn lost(why: String) -> TaskChange {
+    TaskChange::Fail { error: Failure::new("executor_lost", format!("executor lost: {why}")) }
+}

@@ -1,0 +1,345 @@
+//! Background tasks after a crash: their records and the log of their session agree, whichever of the two had come further.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use mainstem::{
+    event::{Clock, SystemClock, TaskStatus, Timestamp},
+    journal::MemoryJournal,
+    message::TaskId,
+    model::scripted::Turn,
+    prelude::*,
+    task::{
+        ExecutorId, Expected, LEASE, MemoryTaskStore, TaskChange, TaskError, TaskFilter, TaskRecord, TaskSet,
+        TaskStore,
+    },
+};
+use mainstem_testing::{FakeClock, laws, render};
+use serde_json::json;
+
+use crate::{
+    journal::{Shared, all, all_is_done},
+    resume::killed_after,
+    support::{harness, ms},
+};
+
+/// A store in memory that several processes share, and that remembers every state of its records.
+#[derive(Clone, Default)]
+struct Traced {
+    store: Arc<MemoryTaskStore>,
+    states: Arc<Mutex<Vec<Vec<TaskRecord>>>>,
+}
+
+impl Traced {
+    /// A store with these records.
+    async fn of(records: &[TaskRecord]) -> Self {
+        let traced = Self::default();
+        for record in records {
+            traced.store.create(record.clone()).await.unwrap();
+        }
+        traced
+    }
+
+    /// The states that the records were in, the empty one first.
+    fn states(&self) -> Vec<Vec<TaskRecord>> {
+        [Vec::new()].into_iter().chain(self.states.lock().unwrap().iter().cloned()).collect()
+    }
+
+    async fn note(&self) {
+        let records = self.store.list(&TaskFilter::all()).await.unwrap();
+        self.states.lock().unwrap().push(records);
+    }
+}
+
+#[async_trait]
+impl TaskStore for Traced {
+    async fn create(&self, record: TaskRecord) -> Result<(), TaskError> {
+        self.store.create(record).await?;
+        self.note().await;
+        Ok(())
+    }
+
+    async fn update(
+        &self,
+        id: &TaskId,
+        expected: Expected,
+        change: TaskChange,
+        now: Timestamp,
+    ) -> Result<TaskRecord, TaskError> {
+        let changed = self.store.update(id, expected, change, now).await?;
+        self.note().await;
+        Ok(changed)
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError> {
+        self.store.get(id).await
+    }
+
+    async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
+        self.store.list(filter).await
+    }
+
+    async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
+        self.store.remove(id).await
+    }
+
+    async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError> {
+        self.store.renew(executor, until).await
+    }
+
+    async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError> {
+        self.store.lease(executor).await
+    }
+
+    async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError> {
+        self.store.release(executor).await
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+/// One child that answers in the background, one that is cancelled there, one that is promoted, and one whose parent is a child.
+fn script() -> ScriptedModel {
+    let spawn = |agent: &str, task: &str, seconds: u64| json!({ "agent_id": agent, "task": task, "timeout_seconds": seconds });
+    ScriptedModel::new()
+        .agent(
+            "main",
+            [
+                Turn::new()
+                    .call("agent_spawn", spawn("kid", "one", 0))
+                    .call("agent_spawn", spawn("kid", "two", 0)),
+                Turn::new().call("agent_spawn", spawn("lead", "three", 1)),
+                Turn::new().call("task_cancel", json!({ "task_id": "task-2" })),
+                Turn::new().call("task_wait", json!({})),
+                Turn::new().text("All of it."),
+                Turn::new().text("As I said."),
+            ],
+        )
+        .agent_on("kid", "one", [Turn::new().pace(ms(1)).say("I dig deep"), Turn::new().text("Gold.")])
+        .agent_on("kid", "two", [Turn::new().text("I hang").hang()])
+        .agent_on("kid", "four", [Turn::new().pace(ms(1000)).say("So do I")])
+        .agent(
+            "lead",
+            [
+                Turn::new().call("agent_spawn", spawn("kid", "four", 0)),
+                Turn::new().pace(ms(500)).say("It takes its time"),
+            ],
+        )
+}
+
+fn builder(model: ScriptedModel) -> HarnessBuilder {
+    let lead = AgentSpec::new("lead", "Leads").with_tools(["agent_spawn"]);
+    harness(model).subagent(AgentSpec::new("kid", "K")).subagent(lead)
+}
+
+/// Goes as tokio's clock goes, and a microsecond ahead each time that it is asked: nothing happens at the same time.
+#[derive(Clone, Default)]
+struct Ticking(Arc<(FakeClock, AtomicU64)>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        let (clock, asked) = &*self.0;
+        Timestamp::from_micros(clock.now().as_micros() + asked.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// What a whole run records: its events, and each state of the store.
+async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<Vec<TaskRecord>>) {
+    let (journal, store) = (Shared::new(MemoryJournal::new()), Traced::default());
+    let first = builder(script())
+        .clock(clock.clone())
+        .journal(journal.clone())
+        .task_store(store.clone())
+        .build()
+        .unwrap();
+    let session = first.open_session("s").await.unwrap();
+    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    all_is_done(&first).await;
+    (all(&journal).await, store.states())
+}
+
+fn is_event_of_task(event: &AgentEvent) -> bool {
+    matches!(event.kind, EventKind::TaskUpdated { .. })
+}
+
+/// The tasks whose end is among these events.
+fn ended(events: &[AgentEvent]) -> Vec<TaskId> {
+    let ended = |event: &AgentEvent| match &event.kind {
+        EventKind::TaskUpdated { task_id, to, .. } if to.is_terminal() => Some(task_id.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(ended).collect()
+}
+
+/// Opens the session of a process that was killed with this log and these records, and checks that they agree.
+async fn check_agree(
+    clock: &Ticking,
+    events: &[AgentEvent],
+    records: &[TaskRecord],
+    is_listed: bool,
+    place: &str,
+) {
+    let (journal, store) = (killed_after(events).await, Traced::of(records).await);
+    if is_listed {
+        let tool = TaskSet::new(Arc::new(store.clone()), Arc::new(SystemClock), ExecutorId::new("tool"));
+        let seen = tool.list(&TaskFilter::all()).await.unwrap();
+        assert!(seen.iter().all(TaskRecord::is_over), "{place}: {seen:?}");
+    }
+    let process = || {
+        let goes_on = ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On.")));
+        let next = builder(goes_on).ids(mainstem::event::RandomIds).clock(clock.clone());
+        next.journal(journal.clone()).task_store(store.clone()).build().unwrap()
+    };
+    let next = process();
+    let session = next.open_session("s").await.unwrap();
+    let (now, fleet) = (session.tasks().await.unwrap(), session.fleet());
+    let log = all(&journal).await;
+    laws(&log).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&log)));
+    assert_eq!(now.len(), records.len(), "{place}");
+    for task in &now {
+        assert!(task.is_over(), "{place}: {task:?}");
+        assert_eq!(Some(&task.status), fleet.tasks.get(&task.id), "{place}: {}\n{}", task.id, render(&log));
+    }
+    assert!(fleet.tasks.values().all(|status| status.is_terminal()), "{place}: {:?}", fleet.tasks);
+    // A child that had answered has done its task, if nobody has ended that before.
+    for task in
+        now.iter().filter(|task| !is_listed && !records.iter().any(|old| old.id == task.id && old.is_over()))
+    {
+        let answered = |event: &AgentEvent| {
+            let is_end = matches!(event.kind, EventKind::AgentEnd { outcome: Outcome::Success, .. });
+            is_end && event.source().is_some_and(|source| source.task_id.as_ref() == Some(&task.id))
+        };
+        if events.iter().any(answered) {
+            assert_eq!(task.status, TaskStatus::Completed, "{place}: {}", task.id);
+            assert!(task.result.as_ref().is_some_and(|result| !result.is_empty()), "{place}: {task:?}");
+        }
+    }
+    // A parent that counts as told has been told by the log.
+    let tells = |event: &AgentEvent, id: &TaskId| match &event.kind {
+        EventKind::HintBlock { hint, .. } => hint.contains(&format!("task_id={id},")),
+        EventKind::ToolResultTextDelta { delta, .. } => delta.contains(&format!("task_id: {id}\nagent_id")),
+        _ => false,
+    };
+    for task in now.iter().filter(|task| task.delivered_at.is_some()) {
+        assert!(log.iter().any(|event| tells(event, &task.id)), "{place}: {}\n{}", task.id, render(&log));
+    }
+    // What had ended has not changed, but that its parent may have to be told again.
+    for before in records.iter().filter(|record| record.is_over()) {
+        let after = now.iter().find(|task| task.id == before.id).unwrap();
+        assert_eq!((after.status, &after.result), (before.status, &before.result), "{place}");
+    }
+    // The root is told of each of its tasks, once.
+    session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap();
+    let (now, log) = (session.tasks().await.unwrap(), all(&journal).await);
+    laws(&log).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&log)));
+    for task in now.iter().filter(|task| &*task.parent_agent_id == "main") {
+        let told: Vec<_> = log.iter().filter(|event| tells(event, &task.id)).collect();
+        let hints = told.iter().filter(|event| matches!(event.kind, EventKind::HintBlock { .. })).count();
+        assert!(!told.is_empty() && hints <= 1, "{place}: {}\n{}", task.id, render(&log));
+        assert!(task.delivered_at.is_some(), "{place}: {}", task.id);
+    }
+    drop((session, next));
+    // Opened once more, there is nothing left to end.
+    let again = process();
+    let session = again.open_session("s").await.unwrap();
+    assert_eq!(all(&journal).await.len(), log.len(), "{place}");
+    assert_eq!(session.tasks().await.unwrap(), now, "{place}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_and_the_records_agree_wherever_either_was_cut() {
+    let clock = Ticking::default();
+    let (events, states) = recorded(&clock).await;
+    laws(&events).unwrap();
+    let whole = render(&events);
+    assert_eq!(states.last().unwrap().len(), 4, "{whole}");
+    assert!(events.iter().filter(|event| is_event_of_task(event)).count() >= 8, "{whole}");
+    // All of them in full runs, some of them otherwise.
+    let every = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 5 };
+    for cut in 0..=events.len() {
+        for (state, records) in states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0) {
+            // Of a session without events only the tasks are known of which it has yet to be told.
+            if cut == 0 && (records.is_empty() || records.iter().any(|task| task.delivered_at.is_some())) {
+                continue;
+            }
+            let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
+            check_agree(&clock, &events[..cut], records, false, &place).await;
+            // An end is recorded before it is emitted, so no list can contradict one that the log has.
+            if ended(&events[..cut])
+                .iter()
+                .all(|id| records.iter().any(|task| task.id == *id && task.is_over()))
+            {
+                check_agree(&clock, &events[..cut], records, true, &format!("{place}, listed")).await;
+            }
+        }
+    }
+}
+
+/// What a session says of its only task: by its record, and by its log.
+async fn statuses(session: &Session) -> (TaskStatus, Option<TaskStatus>) {
+    let task = session.tasks().await.unwrap().remove(0);
+    (task.status, session.fleet().tasks.get(&task.id).copied())
+}
+
+/// A process whose root begins a task that does not end.
+fn hanging() -> HarnessBuilder {
+    let spawn = json!({ "agent_id": "kid", "task": "hang", "timeout_seconds": 0 });
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().call("agent_spawn", spawn), Turn::new().text("Begun.")])
+        .agent("kid", [Turn::new().text("I hang").hang()]);
+    harness(model).ids(mainstem::event::RandomIds).clock(SystemClock).subagent(AgentSpec::new("kid", "K"))
+}
+
+async fn begin(workspace: &Path, journal: &Shared) -> (Harness, Session) {
+    let harness = hanging().workspace(workspace).journal(journal.clone()).build().unwrap();
+    let session = harness.open_session("s").await.unwrap();
+    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+    assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));
+    (harness, session)
+}
+
+#[tokio::test]
+async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in_another_journal() {
+    let workspace = tempfile::tempdir().unwrap();
+    let journal = Shared::new(MemoryJournal::new());
+    let (executor, session) = begin(workspace.path(), &journal).await;
+    let task = session.tasks().await.unwrap().remove(0).id;
+    let other = |journal: Shared| hanging().workspace(workspace.path()).journal(journal).build().unwrap();
+    // One journal knows nothing of the task; the other is a copy.
+    let empty = other(Shared::new(MemoryJournal::new()));
+    let copy = other(killed_after(&all(&journal).await).await);
+    let (stranger, twin) = (empty.open_session("s").await.unwrap(), copy.open_session("s").await.unwrap());
+    assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));
+    assert_eq!(statuses(&stranger).await, (TaskStatus::Running, None));
+    assert_eq!(statuses(&twin).await, (TaskStatus::Running, Some(TaskStatus::Running)));
+    let ended = executor.tasks().cancel(&task, "its own process", ms(10_000)).await.unwrap();
+    assert_eq!((ended.status, session.fleet().tasks[&task]), (TaskStatus::Cancelled, TaskStatus::Cancelled));
+    // The log that names it hears of its end.
+    assert_eq!(statuses(&stranger).await, (TaskStatus::Cancelled, None));
+    assert_eq!(statuses(&twin).await, (TaskStatus::Cancelled, Some(TaskStatus::Cancelled)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_executor_may_live_ends_in_record_and_log_when_the_lease_does() {
+    let (events, states) = recorded(&Ticking::default()).await;
+    let (records, began) = (&states[1], events.iter().position(is_event_of_task).unwrap());
+    let (journal, store) = (killed_after(&events[..=began]).await, Traced::of(records).await);
+    let executor = records[0].executor.clone().unwrap();
+    let next = builder(script()).ids(mainstem::event::RandomIds).journal(journal.clone());
+    let next = next.clock(SystemClock).task_store(store.clone()).build().unwrap();
+    let soon = SystemClock.now().as_micros() + LEASE.as_micros() as u64;
+    store.renew(&executor, Timestamp::from_micros(soon)).await.unwrap();
+    let session = next.open_session("s").await.unwrap();
+    assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));
+    store.renew(&executor, Timestamp::from_micros(1)).await.unwrap();
+    assert_eq!(statuses(&session).await, (TaskStatus::Failed, Some(TaskStatus::Failed)));
+    let log = all(&journal).await;
+    laws(&log).unwrap_or_else(|error| panic!("{error}\n{}", render(&log)));
+}
