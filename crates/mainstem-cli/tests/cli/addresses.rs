@@ -8,6 +8,9 @@ use crate::{
 const PASSWORD: &str = "hunter2-secret";
 const QUERY: &str = "topsecret-value";
 
+/// The base64 of `me:` and the password.
+const ENCODED: &str = "bWU6aHVudGVyMi1zZWNyZXQ=";
+
 /// Both in an address at this host.
 fn address(host: &str) -> String {
     format!("http://me:{PASSWORD}@{host}/v1?key={QUERY}")
@@ -16,7 +19,7 @@ fn address(host: &str) -> String {
 fn check(what: &str, cli: Cli) {
     let done = cli.run();
     assert!(!done.stderr.is_empty() || !done.stdout.is_empty(), "{what}: {done:?}");
-    for secret in [PASSWORD, QUERY] {
+    for secret in [PASSWORD, QUERY, ENCODED] {
         assert!(!done.stdout.contains(secret) && !done.stderr.contains(secret), "{what}: {done:?}");
     }
 }
@@ -41,7 +44,7 @@ fn check_model(what: &str, with: impl Fn(Cli) -> Cli) {
 fn of_a_model() {
     let url =
         |server: &Server| address(server.url().strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap());
-    let echo = format!("nothing at /v1/chat/completions?key={QUERY} for me:{PASSWORD}");
+    let echo = format!("nothing at /v1/chat/completions?key={QUERY} for me:{PASSWORD} or {ENCODED}");
     let echoes = Server::start(move |_| vec![Step::Refuse("404 Not Found", "", echo.clone())]);
     check_model("echoed", |cli| cli.env("OPENAI_BASE_URL", &url(&echoes)));
     let moved = Server::start(|_| {
