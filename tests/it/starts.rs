@@ -98,6 +98,47 @@ async fn children_start_in_call_order_whatever_their_records_take() {
     assert_eq!(started(&events), ["1", "2", "3", "4"], "{}", render(&events));
 }
 
+/// Two hundred calls in one answer, which wait so long for their children: of a run's root, and of a background task, whose polls tokio
+/// bounds.
+async fn many_start_in_call_order(places: usize, seconds: impl Fn(usize) -> u64) {
+    let tasks: Vec<_> = (0..200).map(|number| number.to_string()).collect();
+    let spawn = |turn: Turn, agent: &str, task: &str, seconds: u64| {
+        turn.call("agent_spawn", json!({ "agent_id": agent, "task": task, "timeout_seconds": seconds }))
+    };
+    let calls = || {
+        let tasks = tasks.iter().enumerate();
+        tasks.fold(Turn::new(), |turn, (number, task)| spawn(turn, "kid", task, seconds(number)))
+    };
+    for (root, skipped) in [(calls(), 0), (spawn(Turn::new(), "lead", "go", 0), 1)] {
+        let model = ScriptedModel::new()
+            .agent("main", [root, Turn::new().text("Begun.")])
+            .agent("lead", [calls(), Turn::new().text("Led.")])
+            .agent("kid", [Turn::new().text("ok")]);
+        let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
+        let harness = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K"));
+        let harness = harness.max_children(400).max_tasks(201).build().unwrap();
+        let options = RunOptions::new().with_background(Background::Wait).with_max_children(places);
+        let events: Vec<_> = harness.stream_events_with("go", options).collect().await;
+        assert_eq!(started(&events)[skipped..], tasks, "{}", render(&events));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_start_in_call_order_on_one_thread() {
+    many_start_in_call_order(200, |_| 600).await;
+    many_start_in_call_order(200, |_| 0).await;
+    many_start_in_call_order(200, |number| if number % 8 == 7 { 0 } else { 600 }).await;
+    many_start_in_call_order(16, |_| 600).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_start_in_call_order_on_two_threads() {
+    many_start_in_call_order(200, |_| 600).await;
+    many_start_in_call_order(200, |_| 0).await;
+    many_start_in_call_order(200, |number| if number % 8 == 7 { 0 } else { 600 }).await;
+    many_start_in_call_order(16, |_| 600).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_source_has_a_name_and_the_label_of_its_spawn() {
     let call = |label: Option<&str>| json!({ "agent_id": "kid", "task": "go", "label": label });
