@@ -98,6 +98,34 @@ async fn children_start_in_call_order_whatever_their_records_take() {
     assert_eq!(started(&events), ["1", "2", "3", "4"], "{}", render(&events));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_task_that_runs_does_not_wait_for_a_run_that_is_not_read() {
+    let spawn =
+        |task: &str, seconds: u64| json!({ "agent_id": "kid", "task": task, "timeout_seconds": seconds });
+    let calls = Turn::new()
+        .call("agent_spawn", spawn("1", 0))
+        .call("agent_spawn", spawn("2", 30))
+        .call("agent_spawn", spawn("3", 0));
+    let model = ScriptedModel::new()
+        .agent("main", [calls, Turn::new().text("Begun.")])
+        .agent("kid", [Turn::new().wait(ms(5)).text("ok")]);
+    let harness =
+        harness(model).subagent(AgentSpec::new("kid", "K")).task_store(Slow::default()).build().unwrap();
+    let mut run = harness.stream_events_with("go", RunOptions::new().with_background(Background::Wait));
+    let mut events: Vec<AgentEvent> = Vec::new();
+    let is_begun =
+        |event: &&AgentEvent| matches!(event.kind, EventKind::TaskUpdated { to: TaskStatus::Running, .. });
+    while events.iter().filter(is_begun).count() < 2 {
+        events.push(run.next().await.unwrap());
+    }
+    let tasks = harness.tasks().live_below(run.handle().session().id());
+    let ended = harness.tasks().wait(&tasks, ms(60_000)).await.unwrap();
+    assert!(ended.is_some(), "{}", render(&events));
+    events.extend(run.collect::<Vec<_>>().await);
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert_eq!(started(&events), ["1", "2", "3"], "{}", render(&events));
+}
+
 /// Two hundred calls in one answer, which wait so long for their children: of a run's root, and of a background task, whose polls tokio
 /// bounds.
 async fn many_start_in_call_order(places: usize, seconds: impl Fn(usize) -> u64) {

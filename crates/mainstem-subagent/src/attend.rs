@@ -94,8 +94,9 @@ impl Fleet {
         patience: Patience,
         launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
     ) -> Result<Report, SpawnError> {
-        let start = self.starts.ticket(cx.session_id());
+        let start = self.starts.ticket(cx.session_id(), patience.time.is_none());
         let Some(time) = patience.time else {
+            start.after_calls().await;
             self.admit_task(cx)?;
             let child = launch(&cx.clone().with_extension(Unawaited::now()), Some(start))?;
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
