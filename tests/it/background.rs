@@ -91,6 +91,41 @@ async fn a_task_from_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_promoted_does_not_wait_for_a_run_that_is_not_read() {
+    let calls = Turn::new()
+        .call("agent_spawn", within("lead", "dig", 1))
+        .call("agent_spawn", within("slow", "hold the place", 600));
+    // The lead's child waits for the place that the other child holds, which goes on only while the run is read.
+    let model = ScriptedModel::new()
+        .agent("main", [calls, Turn::new().text("Dug.")])
+        .agent("lead", [Turn::new().call("agent_spawn", within("kid", "dig", 600)), Turn::new().say("gold")])
+        .agent(
+            "kid",
+            [
+                Turn::new().wait(ms(10)).call("agent_spawn", within("grandkid", "dig", 600)),
+                Turn::new().text("ore"),
+            ],
+        )
+        .agent("grandkid", [Turn::new().wait(ms(10)).text("stone")])
+        .agent("slow", [Turn::new().wait(ms(100_000)).text("held")]);
+    let kid = AgentSpec::new("kid", "Digs").with_tools(["agent_spawn"]);
+    let harness = fleet(model).subagent(kid).subagent(AgentSpec::new("grandkid", "Digs")).max_children(1);
+    let harness = harness.build().unwrap();
+    let mut run = harness.stream_events("dig");
+    let mut events = Vec::new();
+    while !matches!(events.last().map(|event: &AgentEvent| &event.kind), Some(EventKind::TaskUpdated { .. }))
+    {
+        events.push(run.next().await.unwrap());
+    }
+    let open = harness.tasks().live_below(run.handle().session().id());
+    let ended = harness.tasks().wait(&open, ms(60_000)).await.unwrap();
+    let results = ended.map(|records| records.into_iter().map(|record| record.result).collect::<Vec<_>>());
+    assert_eq!(results, Some(vec![Some("gold".to_owned())]));
+    events.extend(run.collect::<Vec<_>>().await);
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_promoted_child_keeps_streaming() {
     let model = ScriptedModel::new()
         .agent(

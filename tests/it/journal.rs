@@ -1,86 +1,16 @@
 //! Sessions that go on after their process: what was said is known, what was cut has its end, and one writes at a time.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-};
+use std::collections::BTreeMap;
 
 use mainstem::{
-    event::{Record, Timestamp},
-    journal::{
-        Checkpoint, Claim, Claimed, Journal, JournalError, MemoryJournal, Retention, RunPlace,
-        SessionSummary, SqliteJournal,
-    },
-    message::{RunId, SessionId, Usage},
+    journal::{Checkpoint, Journal, MemoryJournal, SqliteJournal},
+    message::Usage,
     model::scripted::Turn,
     prelude::*,
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{FaultyJournal, laws, render};
 
 use crate::support::{OpenNow, Spawns, harness, ms};
-
-/// A journal that several harnesses have, one after the other: processes, as it were. Counts the events that are read of it. An event of it
-/// can be damaged.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared(Arc<dyn Journal>, Arc<AtomicUsize>, Arc<AtomicU64>);
-
-impl Shared {
-    pub(crate) fn new(journal: impl Journal) -> Self {
-        Self(Arc::new(journal), Arc::default(), Arc::default())
-    }
-
-    fn damage(&self, seq: u64) {
-        self.2.store(seq, Ordering::SeqCst);
-    }
-
-    /// How many events were read since this was last asked.
-    fn count(&self) -> usize {
-        self.1.swap(0, Ordering::SeqCst)
-    }
-}
-
-macro_rules! pass_on {
-    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
-        #[mainstem::tool::async_trait]
-        impl Journal for Shared {
-            $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, JournalError> {
-                self.0.$name($($argument),*).await
-            })*
-
-            async fn read(&self, session: &SessionId, from: u64, max: usize) -> Result<Vec<AgentEvent>, JournalError> {
-                let mut page = self.0.read(session, from, max).await?;
-                let damaged = self.2.load(Ordering::SeqCst);
-                if let Some(place) = page.iter().position(|event| event.seq == damaged) {
-                    page.truncate(place);
-                    if place == 0 {
-                        let why = "expected value at line 1 column 1".to_owned();
-                        return Err(JournalError::Damaged { session: session.clone(), seq: damaged, through: damaged, why });
-                    }
-                }
-                self.1.fetch_add(page.len(), Ordering::SeqCst);
-                Ok(page)
-            }
-        }
-    };
-}
-
-pass_on! {
-    open(session: &SessionId) -> Arc<dyn Record>;
-    is_open(session: &SessionId) -> bool;
-    sessions() -> Vec<SessionSummary>;
-    session(id: &SessionId) -> Option<SessionSummary>;
-    run(id: &RunId) -> Option<RunPlace>;
-    claim(claim: Claim) -> Claimed;
-    checkpoint(session: &SessionId) -> Option<Checkpoint>;
-    keep_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
-    delete(session: &SessionId) -> bool;
-    retain(retention: &Retention, now: Timestamp) -> u64;
-    flush() -> ();
-    close() -> ();
-}
 
 pub(crate) fn script() -> ScriptedModel {
     let used = |turn: Turn| turn.usage(Usage::new(5, 2));
@@ -123,7 +53,7 @@ pub(crate) fn background() -> ScriptedModel {
         )
 }
 
-pub(crate) fn process(journal: &Shared, script: ScriptedModel) -> Harness {
+pub(crate) fn process(journal: &FaultyJournal, script: ScriptedModel) -> Harness {
     // Each process draws its own ids.
     harness(script)
         .ids(mainstem::event::RandomIds)
@@ -142,14 +72,14 @@ pub(crate) async fn all_is_done(harness: &Harness) {
 
 /// What one turn records, to the end of what it has begun.
 pub(crate) async fn whole(script: ScriptedModel) -> Vec<AgentEvent> {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let harness = process(&journal, script);
     say(&harness, "go").await;
     all_is_done(&harness).await;
     all(&journal).await
 }
 
-pub(crate) async fn all(journal: &Shared) -> Vec<AgentEvent> {
+pub(crate) async fn all(journal: &FaultyJournal) -> Vec<AgentEvent> {
     let (mut all, mut next) = (Vec::new(), 1);
     loop {
         let page = journal.read(&"s".into(), next, 1000).await.unwrap();
@@ -164,7 +94,7 @@ pub(crate) async fn say(harness: &Harness, input: &str) -> String {
     session.run(input, RunOptions::new()).unwrap().reply().await.unwrap().text()
 }
 
-async fn check_goes_on(journal: Shared) {
+async fn check_goes_on(journal: FaultyJournal) {
     assert_eq!(say(&process(&journal, script()), "go").await, "Both did it.");
     // Another process: the agent knows what was said, or its script would begin anew.
     let second = process(&journal, script());
@@ -180,15 +110,15 @@ async fn check_goes_on(journal: Shared) {
 
 #[tokio::test]
 async fn a_conversation_goes_on_in_another_process() {
-    check_goes_on(Shared::new(MemoryJournal::new())).await;
+    check_goes_on(FaultyJournal::new(MemoryJournal::new())).await;
     let dir = tempfile::TempDir::new().unwrap();
-    check_goes_on(Shared::new(SqliteJournal::open(dir.path().join("journal.db")).unwrap())).await;
+    check_goes_on(FaultyJournal::new(SqliteJournal::open(dir.path().join("journal.db")).unwrap())).await;
 }
 
 #[tokio::test]
 async fn a_long_session_opens_without_being_read_from_its_beginning() {
-    let whole = Shared::new(MemoryJournal::new());
-    let read = || whole.count();
+    let whole = FaultyJournal::new(MemoryJournal::new());
+    let read = || whole.take_read();
     let script = || {
         ScriptedModel::new()
             .agent(
@@ -250,7 +180,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
 
 /// A process that finds these events and no checkpoint.
 async fn process_of(events: &[AgentEvent], script: ScriptedModel) -> Harness {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
     events.iter().for_each(|event| record.append(event));
     drop(record);
@@ -277,7 +207,7 @@ async fn what_was_cut_in_the_background_has_one_ending() {
 async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
     assert!(events.len() > 40, "{}", events.len());
     for cut in 1..events.len() {
-        let journal = Shared::new(MemoryJournal::new());
+        let journal = FaultyJournal::new(MemoryJournal::new());
         let record = journal.open(&"s".into()).await.unwrap();
         events[..cut].iter().for_each(|event| record.append(event));
         drop(record);
@@ -322,7 +252,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
 async fn a_damaged_event_costs_that_event_and_not_the_session() {
     let all = whole(script()).await;
     for damaged in 1..=all.len() as u64 {
-        let journal = Shared::new(MemoryJournal::new());
+        let journal = FaultyJournal::new(MemoryJournal::new());
         say(&process(&journal, script()), "go").await;
         journal.damage(damaged);
         let next =
@@ -347,7 +277,7 @@ async fn a_damaged_event_costs_that_event_and_not_the_session() {
 
 #[tokio::test]
 async fn one_writes_at_a_time_and_the_other_is_told() {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let (first, second) = (process(&journal, script()), process(&journal, script()));
     let held = first.open_session("s").await.unwrap();
     let busy = second.open_session("s").await.unwrap_err().to_string();

@@ -7,11 +7,11 @@ use mainstem::{
     policy::{Cost, Limits, PlanMode, Price, Prices},
     prelude::*,
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{FaultyJournal, laws, render};
 use serde_json::json;
 
 use crate::{
-    journal::{Shared, all},
+    journal::all,
     resume::killed_after,
     support::{Overheard, Spawns, Told, harness, ms},
 };
@@ -20,7 +20,7 @@ use crate::{
 const LONG: usize = 5_000;
 
 /// A process on a journal: agents `kid` (with its prompt) and `keeper`, and a tool that says on whose behalf it is called.
-fn process(journal: &Shared, model: impl Model, prompt: &str) -> HarnessBuilder {
+fn process(journal: &FaultyJournal, model: impl Model, prompt: &str) -> HarnessBuilder {
     harness(model)
         .ids(mainstem::event::RandomIds)
         .journal(journal.clone())
@@ -66,7 +66,7 @@ pub(crate) async fn has_turns(session: &Session, turns: u32) {
 }
 
 /// Waits for a checkpoint that begins after a long run, as the next process finds it.
-async fn checkpoint(journal: &Shared) {
+async fn checkpoint(journal: &FaultyJournal) {
     for _ in 0..400 {
         if mainstem::journal::Journal::checkpoint(journal, &"s".into()).await.unwrap().is_some() {
             return;
@@ -77,7 +77,7 @@ async fn checkpoint(journal: &Shared) {
 }
 
 /// All events, which keep the laws; as lines of those whose kind is one of these.
-async fn lines(journal: &Shared, kinds: &[&str]) -> Vec<String> {
+async fn lines(journal: &FaultyJournal, kinds: &[&str]) -> Vec<String> {
     let events = all(journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
     let is_meant = |event: &&AgentEvent| kinds.contains(&event.kind.name());
@@ -92,7 +92,7 @@ fn told(told: &Told, agent: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_that_plans_goes_on_planning() {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let change = || {
         [1, 2, 3]
             .into_iter()
@@ -127,7 +127,7 @@ async fn a_session_that_plans_goes_on_planning() {
 
 /// A child spawned for Ann is sent to by nobody in particular, and spawned again for her and for Bob.
 async fn check_children(filler: usize) {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let script = || {
         let spawn =
             || Turn::new().call("agent_spawn", json!({ "agent_id": "keeper", "task": "t", "label": "k" }));
@@ -180,7 +180,7 @@ async fn so_does_one_of_which_a_checkpoint_tells() {
 #[tokio::test]
 async fn a_child_is_what_it_was_spawned_as() {
     for filler in [1, LONG] {
-        let journal = Shared::new(MemoryJournal::new());
+        let journal = FaultyJournal::new(MemoryJournal::new());
         let script = || {
             let send = Turn::new().call("agent_send", json!({ "label": "k", "message": "and?" }));
             let begin = json!({ "agent_id": "kid", "task": "t", "label": "k" });
@@ -220,7 +220,7 @@ async fn a_child_is_what_it_was_spawned_as() {
 
 #[tokio::test]
 async fn a_child_that_cannot_be_built_again_says_so() {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let script =
         || ScriptedModel::new().agent("main", [Turn::new().spawn("odd", "t"), Turn::new().text("Done.")]);
     let odd = || ScriptedModel::new().agent("odd", [Turn::new().text("Odd.")]);
@@ -237,7 +237,7 @@ async fn a_child_that_cannot_be_built_again_says_so() {
 }
 
 /// A process whose calls are estimated at about 1 800 tokens, most of them for its tools, and take 1 500.
-fn metered(journal: &Shared, limits: Limits) -> Harness {
+fn metered(journal: &FaultyJournal, limits: Limits) -> Harness {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(100);
     let turn = |text: &str| Turn::new().text(text).usage(Usage::new(1_000, 500));
@@ -256,7 +256,7 @@ fn metered(journal: &Shared, limits: Limits) -> Harness {
 async fn a_sessions_budget_counts_what_earlier_processes_have_spent() {
     let cost = Cost::from_micros(3_500);
     for limits in [Limits::default().with_tokens(3_500), Limits::default().with_cost(cost)] {
-        let journal = Shared::new(MemoryJournal::new());
+        let journal = FaultyJournal::new(MemoryJournal::new());
         let said = async |input: &str| {
             let harness = metered(&journal, limits);
             let session = harness.open_session("s").await.unwrap();
@@ -271,13 +271,13 @@ async fn a_sessions_budget_counts_what_earlier_processes_have_spent() {
 
 #[tokio::test]
 async fn a_run_that_is_resumed_has_what_is_left_of_its_budget() {
-    let whole = Shared::new(MemoryJournal::new());
+    let whole = FaultyJournal::new(MemoryJournal::new());
     let script = || {
         let turn = |turn: Turn| turn.usage(Usage::new(1_000, 500));
         let look = || turn(Turn::new().call("whose", json!({})));
         ScriptedModel::new().agent("main", [look(), look(), turn(Turn::new().text("Done."))])
     };
-    let next = |journal: &Shared| {
+    let next = |journal: &FaultyJournal| {
         let builder = Harness::builder("main", script()).clock(mainstem_testing::FakeClock::default());
         builder.tool(whose()).journal(journal.clone()).build().unwrap()
     };

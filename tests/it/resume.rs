@@ -6,18 +6,18 @@ use mainstem::{
     model::scripted::Turn,
     prelude::*,
 };
-use mainstem_testing::{laws, render};
+use mainstem_testing::{FaultyJournal, laws, render};
 use serde_json::json;
 
 use crate::{
-    journal::{Shared, all, all_is_done, background, process, say, script, whole},
+    journal::{all, all_is_done, background, process, say, script, whole},
     restart::has_turns,
     support::{Spawns, harness},
 };
 
 /// What a process has recorded when it is killed after so many events.
-pub(crate) async fn killed_after(events: &[AgentEvent]) -> Shared {
-    let journal = Shared::new(MemoryJournal::new());
+pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
     events.iter().for_each(|event| record.append(event));
     journal
@@ -98,7 +98,7 @@ async fn a_turn_with_a_child_in_the_background_is_taken_up() {
 
 #[tokio::test]
 async fn there_is_nothing_to_resume_before_the_first_turn_and_during_one() {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let session = process(&journal, script()).open_session("s").await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::New);
     let mut run = session.run("go", RunOptions::new()).unwrap();
@@ -134,14 +134,14 @@ fn two_turns() -> ScriptedModel {
         .agent("grandkid", [Turn::new().text("Deep.")])
 }
 
-fn declared(journal: &Shared, kids: &[&str]) -> Harness {
+fn declared(journal: &FaultyJournal, kids: &[&str]) -> Harness {
     let builder = harness(two_turns()).ids(mainstem::event::RandomIds).journal(journal.clone());
     kids.iter().fold(builder, |builder, kid| builder.subagent(AgentSpec::new(*kid, "K"))).build().unwrap()
 }
 
 #[tokio::test]
 async fn children_of_an_earlier_process_can_be_sent_to() {
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     say(&declared(&journal, &["kid", "grandkid"]), "go").await;
     let next = declared(&journal, &["kid", "grandkid"]);
     let session = next.open_session("s").await.unwrap();

@@ -99,6 +99,79 @@ async fn children_start_in_call_order_whatever_their_records_take() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_runs_does_not_wait_for_a_run_that_is_not_read() {
+    let spawn =
+        |task: &str, seconds: u64| json!({ "agent_id": "kid", "task": task, "timeout_seconds": seconds });
+    let calls = Turn::new()
+        .call("agent_spawn", spawn("1", 0))
+        .call("agent_spawn", spawn("2", 30))
+        .call("agent_spawn", spawn("3", 0));
+    let model = ScriptedModel::new()
+        .agent("main", [calls, Turn::new().text("Begun.")])
+        .agent("kid", [Turn::new().wait(ms(5)).text("ok")]);
+    let harness =
+        harness(model).subagent(AgentSpec::new("kid", "K")).task_store(Slow::default()).build().unwrap();
+    let mut run = harness.stream_events_with("go", RunOptions::new().with_background(Background::Wait));
+    let mut events: Vec<AgentEvent> = Vec::new();
+    let is_begun =
+        |event: &&AgentEvent| matches!(event.kind, EventKind::TaskUpdated { to: TaskStatus::Running, .. });
+    while events.iter().filter(is_begun).count() < 2 {
+        events.push(run.next().await.unwrap());
+    }
+    let tasks = harness.tasks().live_below(run.handle().session().id());
+    let ended = harness.tasks().wait(&tasks, ms(60_000)).await.unwrap();
+    assert!(ended.is_some(), "{}", render(&events));
+    events.extend(run.collect::<Vec<_>>().await);
+    laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
+    assert_eq!(started(&events), ["1", "2", "3"], "{}", render(&events));
+}
+
+/// Two hundred calls in one answer, which wait so long for their children: of a run's root, and of a background task, whose polls tokio
+/// bounds.
+async fn many_start_in_call_order(places: usize, seconds: impl Fn(usize) -> u64) {
+    let tasks: Vec<_> = (0..200).map(|number| number.to_string()).collect();
+    let spawn = |turn: Turn, agent: &str, task: &str, seconds: u64| {
+        turn.call("agent_spawn", json!({ "agent_id": agent, "task": task, "timeout_seconds": seconds }))
+    };
+    let calls = || {
+        let tasks = tasks.iter().enumerate();
+        tasks.fold(Turn::new(), |turn, (number, task)| spawn(turn, "kid", task, seconds(number)))
+    };
+    for (root, skipped) in [(calls(), 0), (spawn(Turn::new(), "lead", "go", 0), 1)] {
+        // A task that ends late is told of in a further turn.
+        let then = |first: Turn| [first].into_iter().chain((0..200).map(|_| Turn::new().text("Begun.")));
+        let model = ScriptedModel::new()
+            .agent("main", then(root))
+            .agent("lead", then(calls()))
+            .agent("kid", [Turn::new().text("ok")]);
+        let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn"]);
+        let harness = harness(model).subagent(lead).subagent(AgentSpec::new("kid", "K"));
+        let harness = harness.max_children(400).max_tasks(201).build().unwrap();
+        let options = RunOptions::new().with_background(Background::Wait).with_max_children(places);
+        let events: Vec<_> = harness.stream_events_with("go", options).collect().await;
+        let started = started(&events).split_off(skipped);
+        let first = started.iter().zip(&tasks).position(|(started, task)| started != task);
+        assert_eq!((first, started.len()), (None, tasks.len()), "{started:?}\n{}", render(&events));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_start_in_call_order_on_one_thread() {
+    many_start_in_call_order(200, |_| 600).await;
+    many_start_in_call_order(200, |_| 0).await;
+    many_start_in_call_order(200, |number| if number % 8 == 7 { 0 } else { 600 }).await;
+    many_start_in_call_order(16, |_| 600).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_start_in_call_order_on_two_threads() {
+    many_start_in_call_order(200, |_| 600).await;
+    many_start_in_call_order(200, |_| 0).await;
+    many_start_in_call_order(200, |number| if number % 8 == 7 { 0 } else { 600 }).await;
+    many_start_in_call_order(16, |_| 600).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_source_has_a_name_and_the_label_of_its_spawn() {
     let call = |label: Option<&str>| json!({ "agent_id": "kid", "task": "go", "label": label });
     let model = ScriptedModel::new()

@@ -19,6 +19,11 @@ fn spawn(turn: Turn, task: &str) -> Turn {
 /// A model of this vendor at a server that speaks its API.
 pub(crate) fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
+    at(vendor, url, name)
+}
+
+/// A model of this vendor at this base URL.
+pub(crate) fn at(vendor: &Vendor, url: String, name: &str) -> Arc<dyn Model> {
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
         name if name == vendor.key => Some("a-key-that-is-secret".to_owned()),

@@ -66,8 +66,7 @@ impl Decoder {
     /// What the server says went wrong, or what is wrong with what it says.
     #[cold]
     fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
-        let said = self.server.redact(data.to_owned());
-        match serde_json::from_str(&said).ok().and_then(|value| Complaint::read(&value)) {
+        match serde_json::from_str(data).ok().and_then(|value| Complaint::read(&value)) {
             Some(complaint) => complaint.interruption(&self.server),
             None => self.server.malformed(&MESSAGES, data, problem),
         }

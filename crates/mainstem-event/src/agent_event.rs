@@ -16,6 +16,11 @@ use serde_json::{Map, Value};
 
 use crate::{EventKind, EventSource, Origin, Timestamp};
 
+/// Longest line of recorded events that `mainstem replay` reads, in bytes: 128 MiB.
+///
+/// An event of the largest prompt or model answer (16 MiB by default) fits, even if JSON writes each of its bytes as six.
+pub const MAX_LINE_BYTES: usize = 128 << 20;
+
 /// Something that happened in a session. Cheap to clone: one shared allocation.
 ///
 /// The JSON form is flat and `camelCase`: the envelope (`seq`, `id`, `sessionId`, `runId`, `createdAt`, `source`, `replyId`, `metadata`),

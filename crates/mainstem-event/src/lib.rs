@@ -36,7 +36,7 @@ mod source;
 mod sync;
 pub mod view;
 
-pub use agent_event::{AgentEvent, EventData, markdown_table};
+pub use agent_event::{AgentEvent, EventData, MAX_LINE_BYTES, markdown_table};
 pub use cancel::CancelReason;
 pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
 pub use cursor::Cursor;

@@ -4,7 +4,7 @@ mod said;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Complaint, Decode, Deltas, Server, excerpt};
+use mainstem_http::{Complaint, Decode, Deltas, Server};
 use mainstem_message::{Opaque, StopReason};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde_json::value::RawValue;
@@ -83,8 +83,7 @@ impl Decoder {
     /// What the server says went wrong, if that is what it says.
     #[cold]
     fn complaint(&self, data: &str) -> Option<ModelError> {
-        let said = self.server.redact(data.to_owned());
-        let complaint = Complaint::read(&serde_json::from_str(&said).ok()?)?;
+        let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
         Some(complaint.interruption(&self.server))
     }
 
@@ -108,7 +107,7 @@ impl Decoder {
 
     fn explained(&self, Finish { reason, message, .. }: &Finish) -> String {
         match message {
-            Some(message) => format!("{reason}: {}", excerpt(&self.server.redact(message.clone()))),
+            Some(message) => format!("{reason}: {}", self.server.quote(message)),
             None => reason.clone(),
         }
     }

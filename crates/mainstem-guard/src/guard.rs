@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write, stderr, stdin, stdout},
     os::fd::AsFd,
+    process::ChildStdin,
     thread,
     time::{Duration, Instant},
 };
@@ -65,7 +66,7 @@ fn guard() -> io::Result<()> {
     adopt_orphans()?;
     let closed = Paths::find(&mut job)?;
     job.is_namespaced = job.is_namespaced && make_namespaces(&job);
-    let inner = start_inner(&job)?;
+    let (inner, _stdin) = start_inner(&job)?;
     let end = until_end(inner, &job.limits);
     let ended = end_all(inner);
     closed.set_aside(&job)?;
@@ -139,16 +140,18 @@ fn make_namespaces(_: &Job) -> bool {
     false
 }
 
-fn start_inner(job: &Job) -> io::Result<Pid> {
+/// Returns the inner process and its stdin, which is to stay open: the inner process takes its end for the end of the guard.
+fn start_inner(job: &Job) -> io::Result<(Pid, ChildStdin)> {
     let mut command = Program::again(INNER);
     command.stdout(stdout().as_fd().try_clone_to_owned()?);
     command.stderr(stderr().as_fd().try_clone_to_owned()?);
     let mut inner = command.spawn()?;
     let mut pipe = inner.stdin.take().ok_or_else(|| io::Error::other("a pipe is missing"))?;
     // A write error is ignored: the exit status is reported below.
-    let _ = pipe.write_all(&serde_json::to_vec(job)?);
+    let _ = writeln!(pipe, "{}", serde_json::to_string(job)?);
     close_stderr()?;
-    Pid::from_raw(inner.id().cast_signed()).ok_or_else(|| io::Error::other("a process has no number"))
+    let pid = Pid::from_raw(inner.id().cast_signed());
+    Ok((pid.ok_or_else(|| io::Error::other("a process has no number"))?, pipe))
 }
 
 /// The command's output ends with the command: this process must not hold it open.

@@ -5,7 +5,7 @@
 
 use std::{
     env,
-    io::{self, Read, stderr, stdin},
+    io::{self, stderr, stdin},
     os::{fd::AsFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
 };
@@ -34,10 +34,10 @@ pub(crate) fn run() -> i32 {
 }
 
 fn work() -> io::Result<()> {
-    let mut json = Vec::new();
-    stdin().read_to_end(&mut json)?;
-    let job: Job = serde_json::from_slice(&json)?;
-    end_with_parent()?;
+    let mut line = String::new();
+    stdin().read_line(&mut line)?;
+    let job: Job = serde_json::from_str(&line)?;
+    end_with_guard()?;
     setsid()?;
     limit(&job.limits)?;
     let confinement = confine(&job)?;
@@ -48,15 +48,26 @@ fn work() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn end_with_parent() -> io::Result<()> {
-    use rustix::process::{Signal, set_parent_process_death_signal};
+fn end_with_guard() -> io::Result<()> {
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        process::{Signal, set_parent_process_death_signal},
+    };
     // If memory is short, this goes before what started it.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // A guard that ended earlier has sent no signal, but the kernel has closed its end of the pipe. In a process namespace `getppid` does
+    // not show it.
+    let stdin = stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut fds, Some(&Timespec::default()))? {
+        0 => Ok(()),
+        _ => Err(io::Error::other("the guard has ended")),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_with_parent() -> io::Result<()> {
+fn end_with_guard() -> io::Result<()> {
     Ok(())
 }
 
@@ -123,3 +134,6 @@ fn wait_for(command: &Child) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

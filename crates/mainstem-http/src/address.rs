@@ -37,14 +37,6 @@ fn shown(text: &str) -> String {
     format!("{start}{host}{}", behind.split(['?', '#']).next().unwrap_or_default())
 }
 
-/// Returns the secrets of a URL, in every form in which a text may repeat them: the password, and the values of the query.
-pub fn secrets(url: &Url) -> Vec<String> {
-    let written = url.query().into_iter().flat_map(|query| query.split('&'));
-    let written = written.filter_map(|pair| Some(pair.split_once('=')?.1.to_owned()));
-    let read = url.query_pairs().map(|(_, value)| value.into_owned());
-    url.password().map(str::to_owned).into_iter().chain(written).chain(read).collect()
-}
-
 /// Adds segments to a path; a trailing slash does no harm.
 pub fn extend(url: &mut Url, segments: &[&str]) {
     // An http URL always has a path to extend.

@@ -19,7 +19,7 @@ use tokio_util::{
 };
 
 use crate::{
-    Complaint, Http, Server, excerpt, retry_after,
+    Complaint, Http, Server, retry_after,
     transport::{Body, failure},
 };
 
@@ -120,7 +120,7 @@ pub async fn ask(
         return Ok(Ok(response));
     }
     let retry_after = retry_after(response.headers());
-    let complaint = Complaint::of(status.as_u16(), &beginning(server, response).await);
+    let complaint = Complaint::of(status.as_u16(), &beginning(response).await);
     Ok(Err(Refusal { complaint, status: status.as_u16(), retry_after }))
 }
 
@@ -148,11 +148,9 @@ pub async fn begin(
             Ok(Answer::Whole { body: whole(server, response).await?, reason: reason.unwrap_or_else(unasked) })
         }
         _ => {
-            let text = excerpt(&beginning(server, response).await);
-            let what = format!(
-                "answered with {media_type}, which is no {} (check the base URL): {text}",
-                api.answer
-            );
+            let (named, text) = (server.quote(&media_type), server.quote(&beginning(response).await));
+            let what =
+                format!("answered with {named}, which is no {} (check the base URL): {text}", api.answer);
             Err(server.error(ErrorKind::Protocol, &what))
         }
     }
@@ -224,12 +222,12 @@ async fn whole(server: &Server, mut response: Response) -> Result<String, ModelE
 }
 
 /// The beginning of a body that only explains a failure: as much as comes, and is reasonable.
-async fn beginning(server: &Server, mut response: Response) -> String {
+async fn beginning(mut response: Response) -> String {
     let mut body = Vec::new();
     while body.len() < REFUSAL_LIMIT
         && let Ok(Some(bytes)) = response.chunk().await
     {
         body.extend_from_slice(&bytes);
     }
-    server.redact(String::from_utf8_lossy(&body).into_owned())
+    String::from_utf8_lossy(&body).into_owned()
 }

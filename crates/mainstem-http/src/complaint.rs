@@ -116,7 +116,7 @@ impl Complaint {
     pub fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
         let mut what = format!("answered {status}");
         if !self.message.is_empty() {
-            what = format!("{what}: {}", excerpt(&self.message));
+            what = format!("{what}: {}", server.quote(&self.message));
         }
         what.push_str(match self.kind() {
             ErrorKind::Auth => " (check the API key and its rights)",
@@ -132,7 +132,7 @@ impl Complaint {
 
     /// The failure of a call that had been accepted.
     pub fn interruption(&self, server: &Server) -> ModelError {
-        self.failure(server, &format!("broke off its answer: {}", excerpt(&self.message)))
+        self.failure(server, &format!("broke off its answer: {}", server.quote(&self.message)))
     }
 
     fn failure(&self, server: &Server, what: &str) -> ModelError {
@@ -219,7 +219,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
 }
 
 /// The beginning of a text, on one line.
-pub fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).flat_map(str::chars);
     let mut excerpt: String = words.by_ref().take(QUOTED).collect();
     if words.next().is_some() {

@@ -3,6 +3,7 @@
 //! | item | is |
 //! |---|---|
 //! | [`Server`] | where the model is and how one gets in; the one place that shows, hides and redacts |
+//! | [`Secrets`] | values that no message may show, found in every encoding |
 //! | [`Http`] | the seam to the HTTP stack: one request, and what can go wrong on the way |
 //! | [`ask`], [`Refusal`], [`Complaint`] | a request that was accepted, or what the server says against it |
 //! | [`Answer`], [`Exchange`], [`Decode`] | the answer, as a stream of deltas through the vendor's decoder |
@@ -15,18 +16,20 @@ mod complaint;
 mod error;
 mod exchange;
 mod retry_after;
+mod secrets;
 mod server;
 mod transport;
 mod vars;
 
-pub use address::{extend, parse, secrets};
+pub use address::{extend, parse};
 pub use answer::{Answer, Api, Form, Payloads, Refusal, ask, begin};
-pub use complaint::{Complaint, excerpt};
+pub use complaint::Complaint;
 pub use error::ConfigError;
 pub use exchange::{Decode, Deltas, Exchange};
 pub use reqwest::{Client, RequestBuilder, Response, Url};
 pub use retry_after::retry_after;
 pub use secrecy::SecretString;
+pub use secrets::Secrets;
 pub use server::{Auth, Server};
 pub use transport::{Http, client};
 pub use vars::trimmed;

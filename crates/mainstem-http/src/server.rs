@@ -9,10 +9,10 @@ use reqwest::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{Api, ConfigError, address, excerpt};
+use crate::{Api, ConfigError, Secrets, address, complaint::excerpt};
 
-/// A secret shorter than this is not looked for in texts: it would tear holes into words.
-const SHORTEST_SECRET: usize = 8;
+/// How much of what a server sent is looked through for a quotation, in bytes.
+const QUOTABLE: usize = 64 << 10;
 
 /// An endpoint, a key, and headers. The secrets in it are never shown.
 #[derive(Clone)]
@@ -138,7 +138,7 @@ impl Server {
 
     /// What a server sent that its API does not know; the beginning of it is quoted, without secrets.
     pub fn malformed(&self, api: &Api, data: &str, error: &dyn fmt::Display) -> ModelError {
-        let said = excerpt(&self.redact(data.to_owned()));
+        let (said, error) = (self.quote(data), self.quote(&error.to_string()));
         self.error(ErrorKind::Protocol, &format!("sent what is no {}: {error}: {said}", api.answer))
     }
 
@@ -147,19 +147,20 @@ impl Server {
         format!("{} {what}", self.host)
     }
 
-    /// What the server said, without any secret that it may have echoed.
-    pub fn redact(&self, mut text: String) -> String {
-        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
-        let secrets = self.headers.values().filter(|value| value.is_sensitive());
-        let headers = secrets.filter_map(|value| value.to_str().ok());
-        let in_url = address::secrets(&self.url);
-        let secrets = key.into_iter().chain(headers).chain(in_url.iter().map(String::as_str));
-        for secret in secrets.filter(|secret| secret.len() >= SHORTEST_SECRET) {
-            if text.contains(secret) {
-                text = text.replace(secret, "[secret]");
-            }
-        }
-        text
+    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats. Every message that quotes a server
+    /// takes its words from here.
+    pub fn quote(&self, text: &str) -> String {
+        excerpt(&self.secrets().redact(&text[..text.floor_char_boundary(QUOTABLE)]))
+    }
+
+    /// Everything that a message must not show: the key, the values of headers, user and password, the values of the query.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        self.key.iter().for_each(|key| secrets.add(key.expose_secret()));
+        let headers = self.headers.values().filter(|value| value.is_sensitive());
+        headers.filter_map(|value| value.to_str().ok()).for_each(|value| secrets.add_header(value));
+        secrets.add_url(&self.url);
+        secrets
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keys by which whoever asks twice gets one run.
+//! Keys by which a request that is sent twice begins one run.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub const CLAIM_LASTS: Duration = Duration::from_secs(24 * 3600);
 
 /// That a run is to begin, once, however often it is asked for: an idempotency key, and what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "whoever claims says all of it")]
+#[expect(clippy::exhaustive_structs, reason = "a caller knows each field of its claim")]
 pub struct Claim {
     /// What the caller calls it.
     pub key: String,

@@ -14,7 +14,7 @@ pub enum JournalError {
         /// The session.
         session: SessionId,
     },
-    /// Somebody else writes the session: another process, or a log of this one that is still there.
+    /// Another writer has the session open: another process, or a session log of this one.
     #[error(
         "session {session} is open elsewhere: one process writes a session at a time, others can read it"
     )]

@@ -59,14 +59,15 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That the store can't be written; nothing is claimed then.
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
 
-    /// What was kept last by [`keep_checkpoint`](Self::keep_checkpoint); `None` if nothing was, or retention has dropped what it says.
+    /// Returns the last checkpoint that [`keep_checkpoint`](Self::keep_checkpoint) has stored; `None` if there is none, or retention has
+    /// dropped its events.
     ///
     /// # Errors
     /// That it can't be read.
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError>;
 
-    /// Keeps what a session's events up to a number come to, so that they need not be read again, in the place of what was kept before. Where
-    /// there is no such session, or these events are not all committed, nothing is kept.
+    /// Stores the state after a session's events up to a number, so that they need not be read again; it replaces the last checkpoint. If there
+    /// is no such session, or some of these events are not committed, it stores nothing.
     ///
     /// # Errors
     /// That the store can't be written.
@@ -103,7 +104,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 pub struct RunPlace {
     /// The session.
     pub session: SessionId,
-    /// The number of its first event, whether or not that is still kept.
+    /// The number of its first event, whether or not that is still stored.
     pub first: u64,
 }
 
@@ -123,7 +124,7 @@ pub struct Checkpoint {
 pub struct SessionSummary {
     /// The session.
     pub id: SessionId,
-    /// The number of the first event that is kept; one more than `last` if none is.
+    /// The number of the first stored event; one more than `last` if none is.
     pub first: u64,
     /// The number of the last event.
     pub last: u64,
@@ -131,7 +132,7 @@ pub struct SessionSummary {
     pub runs: u64,
     /// The run that has begun and not ended: one that is active, or was cut.
     pub unfinished: Option<RunId>,
-    /// When the first event was recorded, also if it is not kept any more.
+    /// When the first event was recorded, even if it is no longer stored.
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,

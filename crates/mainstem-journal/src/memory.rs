@@ -1,4 +1,4 @@
-//! Sessions in memory: for tests, and gone with the process.
+//! Sessions in memory: for tests; they end with the process.
 
 use std::{
     collections::BTreeMap,

@@ -82,7 +82,7 @@ impl Calls {
 
     /// A text that the server has a part in, without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.vars.get().map_or_else(|| text.to_owned(), |vars| vars.redact(text))
+        self.vars.get().map_or_else(|| text.to_owned(), |vars| vars.secrets.redact(text))
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {

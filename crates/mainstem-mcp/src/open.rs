@@ -83,7 +83,7 @@ pub(crate) async fn open(
         Reach::Http { url, headers } => {
             let url = expand(&mut vars, url)?;
             let parsed = reqwest::Url::parse(&url).ok();
-            parsed.iter().flat_map(mainstem_http::secrets).for_each(|secret| vars.hide(secret));
+            parsed.iter().for_each(|url| vars.secrets.add_url(url));
             let mut config = StreamableHttpClientTransportConfig::with_uri(url);
             let headers = header_map(&mut vars, headers)?.into_iter();
             config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();
@@ -141,7 +141,7 @@ fn header_map(
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let value = expand(vars, value)?;
-        vars.hide(value.clone());
+        vars.secrets.add_header(&value);
         let header =
             HeaderName::try_from(name.as_str()).map_err(|_| format!("{name:?} is no name of a header"))?;
         let mut value = HeaderValue::try_from(value)

@@ -1,14 +1,13 @@
 //! `${NAME}` in what a declaration says: values from the environment, which are secrets from then on.
 
-use crate::Error;
+use mainstem_http::Secrets;
 
-/// A secret shorter than this is not looked for in texts: it would tear holes into words.
-const SHORTEST_SECRET: usize = 8;
+use crate::Error;
 
 /// Texts with their variables replaced, and what must not be shown of them.
 #[derive(Clone, Default)]
 pub(crate) struct Vars {
-    secrets: Vec<String>,
+    pub(crate) secrets: Secrets,
 }
 
 impl Vars {
@@ -26,7 +25,7 @@ impl Vars {
             match var(name) {
                 Some(value) => {
                     expanded.push_str(&value);
-                    self.hide(value);
+                    self.secrets.add(&value);
                 }
                 None => expanded.push_str(default.ok_or_else(|| Error::Variable { name: name.to_owned() })?),
             }
@@ -34,20 +33,6 @@ impl Vars {
         }
         expanded.push_str(rest);
         Ok(expanded)
-    }
-
-    /// Never shows this.
-    pub(crate) fn hide(&mut self, secret: String) {
-        if secret.len() >= SHORTEST_SECRET {
-            self.secrets.push(secret);
-            // One may hold another, which must not be taken out of it.
-            self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        }
-    }
-
-    /// A text without the secrets.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
     }
 }
 
@@ -80,8 +65,6 @@ mod tests {
         let mut vars = Vars::default();
         vars.expand("${A} ${B}", |name| Some(if name == "A" { "long-enough" } else { "short" }.to_owned()))
             .unwrap();
-        assert_eq!(vars.redact("a long-enough, short text"), "a [secret], short text");
-        vars.hide("it-is-long-enough-now".to_owned());
-        assert_eq!(vars.redact("it-is-long-enough-now"), "[secret]");
+        assert_eq!(vars.secrets.redact("a long-enough, short text"), "a [secret], short text");
     }
 }

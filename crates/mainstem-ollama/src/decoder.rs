@@ -82,8 +82,7 @@ impl Decoder {
 
     #[cold]
     fn interruption(&self, data: &str) -> ModelError {
-        let said = self.server.redact(data.to_owned());
-        let complaint = serde_json::from_str(&said).ok().and_then(|value| Complaint::read(&value));
+        let complaint = serde_json::from_str(data).ok().and_then(|value| Complaint::read(&value));
         complaint.unwrap_or_default().interruption(&self.server)
     }
 

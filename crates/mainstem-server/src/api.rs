@@ -33,7 +33,8 @@ pub(crate) fn operations() -> Vec<Operation> {
     let number = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
     let once = |operation: Operation| {
-        let says = "Whoever asks again with the same key and body, within a day, has asked once.";
+        let says =
+            "A request with the key and body of an earlier one, within a day, returns the run of that one.";
         operation.header(
             "Idempotency-Key",
             says,
@@ -44,7 +45,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         operation.header("Last-Event-ID", "The number of the last event that was seen.", number())
     };
     vec![
-        Operation::get("/v1/sessions", sessions::list, "The sessions, open ones and kept ones.")
+        Operation::get("/v1/sessions", sessions::list, "The sessions, open and recorded.")
             .json::<Items<SessionView>>(200, "All of the caller's sessions."),
         Operation::get("/v1/sessions/{session}", sessions::get, "A session.")
             .json::<SessionView>(200, "The session."),

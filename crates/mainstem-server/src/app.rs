@@ -135,11 +135,11 @@ impl App {
             return Ok(known);
         }
         let share = self.room_for_session(&caller.tenant)?;
-        let kept = self.kept(caller, id).await?;
+        let recorded = self.recorded(caller, id).await?;
         let opened = caller.harness.open_session(id.to_owned()).await;
         let session = opened.map_err(|error| self.unreadable(&error))?;
         let begin = || {
-            let created_at = kept.map_or_else(|| SystemClock.now(), |kept| kept.created_at);
+            let created_at = recorded.map_or_else(|| SystemClock.now(), |session| session.created_at);
             Arc::new(Conversation::new(session, caller.harness.clone(), created_at, share))
         };
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
@@ -248,7 +248,7 @@ impl App {
     pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
         match self.opened(caller, id)? {
             Some(found) => Ok(found),
-            None if is_id(id) && self.kept(caller, id).await?.is_some() => self.open(caller, id).await,
+            None if is_id(id) && self.recorded(caller, id).await?.is_some() => self.open(caller, id).await,
             None => Err(Problem::not_found("session", id)),
         }
     }
@@ -274,7 +274,7 @@ impl App {
                 self.sessions.remove(&key);
                 conversation.close();
             }
-            None if is_id(id) && self.kept(caller, id).await?.is_some() => {}
+            None if is_id(id) && self.recorded(caller, id).await?.is_some() => {}
             None => return Err(Problem::not_found("session", id)),
         }
         let session = SessionId::new(id);
@@ -350,8 +350,8 @@ impl App {
         found
     }
 
-    /// What the journal has of a session.
-    async fn kept(&self, caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
+    /// Returns what the journal has of a session.
+    async fn recorded(&self, caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
         match caller.harness.journal() {
             Some(journal) => journal.session(&id.into()).await.map_err(|error| self.unreadable(&error)),
             None => Ok(None),

@@ -1,4 +1,4 @@
-//! A session that somebody has asked for here, and who is at it.
+//! A session that was requested here, with its readers and runs.
 
 use std::{
     sync::{
@@ -58,17 +58,17 @@ impl Conversation {
         self.readers.load(Ordering::Acquire)
     }
 
-    /// When it was asked for last.
+    /// Returns the time of the last request for it.
     pub(crate) fn asked(&self) -> Instant {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody asks for it.
+    /// Notes a request for it.
     pub(crate) fn touch(&self) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Whether nobody has asked for it for so long, nobody is at it, and it can be opened again as it is.
+    /// Returns `true` if it was not requested for this time, has no readers, runs and tasks, and can be opened again from its record.
     pub(crate) fn is_left_for(&self, time: Duration) -> bool {
         let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.elapsed() >= time && self.harness.journal().is_some() && self.busy_with().is_none()
@@ -106,7 +106,7 @@ impl Conversation {
         if let Some(what) = self.running() {
             return Some(what);
         }
-        (self.readers() > 0).then_some("somebody reads it")
+        (self.readers() > 0).then_some("it has readers")
     }
 }
 

@@ -206,7 +206,7 @@ async fn serve(
 
 fn gone(oldest: u64) -> Problem {
     let before = oldest - 1;
-    let detail = format!("events up to {before} are no longer kept; begin with after={before}");
+    let detail = format!("events up to {before} are no longer stored; begin with after={before}");
     Problem::new(StatusCode::GONE, "gone", detail).with("oldest_seq", oldest)
 }
 

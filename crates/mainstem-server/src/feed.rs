@@ -295,7 +295,7 @@ impl Feed {
     }
 }
 
-/// What was found before anything is sent: a reader that is behind what is kept, or one for which there is nothing more.
+/// What was found before anything is sent: a reader that is behind the first stored event, or one for which there is nothing more.
 pub(crate) enum Look {
     Gone { oldest: u64 },
     Nothing,

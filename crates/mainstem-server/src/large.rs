@@ -33,7 +33,7 @@ pub(crate) fn json(event: &AgentEvent, prefix: &str) -> String {
     }
 }
 
-/// Who and where: without it nobody could tell whose event it is.
+/// The fields that say whose event it is and where it belongs; they are never cut.
 const ENVELOPE: [&str; 9] =
     ["type", "seq", "id", "sessionId", "runId", "createdAt", "source", "replyId", "truncated"];
 

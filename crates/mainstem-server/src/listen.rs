@@ -24,7 +24,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::connection::{Connection, Guests};
 
-/// How long a client may take to say what it wants; whoever is slower is cut off.
+/// How long a client may take to send its headers; the connection of a slower one is closed.
 pub(crate) const HEADERS: Duration = Duration::from_secs(10);
 
 /// How many bytes its headers may have.

@@ -20,7 +20,7 @@ use prometheus_client::{
         gauge::Gauge,
         histogram::{Histogram, exponential_buckets},
     },
-    registry::Registry,
+    registry::{Metric, Registry},
 };
 
 use crate::{app::App, caller::Caller, problem::Problem};
@@ -61,51 +61,44 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("mainstem");
         // From half a millisecond to eight seconds; streams count until their beginning.
         let seconds = Histogram::new(exponential_buckets(0.0005, 2.0, 15));
-        let (requests, runs, tokens) = Default::default();
-        let (events, active, sessions, readers) = Default::default();
-        let (sessions_limit, evicted, refused) = Default::default();
-        let mut metrics = Self {
-            registry: Registry::with_prefix("mainstem"),
-            requests,
-            seconds,
-            runs,
-            tokens,
-            events,
-            active,
-            sessions,
-            sessions_limit,
-            evicted,
-            refused,
-            readers,
-        };
-        let Self {
+        let to = &mut registry;
+        Self {
+            requests: registered(to, "http_requests", "Requests that were answered", Family::default()),
+            seconds: registered(to, "http_request_seconds", "Until an answer began", seconds),
+            runs: registered(to, "runs", "Runs that have ended", Family::default()),
+            tokens: registered(
+                to,
+                "tokens",
+                "Tokens of runs that have ended, with all their agents",
+                Family::default(),
+            ),
+            events: registered(to, "events_sent", "Events that readers were sent", Counter::default()),
+            active: registered(to, "runs_active", "Runs that are active", Gauge::default()),
+            sessions: registered(to, "sessions_open", "Sessions in memory", Gauge::default()),
+            readers: registered(to, "readers", "Readers that follow a session", Gauge::default()),
+            sessions_limit: registered(
+                to,
+                "sessions_open_limit",
+                "Sessions that can be in memory",
+                Gauge::default(),
+            ),
+            evicted: registered(
+                to,
+                "sessions_evicted",
+                "Sessions closed to make room for others",
+                Counter::default(),
+            ),
+            refused: registered(
+                to,
+                "sessions_refused",
+                "Sessions not opened for want of room",
+                Counter::default(),
+            ),
             registry,
-            requests,
-            seconds,
-            runs,
-            tokens,
-            events,
-            active,
-            sessions,
-            sessions_limit,
-            evicted,
-            refused,
-            readers,
-        } = &mut metrics;
-        registry.register("http_requests", "Requests that were answered", requests.clone());
-        registry.register("http_request_seconds", "Until an answer began", seconds.clone());
-        registry.register("runs", "Runs that have ended", runs.clone());
-        registry.register("tokens", "Tokens of runs that have ended, with all their agents", tokens.clone());
-        registry.register("events_sent", "Events that readers were sent", events.clone());
-        registry.register("runs_active", "Runs at work", active.clone());
-        registry.register("sessions_open", "Sessions in memory", sessions.clone());
-        registry.register("readers", "Readers that follow a session", readers.clone());
-        registry.register("sessions_open_limit", "Sessions that can be in memory", sessions_limit.clone());
-        registry.register("sessions_evicted", "Sessions closed to make room for others", evicted.clone());
-        registry.register("sessions_refused", "Sessions not opened for want of room", refused.clone());
-        metrics
+        }
     }
 
     /// A session was closed to make room for another.
@@ -138,6 +131,12 @@ impl Metrics {
     pub(crate) fn sent(&self, events: u64) {
         self.events.inc_by(events);
     }
+}
+
+/// Registers a metric and returns it.
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {

@@ -1,7 +1,7 @@
-//! `Idempotency-Key`: whoever asks twice gets one run.
+//! `Idempotency-Key`: a request that is sent twice begins one run.
 //!
 //! As the IETF draft (draft-ietf-httpapi-idempotency-key-header) has it: the same key and body join the run that was begun, another body is
-//! 422. Keys are kept for a day, with the sessions, where these are kept in a journal.
+//! 422. Keys are valid for a day; a journal stores them with the sessions.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -21,7 +21,7 @@ use crate::{app::App, body::Digest, caller::Caller, problem::Problem};
 /// The most that a key may have, in bytes.
 pub(crate) const LONGEST: usize = 255;
 
-/// How many keys can be at work without waiting for each other.
+/// How many keys can be in use without waiting for each other.
 const TURNS: usize = 64;
 
 pub(crate) struct Once {

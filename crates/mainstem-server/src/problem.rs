@@ -54,7 +54,7 @@ impl Problem {
         self
     }
 
-    /// Asks whoever was refused to come back later.
+    /// Adds the time after which the client may try again.
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
         let mut problem = self.with("retry_after_ms", seconds * 1000);
         problem.0.headers.push((header::RETRY_AFTER, seconds.into()));

@@ -315,7 +315,7 @@ async fn begin_once(
     key: String,
     digest: &Digest,
 ) -> Result<(Found, bool), Problem> {
-    // Whoever asks the same at the same time waits here until it is begun, or is not.
+    // A request with the same key waits here until this one has begun its run, or has failed.
     let turn = app.once.turn(caller, &key);
     let _turn = turn.lock().await;
     let run = conversation.session.new_run_id();

@@ -39,7 +39,7 @@ pub enum ServerError {
     /// A tenant that has a token can't be opened.
     #[error(transparent)]
     Tenant(#[from] BuildError),
-    /// It is to be reached from elsewhere, and nobody is asked for a token.
+    /// The address is reached from other machines, and there are no tokens.
     #[error("{0} is reached from other machines: that needs a token")]
     Open(std::net::SocketAddr),
     /// The network.
@@ -109,10 +109,9 @@ impl Builder {
         self
     }
 
-    /// Closes sessions that nobody has asked for in so long, and that nobody reads, works or plans in; by default they stay open as long as the
-    /// server. Only with a journal, from which they are opened again as soon as somebody asks, as after a restart: what is not recorded is then
-    /// not known, such as on whose behalf a run had begun its children, or what the session had spent of its budget. An application that holds
-    /// such a [`Session`](mainstem::prelude::Session) itself keeps it open, and then the server is told that it is busy.
+    /// Closes sessions that were not requested for this time and have no readers, runs or tasks; by default sessions stay open as long as the
+    /// server runs. Without a journal it has no effect: the next request opens a closed session again from the journal, as after a restart. A
+    /// session stays open, and is busy for the server, while the application itself holds its [`Session`](mainstem::prelude::Session).
     pub fn close_idle(mut self, after: Duration) -> Self {
         self.limits.idle = Some(after);
         self
@@ -159,7 +158,7 @@ impl Server {
     /// ([`Harness::shutdown`]).
     ///
     /// # Errors
-    /// It is reached from other machines, and nobody is asked for a token; the network.
+    /// [`ServerError::Open`] if the address is reached from other machines and there are no tokens; [`ServerError::Io`] of the network.
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServerError> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() && self.0.tokens.is_empty() {

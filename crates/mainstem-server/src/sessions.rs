@@ -23,15 +23,15 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Json<Items<SessionView>>, Problem> {
-    let mut kept = match caller.harness.journal() {
+    let mut recorded = match caller.harness.journal() {
         Some(journal) => journal.sessions().await.map_err(|error| app.unreadable(&error))?,
         None => Vec::new(),
     };
     // Those of tenants, and what only programs can name.
-    kept.retain(|kept| is_id(kept.id.as_str()));
-    // What is open here is known better than what is kept.
+    recorded.retain(|session| is_id(session.id.as_str()));
+    // An open session is more recent than its record.
     let mut items: BTreeMap<_, _> =
-        kept.iter().map(|kept| (kept.id.to_string(), describe_kept(kept))).collect();
+        recorded.iter().map(|session| (session.id.to_string(), describe_recorded(session))).collect();
     items
         .extend(app.sessions(&caller).into_iter().map(|(id, session)| (id.clone(), describe(&id, &session))));
     Ok(Json(Items { items: items.into_values().collect() }))
@@ -70,15 +70,15 @@ pub(crate) async fn fleet(
     Ok(([(header::ETAG, tag)], Json(fleet)).into_response())
 }
 
-fn describe_kept(kept: &SessionSummary) -> SessionView {
+fn describe_recorded(session: &SessionSummary) -> SessionView {
     SessionView {
-        id: kept.id.to_string(),
-        created_at: kept.created_at,
-        last_seq: kept.last,
-        updated_at: kept.updated_at,
+        id: session.id.to_string(),
+        created_at: session.created_at,
+        last_seq: session.last,
+        updated_at: session.updated_at,
         active_run: None,
         queued_runs: Vec::new(),
-        runs: kept.runs,
+        runs: session.runs,
     }
 }
 

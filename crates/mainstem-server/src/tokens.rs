@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 /// A token shorter than this is guessed.
 const SHORTEST: usize = 16;
 
-/// The tokens that are taken. Only their SHA-256 is kept; they are compared in constant time.
+/// The valid tokens. It stores only their SHA-256, and compares in constant time.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<Token>);
 
@@ -22,17 +22,17 @@ struct Token {
     tenant: Option<String>,
 }
 
-/// Why a token is not taken.
+/// Why a token is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// It is guessed too soon.
+    /// It is too short, so that it could be guessed.
     #[error("a token has at least {SHORTEST} characters, without blanks")]
     Short,
-    /// A tenant can't be called that.
+    /// The name of a tenant is invalid.
     #[error("{0:?} is no tenant's name: use a-z, 0-9, _ and -, starting with a letter or digit")]
     Tenant(String),
-    /// It is somebody's already.
+    /// The token was added before.
     #[error("a token is given twice")]
     Twice,
     /// In a file.
@@ -49,7 +49,7 @@ pub enum TokenError {
 }
 
 impl Tokens {
-    /// None: then nobody is asked for one.
+    /// Creates a set without tokens: requests need none.
     pub fn new() -> Self {
         Self::default()
     }
@@ -65,7 +65,7 @@ impl Tokens {
     /// Takes this token, too: for a tenant, or for the harness itself.
     ///
     /// # Errors
-    /// It is too short, or somebody's already; no tenant can be called that.
+    /// The token is too short or was added before, or the name of the tenant is invalid.
     pub fn with(mut self, token: &str, tenant: Option<&str>) -> Result<Self, TokenError> {
         if token.len() < SHORTEST || token.contains(char::is_whitespace) {
             return Err(TokenError::Short);

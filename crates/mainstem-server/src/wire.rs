@@ -130,7 +130,7 @@ pub(crate) struct Options {
     pub(crate) plan_mode: Option<bool>,
     /// Children that are out of time are stopped, and never become background tasks.
     pub(crate) force_sync: bool,
-    /// Whether somebody answers confirmations; true by default.
+    /// Whether a person answers confirmations; true by default.
     pub(crate) people: Option<bool>,
     /// The deepest agent, the one that runs being at 0; at most what the server allows, which is the default.
     pub(crate) max_depth: Option<u16>,
@@ -282,7 +282,7 @@ pub(crate) struct ModelView {
     pub(crate) agents: Vec<String>,
 }
 
-/// A token, to be kept in a cookie.
+/// A token to store in a cookie.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Login {

@@ -1,8 +1,7 @@
 //! Waiting for a child: until it answers, until the time is over, or not at all. What is not waited for becomes a background task.
 
-use std::{convert::Infallible, future::pending, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use futures_util::future::poll_immediate;
 use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{AgentKey, Failure, TaskId};
 use mainstem_react::{AgentError, RunOutcome, Unawaited};
@@ -95,8 +94,9 @@ impl Fleet {
         patience: Patience,
         launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
     ) -> Result<Report, SpawnError> {
-        let start = self.starts.ticket(cx.session_id());
+        let start = self.starts.ticket(cx.session_id(), patience.time.is_none());
         let Some(time) = patience.time else {
+            start.after_calls().await;
             self.admit_task(cx)?;
             let child = launch(&cx.clone().with_extension(Unawaited::now()), Some(start))?;
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
@@ -116,18 +116,20 @@ impl Fleet {
         launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
         patience: Patience,
     ) -> Result<Report, SpawnError> {
-        let mut entering = pin!(self.slots.enter(cx));
+        if cx.is_cancelled() {
+            return Err(SpawnError::Interrupted);
+        }
         // The clock starts at the call, but what has not begun can't be handed over. One that waits for a place lets others start before.
-        let (mut place, start) = match poll_immediate(entering.as_mut()).await {
+        let (mut place, start) = match self.slots.try_enter(cx) {
             Some(place) => {
                 start.turn().await;
-                (place?, Some(start))
+                (place, Some(start))
             }
             None => {
                 drop(start);
                 tokio::select! {
                     biased;
-                    place = entering => (place?, None),
+                    place = self.slots.enter(cx) => (place?, None),
                     never = tick(deadline) => match never {},
                 }
             }
@@ -176,7 +178,12 @@ impl Fleet {
             sink: child_cx.sink().clone(),
             cancel: cancel_of(&child_cx),
         };
+        let fleet = self.clone();
         let work = Box::pin(async move {
+            // Here, because the set polls this: the run may not be read. A new child has none that wait.
+            if how == Handover::Promoted {
+                fleet.slots.notify_moved();
+            }
             if let Some(turn) = turn {
                 turn.await;
             }

@@ -1,14 +1,15 @@
 //! Limits how many children execute at once.
 //!
 //! A child holds a permit while it runs, and lends it out while it waits for children of its own: so a parent never holds what its
-//! children wait for. Background tasks have separate permits, so that a paused caller does not block them.
+//! children wait for. Background tasks have separate permits, so that a paused caller does not block them: an agent that becomes part of
+//! a task while it waits changes to the line of those.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
 use mainstem_tool::RunContext;
-use tokio::sync::{Mutex as Mutual, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::{SpawnError, idle::Waiting};
 
@@ -16,6 +17,8 @@ use crate::{SpawnError, idle::Waiting};
 pub(crate) struct Slots {
     lines: Lines,
     held: DashMap<AgentKey, Arc<Slot>>,
+    /// Notified after a child has moved to the background.
+    moved: Notify,
 }
 
 /// Places in the foreground, and as many in the background.
@@ -39,10 +42,7 @@ pub struct RunPlaces(Lines);
 
 /// One child's permits: its run's if that has a limit of its own, and the session's.
 #[derive(Debug)]
-struct Slot {
-    of: Vec<Arc<Semaphore>>,
-    hold: Mutex<Hold>,
-}
+struct Slot(Mutex<Hold>);
 
 #[derive(Debug)]
 struct Hold {
@@ -63,44 +63,94 @@ pub(crate) struct Place<'a> {
 
 /// The caller's own place, lent out while it waits.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Lent<'a> {
+    slots: &'a Slots,
+    cx: &'a RunContext,
     slot: Option<Arc<Slot>>,
     _waiting: Waiting,
 }
 
 impl Slots {
     pub(crate) fn new(children: usize) -> Self {
-        Self { lines: Lines::new(children), held: DashMap::new() }
+        Self { lines: Lines::new(children), held: DashMap::new(), moved: Notify::new() }
+    }
+
+    /// Returns a place if one is free and no other call waits for it. It polls nothing: near the end of a task's budget, tokio's
+    /// semaphores are pending although a permit is free.
+    pub(crate) fn try_enter(&self, cx: &RunContext) -> Option<Place<'_>> {
+        let own = cx.get::<RunPlaces>();
+        let permits = self.lines(own.as_deref(), cx).map(Line::try_pass).collect::<Option<_>>()?;
+        Some(self.place(permits))
     }
 
     /// Waits for a place, first come, first served; not beyond a cancel of the caller.
     pub(crate) async fn enter(&self, cx: &RunContext) -> Result<Place<'_>, SpawnError> {
-        let own = cx.get::<RunPlaces>();
-        // The run's first: a child that waits there takes no place from others.
-        let lines: Vec<_> =
-            own.iter().map(|own| &own.0).chain([&self.lines]).map(|lines| lines.of(cx)).collect();
-        let mut permits = Vec::with_capacity(lines.len());
-        for line in &lines {
-            permits.extend(tokio::select! {
-                biased;
-                () = cx.cancelled() => return Err(SpawnError::Interrupted),
-                permit = line.pass() => permit,
-            });
+        tokio::select! {
+            biased;
+            () = cx.cancelled() => Err(SpawnError::Interrupted),
+            permits = self.permits(cx, true) => Ok(self.place(permits)),
         }
-        let of = lines.iter().map(|line| line.places.clone()).collect();
-        let hold = Mutex::new(Hold { permits, waiting: 0, is_over: false });
-        Ok(Place { slots: self, slot: Arc::new(Slot { of, hold }), key: None })
+    }
+
+    /// Wakes the agents that wait for a place in the foreground and are part of a background task by now.
+    pub(crate) fn notify_moved(&self) {
+        self.moved.notify_waiters();
+    }
+
+    fn place(&self, permits: Vec<OwnedSemaphorePermit>) -> Place<'_> {
+        let hold = Hold { permits, waiting: 0, is_over: false };
+        Place { slots: self, slot: Arc::new(Slot(Mutex::new(hold))), key: None }
+    }
+
+    /// Waits for a permit of each line, of the background if the agent is or becomes part of a task. `is_new` is as in [`Line::pass`].
+    async fn permits(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
+        if cx.sink().task().is_none() {
+            tokio::select! {
+                biased;
+                permits = self.pass(cx, is_new) => return permits,
+                () = self.until_moved(cx) => {}
+            }
+        }
+        self.pass(cx, is_new).await
+    }
+
+    async fn pass(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
+        let own = cx.get::<RunPlaces>();
+        let mut permits = Vec::new();
+        for line in self.lines(own.as_deref(), cx) {
+            permits.extend(line.pass(is_new).await);
+        }
+        permits
+    }
+
+    async fn until_moved(&self, cx: &RunContext) {
+        loop {
+            let moved = self.moved.notified();
+            if cx.sink().task().is_some() {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// The run's first: a child that waits there takes no place from others.
+    fn lines<'a>(
+        &'a self,
+        own: Option<&'a RunPlaces>,
+        cx: &'a RunContext,
+    ) -> impl Iterator<Item = &'a Line> + use<'a> {
+        own.map(|own| &own.0).into_iter().chain([&self.lines]).map(|lines| lines.of(cx))
     }
 
     /// Lends out the permit of an agent that is about to wait for a child.
-    pub(crate) fn lend(&self, cx: &RunContext) -> Lent {
+    pub(crate) fn lend<'a>(&'a self, cx: &'a RunContext) -> Lent<'a> {
         let slot = cx.agent_key().and_then(|key| self.held.get(key).map(|slot| slot.clone()));
         if let Some(slot) = &slot {
             let mut hold = slot.hold();
             hold.waiting += 1;
             hold.permits.clear();
         }
-        Lent { slot, _waiting: Waiting::of(cx) }
+        Lent { slots: self, cx, slot, _waiting: Waiting::of(cx) }
     }
 }
 
@@ -127,10 +177,16 @@ impl Line {
         Self { places, head: Mutual::new(()) }
     }
 
-    async fn pass(&self) -> Option<OwnedSemaphorePermit> {
-        let _head = self.head.lock().await;
+    /// Waits for a permit, in line if the agent is new; one that has lent out its permit does not queue again.
+    async fn pass(&self, is_new: bool) -> Option<OwnedSemaphorePermit> {
+        let _head = if is_new { Some(self.head.lock().await) } else { None };
         // Never closed; without a permit a child would merely not wait for others.
         self.places.clone().acquire_owned().await.ok()
+    }
+
+    fn try_pass(&self) -> Option<OwnedSemaphorePermit> {
+        let _head = self.head.try_lock().ok()?;
+        self.places.clone().try_acquire_owned().ok()
     }
 }
 
@@ -154,17 +210,14 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Lent {
+impl Lent<'_> {
     /// Takes the place back before the caller goes on, unless another of its calls still waits.
     pub(crate) async fn take_back(mut self) {
         let Some(slot) = self.slot.take() else { return };
         if !slot.waits_no_more() {
             return;
         }
-        let mut permits = Vec::with_capacity(slot.of.len());
-        for places in &slot.of {
-            permits.extend(places.clone().acquire_owned().await.ok());
-        }
+        let permits = self.slots.permits(self.cx, false).await;
         let mut hold = slot.hold();
         // Another call may have begun to wait meanwhile; it takes the place back when it goes on.
         if hold.waiting == 0 && !hold.is_over {
@@ -173,7 +226,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for Lent<'_> {
     fn drop(&mut self) {
         if let Some(slot) = &self.slot {
             slot.waits_no_more();
@@ -190,7 +243,7 @@ impl Slot {
     }
 
     fn hold(&self) -> MutexGuard<'_, Hold> {
-        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -247,6 +300,23 @@ mod tests {
         assert!(now(second.as_mut()).is_none(), "both have a place, but it is not its turn");
         assert!(now(first.as_mut()).is_some());
         assert!(now(second.as_mut()).is_some());
+    }
+
+    #[test]
+    fn who_moves_to_the_background_waits_in_the_line_there() {
+        let (slots, cx, one) = (Slots::new(1), child("other"), child("one"));
+        let _other = now(slots.enter(&cx)).unwrap().unwrap();
+        let mut waits = Box::pin(slots.enter(&one));
+        assert!(now(waits.as_mut()).is_none());
+        one.sink().move_to_background("task-1".into());
+        slots.notify_moved();
+        let mut place = now(waits.as_mut()).unwrap().unwrap();
+        place.belongs_to(&key(&one));
+        let lent = slots.lend(&one);
+        assert!(slots.try_enter(&cx).is_none() && now(lent.take_back()).is_some());
+        assert!(slots.try_enter(&one).is_none());
+        drop(place);
+        assert!(slots.try_enter(&one).is_some());
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! Starts the children of one agent in the order of its calls.
+//!
+//! A child that its call waits for starts while the run is polled, a task at any time. So that no task waits for a run that is not polled, a
+//! task begins after the children before it that are waited for; only a task that can't be recorded keeps its turn until its call is polled.
 
 use std::{
     collections::VecDeque,
@@ -18,10 +21,16 @@ pub(crate) struct StartOrder(Arc<Queues>);
 
 #[derive(Debug, Default)]
 struct Queues {
-    of_parent: DashMap<SessionId, VecDeque<u64>>,
+    of_parent: DashMap<SessionId, VecDeque<Turn>>,
     next: AtomicU64,
     /// Whenever one has left.
     moved: Notify,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    number: u64,
+    is_task: bool,
 }
 
 /// A child's place in the order, from its call to its start. Dropping it lets the next one start.
@@ -29,26 +38,36 @@ struct Queues {
 pub(crate) struct StartTicket {
     queues: Arc<Queues>,
     parent: SessionId,
-    number: u64,
+    turn: Turn,
 }
 
 impl StartOrder {
-    /// Takes the last place.
-    pub(crate) fn ticket(&self, parent: &SessionId) -> StartTicket {
-        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
-        self.0.of_parent.entry(parent.clone()).or_default().push_back(number);
-        StartTicket { queues: self.0.clone(), parent: parent.clone(), number }
+    /// Takes the last place; `is_task` is a child that its call does not wait for.
+    pub(crate) fn ticket(&self, parent: &SessionId, is_task: bool) -> StartTicket {
+        let turn = Turn { number: self.0.next.fetch_add(1, Ordering::Relaxed), is_task };
+        self.0.of_parent.entry(parent.clone()).or_default().push_back(turn);
+        StartTicket { queues: self.0.clone(), parent: parent.clone(), turn }
     }
 }
 
 impl StartTicket {
     /// Resolves when every child that was called before has started, or will not.
     pub(crate) fn turn(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (queues, parent, number) = (self.queues.clone(), self.parent.clone(), self.number);
+        self.after(|_| true)
+    }
+
+    /// Resolves when only tasks are before it.
+    pub(crate) fn after_calls(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.after(|turn| !turn.is_task)
+    }
+
+    /// Resolves when none of these is before it.
+    fn after(&self, is_awaited: fn(&Turn) -> bool) -> impl Future<Output = ()> + Send + 'static {
+        let (queues, parent, number) = (self.queues.clone(), self.parent.clone(), self.turn.number);
         async move {
             loop {
                 let moved = queues.moved.notified();
-                if queues.is_first(&parent, number) {
+                if !queues.has_before(&parent, number, is_awaited) {
                     return;
                 }
                 moved.await;
@@ -58,16 +77,17 @@ impl StartTicket {
 }
 
 impl Queues {
-    /// A ticket that has left the queue counts as first.
-    fn is_first(&self, parent: &SessionId, number: u64) -> bool {
-        self.of_parent.get(parent).is_none_or(|queue| queue.front().is_none_or(|first| *first >= number))
+    fn has_before(&self, parent: &SessionId, number: u64, is_awaited: fn(&Turn) -> bool) -> bool {
+        let before =
+            |queue: &VecDeque<Turn>| queue.iter().take_while(|turn| turn.number < number).any(is_awaited);
+        self.of_parent.get(parent).is_some_and(|queue| before(&queue))
     }
 }
 
 impl Drop for StartTicket {
     fn drop(&mut self) {
         if let Some(mut queue) = self.queues.of_parent.get_mut(&self.parent) {
-            queue.retain(|number| *number != self.number);
+            queue.retain(|turn| turn.number != self.turn.number);
         }
         self.queues.of_parent.remove_if(&self.parent, |_, queue| queue.is_empty());
         self.queues.moved.notify_waiters();
@@ -81,11 +101,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_task_begins_when_only_tasks_are_before_it() {
+        let (order, main) = (StartOrder::default(), SessionId::new("main"));
+        let [first, second, third] = [true, false, true].map(|is_task| order.ticket(&main, is_task));
+        assert_ready!(spawn(first.after_calls()).poll());
+        let mut waits = spawn(third.after_calls());
+        assert_pending!(waits.poll());
+        drop(second);
+        assert_ready!(waits.poll());
+        assert_pending!(spawn(third.turn()).poll());
+    }
+
+    #[test]
     fn the_next_starts_when_those_before_have_started_or_gone() {
         let order = StartOrder::default();
         let [main, other] = ["main", "other"].map(SessionId::new);
-        let (first, second, third) = (order.ticket(&main), order.ticket(&main), order.ticket(&main));
-        let elsewhere = order.ticket(&other);
+        let [first, second, third] = [false, false, true].map(|is_task| order.ticket(&main, is_task));
+        let elsewhere = order.ticket(&other, false);
         assert_ready!(spawn(elsewhere.turn()).poll());
         assert_ready!(spawn(first.turn()).poll());
         let (mut waits, mut last) = (spawn(second.turn()), spawn(third.turn()));

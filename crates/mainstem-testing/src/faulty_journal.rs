@@ -20,10 +20,15 @@ use mainstem_message::{RunId, SessionId};
 use mainstem_tool::async_trait;
 use tokio::sync::watch;
 
+/// Events have numbers from 1.
+const UNDAMAGED: u64 = 0;
+
 /// The number of remaining events while the disk is unlimited.
 const NO_FAULT: u64 = u64::MAX;
 
 /// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room. Cheap to clone; clones are the same journal.
+///
+/// An event of it can be damaged, and it counts the events that are read.
 ///
 /// While the disk is full, records that are given an event fail for good, as they do with a real disk, and sessions can't be opened; what
 /// was committed can be read.
@@ -32,6 +37,9 @@ pub struct FaultyJournal {
     inner: Arc<dyn Journal>,
     room: Arc<AtomicU64>,
     gate: Arc<Gate>,
+    /// The number of the damaged event of each session.
+    damaged: Arc<AtomicU64>,
+    read: Arc<AtomicUsize>,
 }
 
 /// Holds back the opening of sessions until a test releases it.
@@ -44,8 +52,13 @@ struct Gate {
 impl FaultyJournal {
     /// A journal that works until [`fill_after`](Self::fill_after).
     pub fn new(inner: impl Journal) -> Self {
-        let (room, gate) = (Arc::new(AtomicU64::new(NO_FAULT)), Arc::default());
-        Self { inner: Arc::new(inner), room, gate }
+        Self {
+            inner: Arc::new(inner),
+            room: Arc::new(AtomicU64::new(NO_FAULT)),
+            gate: Arc::default(),
+            damaged: Arc::new(AtomicU64::new(UNDAMAGED)),
+            read: Arc::default(),
+        }
     }
 
     /// Sets whether opening a session waits from now on; openings that wait continue when this is reset.
@@ -75,6 +88,31 @@ impl FaultyJournal {
     /// Makes room: sessions can be opened and written again.
     pub fn make_room(&self) {
         self.room.store(NO_FAULT, Ordering::SeqCst);
+    }
+
+    /// Damages the event with this number, of every session, from now on; one that was damaged before is whole again.
+    pub fn damage(&self, seq: u64) {
+        self.damaged.store(seq, Ordering::SeqCst);
+    }
+
+    /// Returns how many events were read since this was last called.
+    pub fn take_read(&self) -> usize {
+        self.read.swap(0, Ordering::SeqCst)
+    }
+
+    /// Ends a page before the damaged event.
+    fn check_damage(&self, session: &SessionId, page: &mut Vec<AgentEvent>) -> Result<(), JournalError> {
+        let seq = self.damaged.load(Ordering::SeqCst);
+        match page.iter().position(|event| event.seq == seq) {
+            Some(0) => {
+                let why = "expected value at line 1 column 1".to_owned();
+                Err(JournalError::Damaged { session: session.clone(), seq, through: seq, why })
+            }
+            place => {
+                page.truncate(place.unwrap_or(page.len()));
+                Ok(())
+            }
+        }
     }
 
     fn check_room(&self) -> Result<(), JournalError> {
@@ -147,6 +185,18 @@ macro_rules! pass_on {
                 Ok(Arc::new(FaultyRecord { inner, room, failure: OnceLock::new() }))
             }
 
+            async fn read(
+                &self,
+                session: &SessionId,
+                from: u64,
+                max: usize,
+            ) -> Result<Vec<AgentEvent>, JournalError> {
+                let mut page = self.inner.read(session, from, max).await?;
+                self.check_damage(session, &mut page)?;
+                self.read.fetch_add(page.len(), Ordering::SeqCst);
+                Ok(page)
+            }
+
             async fn flush(&self) -> Result<(), JournalError> {
                 self.check_room()?;
                 self.inner.flush().await
@@ -163,7 +213,6 @@ pass_on! {
     is_open(session: &SessionId) -> bool;
     sessions() -> Vec<SessionSummary>;
     session(id: &SessionId) -> Option<SessionSummary>;
-    read(session: &SessionId, from: u64, max: usize) -> Vec<AgentEvent>;
     run(id: &RunId) -> Option<RunPlace>;
     claim(claim: Claim) -> Claimed;
     checkpoint(session: &SessionId) -> Option<Checkpoint>;

@@ -2,11 +2,14 @@
 
 use crate::{
     server::{Server, Step},
-    support::{Cli, mainstem},
+    support::{Cli, Running, mainstem},
 };
 
 const PASSWORD: &str = "hunter2-secret";
 const QUERY: &str = "topsecret-value";
+
+/// The base64 of `me:` and the password.
+const ENCODED: &str = "bWU6aHVudGVyMi1zZWNyZXQ=";
 
 /// Both in an address at this host.
 fn address(host: &str) -> String {
@@ -14,15 +17,20 @@ fn address(host: &str) -> String {
 }
 
 fn check(what: &str, cli: Cli) {
-    let done = cli.run();
+    checked(what, cli.start());
+}
+
+/// Waits for the end of a command.
+fn checked(what: &str, running: Running) {
+    let done = running.done();
     assert!(!done.stderr.is_empty() || !done.stdout.is_empty(), "{what}: {done:?}");
-    for secret in [PASSWORD, QUERY] {
+    for secret in [PASSWORD, QUERY, ENCODED] {
         assert!(!done.stdout.contains(secret) && !done.stderr.contains(secret), "{what}: {done:?}");
     }
 }
 
-/// A run, and a look at the model.
-fn check_model(what: &str, with: impl Fn(Cli) -> Cli) {
+/// Starts a run, and a look at the model. They wait between their retries, so all go on at once.
+fn start_model(what: &str, with: impl Fn(Cli) -> Cli) -> Vec<(String, Running)> {
     let lines = [
         "run -m openai:m --output ndjson Hi",
         "run -m openai:m --output json Hi",
@@ -30,33 +38,38 @@ fn check_model(what: &str, with: impl Fn(Cli) -> Cli) {
         "doctor --online",
         "models",
     ];
-    for line in lines {
+    let start = |line: &str| {
         let cli =
             with(mainstem(line).env("OPENAI_API_KEY", "sk-secret-123456").env("MAINSTEM_MODEL", "openai:m"));
-        check(&format!("{what}: {line}"), cli.env("MAINSTEM_LOG", "trace"));
-    }
+        (format!("{what}: {line}"), cli.env("MAINSTEM_LOG", "trace").start())
+    };
+    lines.map(start).into()
 }
 
 #[test]
 fn of_a_model() {
     let url =
         |server: &Server| address(server.url().strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap());
-    let echo = format!("nothing at /v1/chat/completions?key={QUERY} for me:{PASSWORD}");
+    let echo = format!("nothing at /v1/chat/completions?key={QUERY} for me:{PASSWORD} or {ENCODED}");
     let echoes = Server::start(move |_| vec![Step::Refuse("404 Not Found", "", echo.clone())]);
-    check_model("echoed", |cli| cli.env("OPENAI_BASE_URL", &url(&echoes)));
     let moved = Server::start(|_| {
         let header = "location: http://me:hunter2-secret@127.0.0.1:1/?key=topsecret-value\r\n";
         vec![Step::Refuse("302 Found", header, String::new())]
     });
-    check_model("redirected", |cli| cli.env("OPENAI_BASE_URL", &url(&moved)));
-    check_model("unreachable", |cli| cli.env("OPENAI_BASE_URL", &address("127.0.0.1:1")));
+    let at = |what: &str, url: &str| start_model(what, |cli| cli.env("OPENAI_BASE_URL", url));
+    let mut started = at("echoed", &url(&echoes));
+    started.extend(at("redirected", &url(&moved)));
+    started.extend(at("unreachable", &address("127.0.0.1:1")));
     for wrong in ["127.0.0.1:99999", "host:port", "127.0.0.1/x@y"] {
-        check_model(wrong, |cli| cli.env("OPENAI_BASE_URL", &address(wrong)));
+        started.extend(at(wrong, &address(wrong)));
     }
-    check_model("through a proxy", |cli| {
+    started.extend(start_model("through a proxy", |cli| {
         let cli = cli.env("OPENAI_BASE_URL", "http://model.invalid/v1");
         cli.env("HTTP_PROXY", &address("127.0.0.1:1")).env("http_proxy", &address("127.0.0.1:1"))
-    });
+    }));
+    for (what, running) in started {
+        checked(&what, running);
+    }
 }
 
 #[test]

@@ -71,6 +71,23 @@ fn what_is_no_record_is_said_with_its_place() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_endless_line_is_refused() {
+    // With a bound on its memory, the process is aborted if it reads on.
+    let check = |command: &str, place: &str| {
+        let script = format!("ulimit -v 1048576; {command}");
+        let mut run = std::process::Command::new("sh");
+        run.args(["-c", &script]).env("MAINSTEM", env!("CARGO_BIN_EXE_mainstem"));
+        let done = run.output().unwrap();
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(stderr, format!("error: {place}: the line is longer than 128 MiB\n"));
+        assert_eq!(done.status.code(), Some(1));
+    };
+    check("exec \"$MAINSTEM\" replay /dev/zero", "/dev/zero:1");
+    check("(echo; cat /dev/zero) | \"$MAINSTEM\" replay /dev/stdin", "/dev/stdin:2");
+}
+
 #[test]
 fn a_damaged_event_costs_that_event_and_a_damaged_row_that_session() {
     let server = Server::start(|_| vec![Step::Text("Yes.")]);

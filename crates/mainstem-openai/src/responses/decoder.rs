@@ -113,8 +113,7 @@ impl Decoder {
     /// What an `error` event or a failed response says, whatever it is.
     #[cold]
     fn failure(&self, said: &Value) -> ModelError {
-        let said = serde_json::from_str(&self.server.redact(said.to_string()));
-        match said.ok().and_then(|said| Complaint::read(&said)) {
+        match Complaint::read(said) {
             Some(complaint) => complaint.interruption(&self.server),
             None => self.server.error(ErrorKind::Server, "broke off its answer and did not say why"),
         }

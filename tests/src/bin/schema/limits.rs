@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use mainstem::{
-    event::LogOptions,
+    event::{LogOptions, MAX_LINE_BYTES},
     guard,
     react::AnswerLimits,
     spec::MAX_FILE_BYTES,
@@ -116,6 +116,12 @@ fn others() -> Vec<Row> {
             bytes(MAX_FILE_BYTES as usize),
             "an error",
             "hostile_files_are_errors",
+        ),
+        row(
+            "a line of what `mainstem replay` reads",
+            bytes(MAX_LINE_BYTES),
+            "an error with the number of the line",
+            "an_endless_line_is_refused",
         ),
         row(
             "events in memory for readers (`LogOptions::ring`)",
