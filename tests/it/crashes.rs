@@ -19,11 +19,11 @@ use mainstem::{
         TaskStore,
     },
 };
-use mainstem_testing::{FakeClock, laws, render};
+use mainstem_testing::{FakeClock, FaultyJournal, laws, render};
 use serde_json::json;
 
 use crate::{
-    journal::{Shared, all, all_is_done},
+    journal::{all, all_is_done},
     resume::killed_after,
     support::{harness, ms},
 };
@@ -152,7 +152,7 @@ impl Clock for Ticking {
 
 /// What a whole run records: its events, and each state of the store.
 async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<Vec<TaskRecord>>) {
-    let (journal, store) = (Shared::new(MemoryJournal::new()), Traced::default());
+    let (journal, store) = (FaultyJournal::new(MemoryJournal::new()), Traced::default());
     let first = builder(script())
         .clock(clock.clone())
         .journal(journal.clone())
@@ -297,7 +297,7 @@ fn hanging() -> HarnessBuilder {
     harness(model).ids(mainstem::event::RandomIds).clock(SystemClock).subagent(AgentSpec::new("kid", "K"))
 }
 
-async fn begin(workspace: &Path, journal: &Shared) -> (Harness, Session) {
+async fn begin(workspace: &Path, journal: &FaultyJournal) -> (Harness, Session) {
     let harness = hanging().workspace(workspace).journal(journal.clone()).build().unwrap();
     let session = harness.open_session("s").await.unwrap();
     session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
@@ -308,12 +308,13 @@ async fn begin(workspace: &Path, journal: &Shared) -> (Harness, Session) {
 #[tokio::test]
 async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in_another_journal() {
     let workspace = tempfile::tempdir().unwrap();
-    let journal = Shared::new(MemoryJournal::new());
+    let journal = FaultyJournal::new(MemoryJournal::new());
     let (executor, session) = begin(workspace.path(), &journal).await;
     let task = session.tasks().await.unwrap().remove(0).id;
-    let other = |journal: Shared| hanging().workspace(workspace.path()).journal(journal).build().unwrap();
+    let other =
+        |journal: FaultyJournal| hanging().workspace(workspace.path()).journal(journal).build().unwrap();
     // One journal knows nothing of the task; the other is a copy.
-    let empty = other(Shared::new(MemoryJournal::new()));
+    let empty = other(FaultyJournal::new(MemoryJournal::new()));
     let copy = other(killed_after(&all(&journal).await).await);
     let (stranger, twin) = (empty.open_session("s").await.unwrap(), copy.open_session("s").await.unwrap());
     assert_eq!(statuses(&session).await, (TaskStatus::Running, Some(TaskStatus::Running)));
