@@ -31,11 +31,10 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// Returns `true` if a caller waits for it.
+    /// Returns `true` if a caller waits for it. Another process can wait for a release.
     pub(super) fn is_urgent(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
-            Self::Release(_) => false,
             _ => true,
         }
     }
