@@ -1,5 +1,6 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
+mod lines;
 mod lock;
 mod op;
 mod queue;

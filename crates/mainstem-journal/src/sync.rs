@@ -22,3 +22,8 @@ pub(crate) fn receive<T>(from: &mut tokio::sync::mpsc::Receiver<T>) -> Option<T>
 pub(crate) fn receive<T>(from: &mut tokio::sync::mpsc::Receiver<T>) -> Option<T> {
     shuttle::future::block_on(from.recv())
 }
+
+/// Returns `true` if so much time has passed since then. In a model, no time passes.
+pub(crate) fn has_passed(time: std::time::Duration, since: std::time::Instant) -> bool {
+    !cfg!(shuttle) && since.elapsed() >= time
+}

@@ -31,6 +31,21 @@ pub(super) enum Op {
 }
 
 impl Op {
+    /// The session that it is about; `None` if it is about all.
+    pub(super) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Append(entry, _) | Self::Release(entry) => Some(&entry.session),
+            Self::Claim(claim, _) => Some(&claim.session),
+            Self::Open(session, _)
+            | Self::OpenAgain(session, _)
+            | Self::IsOpen(session, _)
+            | Self::Checkpoint(session, ..)
+            | Self::Delete(session, _)
+            | Self::Prune(session, ..) => Some(session),
+            Self::Flush(_) | Self::Close(_) => None,
+        }
+    }
+
     /// Returns `true` if a caller waits for it. Another process can wait for a release.
     pub(super) fn is_urgent(&self) -> bool {
         match self {

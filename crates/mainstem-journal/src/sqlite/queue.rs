@@ -1,12 +1,12 @@
-//! What the writer is asked, in order, and when it has waited long enough for more.
+//! What the writer is asked, and when it has waited long enough for more.
 
-use std::{collections::VecDeque, fmt, sync::PoisonError, time::Instant};
+use std::{fmt, sync::PoisonError, time::Instant};
 
-use super::{COMMIT_AFTER, op::Op};
+use super::{COMMIT_AFTER, lines::Lines, op::Op};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// How many requests share a transaction at most.
-const GROUP: usize = 1024;
+pub(super) const GROUP: usize = 1024;
 
 /// Its length is bounded by the logs' `settle`: producers wait when their log's record is behind.
 #[derive(Default)]
@@ -17,23 +17,21 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    ops: VecDeque<Op>,
-    is_urgent: bool,
+    lines: Lines,
     is_over: bool,
 }
 
 impl State {
     fn is_due(&self) -> bool {
-        self.is_urgent || self.is_over || self.ops.len() >= GROUP
+        self.is_over || self.lines.has_urgent() || self.lines.len() >= GROUP
     }
 }
 
 impl Queue {
     pub(super) fn push(&self, op: Op) {
         let mut state = self.lock();
-        let (was_empty, was_due) = (state.ops.is_empty(), state.is_due());
-        state.is_urgent |= op.is_urgent();
-        state.ops.push_back(op);
+        let (was_empty, was_due) = (state.lines.len() == 0, state.is_due());
+        state.lines.push(op);
         let is_news = was_empty || (state.is_due() && !was_due);
         drop(state);
         if is_news {
@@ -47,10 +45,10 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// The next group, once it is due; `None` after the last.
-    pub(super) fn next(&self) -> Option<Vec<Op>> {
+    /// Waits until a group is due. Returns whether one of its requests is durable; `None` after the last request.
+    pub(super) fn due(&self) -> Option<bool> {
         let mut state = self.lock();
-        while state.ops.is_empty() {
+        while state.lines.len() == 0 {
             if state.is_over {
                 return None;
             }
@@ -61,13 +59,12 @@ impl Queue {
         while !state.is_due() && !is_over {
             (state, is_over) = self.wait_until(due, state);
         }
-        // After a close the rest is refused, so it ends a group.
-        let close = state.ops.iter().position(|op| matches!(op, Op::Close(_)));
-        let count = close.map_or(state.ops.len(), |close| close + 1).min(GROUP);
-        let group = state.ops.drain(..count).collect();
-        // What is left has waited already.
-        state.is_urgent = !state.ops.is_empty();
-        Some(group)
+        Some(state.lines.has_durable())
+    }
+
+    /// Takes the next request, as [`Lines::pop`] does.
+    pub(super) fn pop(&self, durable: bool) -> Option<Op> {
+        self.lock().lines.pop(durable)
     }
 
     /// Waits until there is news or the time is over, which it returns then.
@@ -94,6 +91,6 @@ impl Queue {
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.lock().ops.len()).finish_non_exhaustive()
+        f.debug_struct("Queue").field("waiting", &self.lock().lines.len()).finish_non_exhaustive()
     }
 }

@@ -1,15 +1,23 @@
 //! The one thread that writes. What is asked while it writes shares the next transaction.
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    collections::HashMap,
+    iter::from_fn,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
     op::Op,
-    queue::Queue,
+    queue::{GROUP, Queue},
     transaction::{Changes, Sessions, Transaction},
 };
-use crate::JournalError;
+use crate::{JournalError, sync::has_passed};
+
+/// For how long requests are taken into a transaction that has begun: those of other tenants wait for its end.
+const LONGEST: Duration = Duration::from_millis(4);
 
 /// How often a commit is tried while another process writes; each time waits for some seconds.
 const ATTEMPTS: usize = 6;
@@ -27,38 +35,71 @@ impl Writer {
     }
 
     pub(super) fn run(mut self, queue: &Queue) {
-        while let Some(ops) = queue.next() {
-            self.write(ops, queue);
+        while let Some(is_durable) = queue.due() {
+            if self.is_closed {
+                self.write_all(refuse(from_fn(|| queue.pop(true)).collect()), queue);
+            } else {
+                self.write(Vec::new(), is_durable, queue, || queue.pop(is_durable));
+            }
         }
     }
 
-    /// Writes all in one transaction; or, if that fails, in as many as it takes for one session's failure to leave the others alone.
-    fn write(&mut self, ops: Vec<Op>, queue: &Queue) {
-        let mut ops = if self.is_closed { refuse(ops) } else { ops };
-        if ops.is_empty() {
-            return;
+    /// Writes these requests alone.
+    fn write_all(&mut self, ops: Vec<Op>, queue: &Queue) {
+        if !ops.is_empty() {
+            let is_durable = ops.iter().any(Op::is_durable);
+            self.write(ops, is_durable, queue, || None);
         }
-        match self.change(&mut ops) {
+    }
+
+    /// Writes these requests and `more` of them in one transaction; or, if that fails, in as many as it takes for one session's failure to leave the others alone.
+    fn write(
+        &mut self,
+        mut ops: Vec<Op>,
+        is_durable: bool,
+        queue: &Queue,
+        mut more: impl FnMut() -> Option<Op>,
+    ) {
+        match self.change(&mut ops, is_durable, &mut more) {
             Ok(changes) => {
                 changes.commit(&self.path, &mut self.open);
                 ops.into_iter().for_each(|op| self.answer(op, queue));
             }
-            Err(error) => match pieces(ops) {
-                pieces if pieces.len() > 1 => pieces.into_iter().for_each(|ops| self.write(ops, queue)),
-                pieces => pieces.into_iter().flatten().for_each(|op| op.fail(&error)),
-            },
+            Err(error) => {
+                // If there was not even a transaction, what was to be in it has failed.
+                if ops.is_empty() {
+                    ops.extend(from_fn(more).take(GROUP));
+                }
+                match pieces(ops) {
+                    pieces if pieces.len() > 1 => {
+                        pieces.into_iter().for_each(|ops| self.write_all(ops, queue));
+                    }
+                    pieces => pieces.into_iter().flatten().for_each(|op| op.fail(&error)),
+                }
+            }
         }
     }
 
     /// A transaction, tried again while another process writes. If a request is durable, all are on the disk when this returns.
-    fn change(&mut self, ops: &mut [Op]) -> Result<Changes, JournalError> {
+    /// It takes `more` requests until there are none or its time is over.
+    fn change(
+        &mut self,
+        ops: &mut Vec<Op>,
+        is_durable: bool,
+        more: &mut impl FnMut() -> Option<Op>,
+    ) -> Result<Changes, JournalError> {
         let Self { connection, path, open, .. } = self;
-        let is_durable = ops.iter().any(Op::is_durable);
         let mut attempt = || {
             connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
             let sql = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut transaction = Transaction::new(&sql, path, open);
             ops.iter_mut().try_for_each(|op| transaction.apply(op))?;
+            let begun = Instant::now();
+            while has_room(ops, begun)
+                && let Some(op) = more()
+            {
+                transaction.apply(ops.push_mut(op))?;
+            }
             let changes = transaction.finish()?;
             sql.commit()?;
             Ok::<_, rusqlite::Error>(changes)
@@ -94,6 +135,12 @@ impl Writer {
             }
         }
     }
+}
+
+/// Returns `true` if a transaction takes another request. After a close it does not, for what follows is refused.
+fn has_room(ops: &[Op], begun: Instant) -> bool {
+    let is_closing = matches!(ops.last(), Some(Op::Close(_)));
+    ops.len() < GROUP && !is_closing && !has_passed(LONGEST, begun)
 }
 
 /// Fails what a closed journal does not do, and returns the rest.

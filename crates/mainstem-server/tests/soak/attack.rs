@@ -33,9 +33,12 @@ pub(crate) enum Attack {
     NeverRead,
     /// Runs whose model never stops, and readers of them.
     Endless,
+    /// Runs with inputs almost as large as a body may be.
+    Large,
 }
 
-pub(crate) const ALL: [Attack; 4] = [Attack::Flood, Attack::Schemas, Attack::NeverRead, Attack::Endless];
+/// All attacks, which their processes know by number.
+const ALL: [Attack; 5] = [Attack::Flood, Attack::Schemas, Attack::NeverRead, Attack::Endless, Attack::Large];
 
 /// Where to, and on whose behalf.
 #[derive(Clone)]
@@ -136,16 +139,20 @@ impl Attack {
     async fn attack(self, client: &Client, target: &Order<'_>) {
         match self {
             Self::Flood => {
-                let all = (0..32).map(|number| flood(client, target, number, json!({})));
+                let all = (0..32).map(|number| flood(client, target, number, LONG, json!({})));
                 join_all(all).await;
             }
             Self::Schemas => {
                 let schemas = [patterns(60), doubling(24), json!({ "type": "integer" })];
                 let all = (0..12).map(|number| {
                     let options = json!({ "output_schema": schemas[number % schemas.len()] });
-                    flood(client, target, 100 + number, options)
+                    flood(client, target, 100 + number, LONG, options)
                 });
                 join_all(all).await;
+            }
+            Self::Large => {
+                let input = format!("{LONG}{}", "x".repeat(900_000));
+                join_all((0..16).map(|number| flood(client, target, 200 + number, &input, json!({})))).await;
             }
             Self::NeverRead => never_read(target).await,
             Self::Endless => endless(client, target).await,
@@ -154,11 +161,11 @@ impl Attack {
 }
 
 /// Begins runs in sessions of its own, one after the other.
-async fn flood(client: &Client, target: &Order<'_>, number: usize, options: Value) {
+async fn flood(client: &Client, target: &Order<'_>, number: usize, input: &str, options: Value) {
     for begun in 0.. {
         let url = format!("{}/v1/sessions/flood-{number}-{}/runs", target.url, begun % 50);
         let request = client.post(url).bearer_auth(target.token);
-        let request = request.json(&json!({ "input": LONG, "options": options, "queue": true }));
+        let request = request.json(&json!({ "input": input, "options": options, "queue": true }));
         target.count(request.send().await.is_ok());
     }
 }

@@ -1,0 +1,103 @@
+//! The order in which requests are served: those of a tenant as they were made, and the tenants in turn.
+
+use std::collections::VecDeque;
+
+use super::op::Op;
+
+/// Requests that wait. A tenant with many or large ones delays another's by one of its own.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// The number of the next request.
+    next: u64,
+    /// The tenants that have requests; the first is served next.
+    lines: VecDeque<Line>,
+    /// Requests that are served after all that were made before them, whoever made those.
+    barriers: VecDeque<Numbered>,
+    len: usize,
+    durable: usize,
+    urgent: usize,
+}
+
+/// The requests of a tenant.
+struct Line {
+    tenant: Box<str>,
+    ops: VecDeque<Numbered>,
+}
+
+struct Numbered {
+    number: u64,
+    op: Op,
+}
+
+impl Lines {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns `true` if one of them is [durable](Op::is_durable).
+    pub(super) fn has_durable(&self) -> bool {
+        self.durable > 0
+    }
+
+    /// Returns `true` if one of them is [urgent](Op::is_urgent).
+    pub(super) fn has_urgent(&self) -> bool {
+        self.urgent > 0
+    }
+
+    pub(super) fn push(&mut self, op: Op) {
+        let number = self.next;
+        self.next += 1;
+        self.len += 1;
+        self.durable += usize::from(op.is_durable());
+        self.urgent += usize::from(op.is_urgent());
+        let line = match op.session() {
+            None => &mut self.barriers,
+            Some(session) => {
+                // As `Scoped` names sessions.
+                let tenant = session.as_str().split_once('/').map_or("", |(tenant, _)| tenant);
+                let place = self.lines.iter().position(|line| *line.tenant == *tenant);
+                let place = place.unwrap_or_else(|| {
+                    self.lines.push_back(Line { tenant: tenant.into(), ops: VecDeque::new() });
+                    self.lines.len() - 1
+                });
+                &mut self.lines[place].ops
+            }
+        };
+        line.push_back(Numbered { number, op });
+    }
+
+    /// Takes the next request; `None` if there are none, or if the next is durable and `durable` is not set.
+    pub(super) fn pop(&mut self, durable: bool) -> Option<Op> {
+        let is_barrier = self.is_barrier_next();
+        let next = match is_barrier {
+            true => self.barriers.front(),
+            false => self.lines.front().and_then(|line| line.ops.front()),
+        };
+        next.filter(|next| durable || !next.op.is_durable())?;
+        let op = match is_barrier {
+            true => self.barriers.pop_front()?.op,
+            false => self.pop_in_turn()?,
+        };
+        self.len -= 1;
+        self.durable -= usize::from(op.is_durable());
+        self.urgent -= usize::from(op.is_urgent());
+        Some(op)
+    }
+
+    fn is_barrier_next(&self) -> bool {
+        let mut first = self.lines.iter().filter_map(|line| line.ops.front());
+        self.barriers.front().is_some_and(|barrier| first.all(|first| first.number > barrier.number))
+    }
+
+    fn pop_in_turn(&mut self) -> Option<Op> {
+        let mut line = self.lines.pop_front()?;
+        let next = line.ops.pop_front();
+        if !line.ops.is_empty() {
+            self.lines.push_back(line);
+        }
+        next.map(|next| next.op)
+    }
+}
+
+#[cfg(test)]
+mod tests;

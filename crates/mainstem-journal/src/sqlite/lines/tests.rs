@@ -1,0 +1,41 @@
+//! Whose turn it is.
+
+use mainstem_message::SessionId;
+use tokio::sync::oneshot;
+
+use super::{super::op::Answer, *};
+
+/// Requests, by a letter: `f` is a flush, which is durable and a barrier; others ask whether the session of a tenant of that name is open.
+fn order(made: &str, durable: bool) -> String {
+    let mut lines = Lines::default();
+    for letter in made.chars() {
+        let op = match letter {
+            'f' => Op::Flush(Answer::new(oneshot::channel().0)),
+            tenant => Op::IsOpen(SessionId::new(format!("{tenant}/s")), Answer::new(oneshot::channel().0)),
+        };
+        lines.push(op);
+    }
+    let letter = |op: Op| match op {
+        Op::IsOpen(session, _) => session.as_str().chars().next().unwrap(),
+        _ => 'f',
+    };
+    let served: String = std::iter::from_fn(|| lines.pop(durable)).map(letter).collect();
+    assert_eq!(lines.len(), made.len() - served.len());
+    assert_eq!(lines.has_durable(), made.contains('f') && !served.contains('f'));
+    served
+}
+
+#[test]
+fn tenants_take_turns_and_a_barrier_waits_for_all_before_it() {
+    let check = |made: &str, served: &str| assert_eq!(order(made, true), served, "{made}");
+    check("", "");
+    check("aaa", "aaa");
+    check("aaaab", "abaaa");
+    check("aaaabbc", "abcabaa");
+    check("f", "f");
+    check("aafa", "aafa");
+    check("abbbfaa", "abababf");
+    check("ffa", "ffa");
+    assert_eq!(order("abfa", false), "ab");
+    assert_eq!(order("fa", false), "");
+}
