@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstem_event::{CancelReason, EventKind, Outcome, Timestamp};
+use mainstem_event::{CancelReason, EventKind, Outcome, Rollup, Timestamp};
 use mainstem_message::{Failure, Message, Role, StopReason};
 use mainstem_tool::RunContext;
 
@@ -47,30 +47,28 @@ impl Ending {
             }
             _ => None,
         };
-        self.end(reason, outcome, answer.clone(), error.as_ref().map(Failure::from));
-        RunOutcome { outcome, answer, error, usage: self.cx.meter().read() }
+        let usage = self.end(reason, outcome, answer.clone(), error.as_ref().map(Failure::from));
+        RunOutcome { outcome, answer, error, usage }
     }
 
-    /// Closes what is open, says the answer, and ends.
+    /// Closes what is open, says the answer, and ends. Returns what the invocation used.
     fn end(
         &mut self,
         reason: StopReason,
         outcome: Outcome,
         answer: Option<Arc<Message>>,
         error: Option<Failure>,
-    ) {
+    ) -> Rollup {
         self.over = true;
         let cx = &self.cx;
         cx.close(&reason);
         if let Some(result) = answer {
             cx.emit(EventKind::AgentResult { result });
         }
-        let usage = cx.meter().read();
         let duration_ms = cx.now().millis_since(self.started);
-        cx.emit(EventKind::AgentEnd { outcome, error, usage, duration_ms });
-        if let Some(above) = cx.meter_above() {
-            above.add_child(usage);
-        }
+        cx.meter().end(cx.meter_above(), |usage| {
+            cx.emit(EventKind::AgentEnd { outcome, error, usage, duration_ms });
+        })
     }
 }
 

@@ -20,9 +20,23 @@ impl Meter {
         self.with(|sum| sum.add_own(usage, cost));
     }
 
-    /// Adds a child that ended, with all below it.
-    pub fn add_child(&self, child: Rollup) {
-        self.with(|sum| sum.add_child(&child));
+    /// Ends the invocation: calls `emit` with the sum, which must record the end, adds the sum to that of the invocation `above`, and
+    /// returns it. No child is added between the reading of the sum and the record, and the invocation above does not end between
+    /// the record and the addition. So usage adds up, whichever threads invocations end on.
+    ///
+    /// `emit` must not use either meter: that would block for ever.
+    pub fn end(&self, above: Option<&Self>, emit: impl FnOnce(Rollup)) -> Rollup {
+        self.with(|sum| {
+            let sum = *sum;
+            match above {
+                Some(above) => above.with(|above| {
+                    emit(sum);
+                    above.add_child(&sum);
+                }),
+                None => emit(sum),
+            }
+            sum
+        })
     }
 
     /// The sum so far.

@@ -150,7 +150,7 @@ fn a_childs_cost_is_its_own_until_it_is_added_above() {
     root.meter().add_own(Usage::new(1, 0), Some(3));
     kid.for_call("x".into()).meter().add_own(Usage::new(0, 2), Some(4));
     assert_eq!(root.meter().read().inclusive, Usage::new(1, 0));
-    kid.meter_above().unwrap().add_child(kid.meter().read());
+    kid.meter().end(kid.meter_above(), |_| {});
     let (own, inclusive) = (Usage::new(1, 0), Usage::new(1, 2));
     let sum = Rollup { own, inclusive, own_cost: Some(3), inclusive_cost: Some(7) };
     assert_eq!(root.meter().read(), sum);
