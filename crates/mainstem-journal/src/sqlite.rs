@@ -120,8 +120,8 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
         let id = session.clone();
-        let (entry, position) = self.order(|answer| Op::Open(id, answer)).await?;
-        Ok(Arc::new(SqliteRecord::new(self.threads.clone(), entry, position)))
+        let opened = self.order(|answer| Op::Open(id, answer)).await?;
+        Ok(Arc::new(SqliteRecord::new(self.threads.clone(), opened)))
     }
 
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -518,6 +518,38 @@ proptest! {
 }
 
 #[tokio::test]
+async fn a_session_whose_opener_has_gone_can_be_opened() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let id = SessionId::new("s");
+    let mut opening = journal.open(&id);
+    assert!(poll_immediate(&mut opening).await.is_none());
+    drop(opening);
+    other.execute_batch("ROLLBACK").unwrap();
+    // Its release is in the queue after this, once it was opened.
+    journal.flush().await.unwrap();
+    journal.flush().await.unwrap();
+    drop(journal.open(&id).await.unwrap());
+}
+
+#[tokio::test]
+async fn events_that_a_group_leaves_do_not_wait_again() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let log = log(&journal, "s").await;
+    // Several groups, none of which is urgent.
+    (0..200).for_each(|_| _ = log.emit(text("x".repeat(200_000))));
+    let begun = Instant::now();
+    while log.committed() < Some(200) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(2_000), "{took:?}");
+}
+
+#[tokio::test]
 async fn sessions_that_are_opened_together_are_each_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(dir.path().join("j.db")).unwrap();
@@ -573,7 +605,8 @@ impl<J: Journal> Used<J> {
 
     /// What became of the step, as text. All that has an order happens at the first poll.
     async fn take(&self, step: Step) -> String {
-        let name = |session: usize| SessionId::new(format!("s-{session}"));
+        // Each of another tenant.
+        let name = |session: usize| SessionId::new(format!("t-{session}/s"));
         let result = match step {
             Step::Append(session) => {
                 let log = self.logs.borrow()[session].clone();

@@ -6,11 +6,34 @@ use mainstem_event::{AgentEvent, Position};
 use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
-use super::record::Entry;
+use super::{queue::Queue, record::Entry};
 use crate::{Checkpoint, Claim, Claimed, JournalError};
 
 /// A session as its opener needs it.
-pub(super) type Opened = (Arc<Entry>, Position);
+pub(super) struct Opened {
+    entry: Arc<Entry>,
+    position: Position,
+    /// Where the session is released if its opener does not take it.
+    queue: Option<Arc<Queue>>,
+}
+
+impl Opened {
+    pub(super) fn new(entry: Arc<Entry>, position: Position) -> Self {
+        Self { entry, position, queue: None }
+    }
+
+    /// Takes what a record needs; the record releases the session.
+    pub(super) fn take(mut self) -> (Arc<Entry>, Position) {
+        self.queue = None;
+        (self.entry.clone(), self.position.clone())
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.queue.iter().for_each(|queue| queue.push(Op::Release(self.entry.clone())));
+    }
+}
 
 /// A request to the writer.
 pub(super) enum Op {
@@ -80,6 +103,16 @@ impl Op {
             }
             Self::Release(_) => {}
         }
+    }
+}
+
+impl Answer<Opened> {
+    /// Sends a session that was opened. If its caller no longer waits, it is released.
+    pub(super) fn send_opened(mut self, queue: &Arc<Queue>) {
+        if let Some(Ok(opened)) = &mut self.found {
+            opened.queue = Some(queue.clone());
+        }
+        self.send();
     }
 }
 

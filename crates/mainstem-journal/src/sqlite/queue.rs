@@ -18,12 +18,14 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     lines: Lines,
+    /// The last group ended although there was more, which has waited already.
+    is_cut: bool,
     is_over: bool,
 }
 
 impl State {
     fn is_due(&self) -> bool {
-        self.is_over || self.lines.has_urgent() || self.lines.len() >= GROUP
+        self.is_over || self.is_cut || self.lines.has_urgent() || self.lines.len() >= GROUP
     }
 }
 
@@ -64,7 +66,10 @@ impl Queue {
 
     /// Takes the next request, as [`Lines::pop`] does.
     pub(super) fn pop(&self, durable: bool) -> Option<Op> {
-        self.lock().lines.pop(durable)
+        let mut state = self.lock();
+        let op = state.lines.pop(durable);
+        state.is_cut = op.is_some() && state.lines.len() > 0;
+        op
     }
 
     /// Waits until there is news or the time is over, which it returns then.

@@ -9,7 +9,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{AgentEvent, Page, Position, Record};
 use mainstem_message::SessionId;
 
-use super::{PAGE, op::Op, reader, table, threads::Threads};
+use super::{
+    PAGE,
+    op::{Op, Opened},
+    reader, table,
+    threads::Threads,
+};
 use crate::sync::{AtomicU64, Mutex};
 
 /// What the writer and the record share.
@@ -58,7 +63,8 @@ pub(super) struct SqliteRecord {
 }
 
 impl SqliteRecord {
-    pub(super) fn new(threads: Arc<Threads>, entry: Arc<Entry>, position: Position) -> Self {
+    pub(super) fn new(threads: Arc<Threads>, opened: Opened) -> Self {
+        let (entry, position) = opened.take();
         Self { threads, entry, position }
     }
 }

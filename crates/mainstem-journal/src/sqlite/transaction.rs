@@ -23,6 +23,13 @@ use crate::{Checkpoint, Claimed, JournalError};
 /// The sessions that are open here, by row.
 pub(super) type Sessions = HashMap<i64, Open>;
 
+/// Releases a session without the tables: nothing in them depends on it.
+pub(super) fn release(open: &mut Sessions, entry: &Entry) {
+    if open.get(&entry.row).is_some_and(|open| open.head.epoch == entry.epoch) {
+        open.remove(&entry.row);
+    }
+}
+
 /// A session that is open here.
 pub(super) struct Open {
     head: Head,
@@ -148,7 +155,7 @@ impl<'a> Transaction<'a> {
         let position = head.position.clone();
         let entry = Entry::new(session.clone(), head.row, head.epoch, position.last);
         self.changes.heads.insert(head.row, Some(head));
-        Ok(Ok((Arc::new(entry), position)))
+        Ok(Ok(Opened::new(Arc::new(entry), position)))
     }
 
     /// Locks a session, unless this transaction has released it, so that its lock is still held.

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     iter::from_fn,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use super::{
     op::Op,
     queue::{GROUP, Queue},
-    transaction::{Changes, Sessions, Transaction},
+    transaction::{Changes, Sessions, Transaction, release},
 };
 use crate::{JournalError, sync::has_passed};
 
@@ -34,10 +35,10 @@ impl Writer {
         Self { connection, path, open: Sessions::new(), is_closed: false }
     }
 
-    pub(super) fn run(mut self, queue: &Queue) {
+    pub(super) fn run(mut self, queue: &Arc<Queue>) {
         while let Some(is_durable) = queue.due() {
             if self.is_closed {
-                self.write_all(refuse(from_fn(|| queue.pop(true)).collect()), queue);
+                self.write_all(from_fn(|| queue.pop(true)).collect(), queue);
             } else {
                 self.write(Vec::new(), is_durable, queue, || queue.pop(is_durable));
             }
@@ -45,7 +46,8 @@ impl Writer {
     }
 
     /// Writes these requests alone.
-    fn write_all(&mut self, ops: Vec<Op>, queue: &Queue) {
+    fn write_all(&mut self, ops: Vec<Op>, queue: &Arc<Queue>) {
+        let ops = if self.is_closed { refuse(ops) } else { ops };
         if !ops.is_empty() {
             let is_durable = ops.iter().any(Op::is_durable);
             self.write(ops, is_durable, queue, || None);
@@ -57,7 +59,7 @@ impl Writer {
         &mut self,
         mut ops: Vec<Op>,
         is_durable: bool,
-        queue: &Queue,
+        queue: &Arc<Queue>,
         mut more: impl FnMut() -> Option<Op>,
     ) {
         match self.change(&mut ops, is_durable, &mut more) {
@@ -65,19 +67,25 @@ impl Writer {
                 changes.commit(&self.path, &mut self.open);
                 ops.into_iter().for_each(|op| self.answer(op, queue));
             }
-            Err(error) => {
-                // If there was not even a transaction, what was to be in it has failed.
-                if ops.is_empty() {
-                    ops.extend(from_fn(more).take(GROUP));
+            // There was not even a transaction: another try for each request would take as long again.
+            Err(error) if ops.is_empty() => from_fn(more).take(GROUP).for_each(|op| self.fail(op, &error)),
+            Err(error) => match pieces(ops) {
+                pieces if pieces.len() > 1 => {
+                    pieces.into_iter().for_each(|ops| self.write_all(ops, queue));
                 }
-                match pieces(ops) {
-                    pieces if pieces.len() > 1 => {
-                        pieces.into_iter().for_each(|ops| self.write_all(ops, queue));
-                    }
-                    pieces => pieces.into_iter().flatten().for_each(|op| op.fail(&error)),
-                }
-            }
+                pieces => pieces.into_iter().flatten().for_each(|op| self.fail(op, &error)),
+            },
         }
+    }
+
+    /// Fails a request. A session is released and the journal closed all the same.
+    fn fail(&mut self, op: Op, error: &JournalError) {
+        match &op {
+            Op::Release(entry) => release(&mut self.open, entry),
+            Op::Close(_) => self.is_closed = true,
+            _ => {}
+        }
+        op.fail(error);
     }
 
     /// A transaction, tried again while another process writes. If a request is durable, all are on the disk when this returns.
@@ -117,12 +125,12 @@ impl Writer {
     }
 
     /// Sends what was found to the caller.
-    fn answer(&mut self, op: Op, queue: &Queue) {
+    fn answer(&mut self, op: Op, queue: &Arc<Queue>) {
         match op {
             Op::Append(..) | Op::Release(_) => {}
             // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
             Op::Open(session, answer) if !answer.is_found() => queue.push(Op::OpenAgain(session, answer)),
-            Op::Open(_, answer) | Op::OpenAgain(_, answer) => answer.send(),
+            Op::Open(_, answer) | Op::OpenAgain(_, answer) => answer.send_opened(queue),
             Op::IsOpen(_, answer) | Op::Delete(_, answer) => answer.send(),
             Op::Claim(_, answer) => answer.send(),
             Op::Prune(_, _, answer) => answer.send(),
@@ -145,7 +153,9 @@ fn has_room(ops: &[Op], begun: Instant) -> bool {
 
 /// Fails what a closed journal does not do, and returns the rest.
 fn refuse(ops: Vec<Op>) -> Vec<Op> {
-    let is_allowed = |op: &Op| matches!(op, Op::Release(_) | Op::IsOpen(..) | Op::Flush(_) | Op::Close(_));
+    let is_allowed = |op: &Op| {
+        !matches!(op, Op::Append(..) | Op::Open(..) | Op::OpenAgain(..) | Op::Claim(..) | Op::Checkpoint(..))
+    };
     let (allowed, refused): (Vec<_>, Vec<_>) = ops.into_iter().partition(is_allowed);
     refused.into_iter().for_each(|op| op.fail(&JournalError::Closed));
     allowed
@@ -168,3 +178,6 @@ fn pieces(ops: Vec<Op>) -> Vec<Vec<Op>> {
     }
     pieces
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;
