@@ -277,6 +277,13 @@ impl Past {
         }
     }
 
+    /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends are
+    /// read.
+    pub(crate) fn follow_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet) {
+        let open = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal());
+        open.for_each(|(id, from)| tasks.follow(id, *from, log));
+    }
+
     /// The tasks whose parent was told of their end after the last event of the log: the log has lost
     /// the message.
     pub(crate) fn untold<'a>(&self, records: &'a [TaskRecord]) -> impl Iterator<Item = &'a TaskId> {

@@ -146,6 +146,17 @@ async fn a_lease_ends_with_the_process_of_its_executor() {
     // As the system closes the files of a process that is killed.
     drop(one);
     assert_eq!(two.lease(&executor).await.unwrap(), None);
+    // Readers that look at the same time do not take one another for the executor.
+    let looks = (0..400).map(|_| two.lease(&executor));
+    let found: Vec<_> = futures_util::future::join_all(looks).await;
+    assert!(found.into_iter().all(|found| found.unwrap().is_none()));
+    // Another machine's locks can't be seen on every file system.
+    let lock = workspace.path().join("agents/.executors/host%2f7+lock");
+    let here = fs::read(&lock).unwrap();
+    fs::write(&lock, "another machine").unwrap();
+    assert_eq!(two.lease(&executor).await.unwrap(), Some(until));
+    fs::write(&lock, here).unwrap();
+    assert_eq!(two.lease(&executor).await.unwrap(), None);
     // Without a lock, as a program of an earlier version leaves it, the lease alone decides.
     let files = workspace.path().join("agents/.executors");
     fs::remove_file(files.join("host%2f7+lock")).unwrap();

@@ -126,11 +126,17 @@ impl SessionBuilder {
         // A task ends in its record first; the log repeats what the record has.
         let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
         let records = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
-        let records = records.unwrap_or_else(|error| {
-            tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
-            Vec::new()
-        });
-        past.close_tasks(&log, &tasks, &records);
+        let records = match records {
+            Ok(records) => {
+                past.close_tasks(&log, &tasks, &records);
+                records
+            }
+            Err(error) => {
+                tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
+                past.follow_tasks(&log, &tasks);
+                Vec::new()
+            }
+        };
         for task in past.untold(&records) {
             if let Err(error) = tasks.redeliver(task).await {
                 tracing::warn!(%task, %error, "that its parent has to be told again could not be recorded");

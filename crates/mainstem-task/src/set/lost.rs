@@ -21,8 +21,10 @@ impl TaskSet {
     ///
     /// Dropping the future leaves the tasks that it has not reached as they are.
     ///
+    /// A task whose end can't be recorded stays as it is, and fails when it is read.
+    ///
     /// # Errors
-    /// A record can't be read or changed; its task then fails when it is read.
+    /// The records can't be read.
     pub async fn end_orphans(
         &self,
         root: &SessionId,
@@ -30,8 +32,16 @@ impl TaskSet {
     ) -> Result<Vec<TaskRecord>, TaskError> {
         let mut records = Vec::new();
         for record in self.0.store.list(&TaskFilter::of_root(root.clone())).await? {
+            // Another process may have recorded ends of which this parent has yet to be told.
+            self.0.quiet.remove(&record.parent_session_id);
             let id = record.id.clone();
-            records.extend(self.end_if_lost(record, |_| end(&id).into()).await?);
+            match self.end_if_lost(record.clone(), |_| end(&id).into()).await {
+                Ok(ended) => records.extend(ended),
+                Err(error) => {
+                    tracing::warn!(task = %id, %error, "the end of a task could not be recorded");
+                    records.push(record);
+                }
+            }
         }
         Ok(records)
     }
@@ -83,6 +93,10 @@ impl TaskSet {
             return Ok(None);
         }
         match &record.executor {
+            // The end could not be recorded when it came.
+            Some(executor) if *executor == inner.executor => {
+                Ok(Some(format!("{executor} no longer runs it")))
+            }
             Some(executor) if inner.store.is_shared() => self.death(executor).await,
             _ => Ok(Some("no executor has it".to_owned())),
         }

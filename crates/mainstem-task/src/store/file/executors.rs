@@ -2,9 +2,11 @@
 //! however it ends.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs::{self, File, TryLockError},
+    io::{self, Write},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use dashmap::DashMap;
@@ -12,6 +14,10 @@ use mainstem_event::Timestamp;
 
 use super::tasks::{read_if_there, replace};
 use crate::TaskError;
+
+/// How often a lock is tried to take, and the pause between two attempts.
+const ATTEMPTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The files of one executor.
 pub(super) struct Files {
@@ -51,13 +57,23 @@ pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
     Ok(until.filter(|_| !is_free(&files.lock)))
 }
 
-/// Returns `true` if no process holds the lock. Returns `false` if there is no file, or if files can't
-/// be locked here: then the lease alone decides.
+/// Returns `true` if no process of this machine holds the lock. Returns `false` if there is no file, if
+/// files can't be locked here, or if another machine has made the lock, which this one need not see:
+/// then the lease alone decides.
 fn is_free(path: &Path) -> bool {
+    if !matches!(fs::read_to_string(path), Ok(made_by) if made_by == machine()) {
+        return false;
+    }
     let Ok(file) = File::open(path) else { return false };
-    let is_free = file.try_lock().is_ok();
+    // Shared, so that readers don't take one another for the executor.
+    let is_free = file.try_lock_shared().is_ok();
     drop(Lock(file));
     is_free
+}
+
+/// Identifies a machine that has been running since then; empty where the system does not say.
+fn machine() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 fn remove(path: &Path) -> Result<(), TaskError> {
@@ -72,15 +88,24 @@ fn remove(path: &Path) -> Result<(), TaskError> {
 struct Lock(File);
 
 impl Lock {
-    /// Takes a shared lock, which all sets with the same executor id can hold. Returns `None` and
-    /// leaves no file if files can't be locked here.
+    /// Takes the lock. Returns `None` if another set with the same executor id holds it, or, and then
+    /// leaves no file, if files can't be locked here.
     fn hold(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.lock_shared() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(_) => fs::remove_file(path).map(|()| None),
+        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        for _ in 0..ATTEMPTS {
+            match file.try_lock() {
+                Ok(()) => {
+                    file.set_len(0)?;
+                    file.write_all(machine().as_bytes())?;
+                    return Ok(Some(Self(file)));
+                }
+                // A reader that looks whether it is free has it for a moment.
+                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+                Err(TryLockError::Error(_)) => return fs::remove_file(path).map(|()| None),
+            }
         }
+        Ok(None)
     }
 }
 
