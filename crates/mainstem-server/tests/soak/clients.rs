@@ -73,15 +73,21 @@ impl<'a> Client<'a> {
 
     /// A cancel while the model speaks.
     async fn cancels(&self) {
+        let (stream, place) = self.hangs().await;
+        assert_eq!(self.rig.post(&format!("{place}/cancel"), json!({})).await.status(), 202);
+        assert!(stream.text().await.unwrap().contains("event: end"));
+        self.ends(&place, "cancelled").await;
+    }
+
+    /// A run whose model has said a word and says no more. Before that word, its input would be answered in the next run.
+    async fn hangs(&self) -> (Response, String) {
         let mut stream = self.stream(HANG).await;
         let place = stream.headers()["location"].to_str().unwrap().to_owned();
         let mut text = String::new();
         while !text.contains("Well.") {
             text.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
         }
-        assert_eq!(self.rig.post(&format!("{place}/cancel"), json!({})).await.status(), 202);
-        assert!(stream.text().await.unwrap().contains("event: end"));
-        self.ends(&place, "cancelled").await;
+        (stream, place)
     }
 
     /// A run that starts a background task and does not wait for it.
@@ -92,16 +98,16 @@ impl<'a> Client<'a> {
 
     /// A second run is refused, then queued.
     async fn comes_twice(&self) {
-        let first = json_of(self.begin(HANG, false)).await;
+        let (_stream, first) = self.hangs().await;
         let refused = self.begin("go", false).send().await.unwrap();
         assert_eq!(refused.status(), 409);
         assert_eq!(refused.json::<Value>().await.unwrap()["code"], "run_active");
         let second = json_of(self.begin("go", true)).await;
         assert_eq!(second["status"], "queued", "{second}");
-        let place = |run: &Value| format!("/v1/runs/{}", run["id"].as_str().unwrap());
-        assert_eq!(self.rig.post(&format!("{}/cancel", place(&first)), json!({})).await.status(), 202);
-        self.ends(&place(&first), "cancelled").await;
-        self.ends(&place(&second), "success").await;
+        let second = format!("/v1/runs/{}", second["id"].as_str().unwrap());
+        assert_eq!(self.rig.post(&format!("{first}/cancel"), json!({})).await.status(), 202);
+        self.ends(&first, "cancelled").await;
+        self.ends(&second, "success").await;
     }
 
     fn begin(&self, input: &str, queue: bool) -> RequestBuilder {
