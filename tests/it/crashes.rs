@@ -208,7 +208,7 @@ async fn check_agree(
         assert_eq!(Some(&task.status), fleet.tasks.get(&task.id), "{place}: {}\n{}", task.id, render(&log));
     }
     assert!(fleet.tasks.values().all(|status| status.is_terminal()), "{place}: {:?}", fleet.tasks);
-    // A child that had answered has done its task, if nobody has ended that before.
+    // The task of a child that answered is completed, unless its record already had an end.
     for task in
         now.iter().filter(|task| !is_listed && !records.iter().any(|old| old.id == task.id && old.is_over()))
     {

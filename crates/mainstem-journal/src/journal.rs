@@ -66,8 +66,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That it can't be read.
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError>;
 
-    /// Stores the state after a session's events up to a number, so that they need not be read again; it replaces the last checkpoint. If there
-    /// is no such session, or some of these events are not committed, it stores nothing.
+    /// Stores the state after a session's events up to a number, so that they need not be read again; it replaces the last checkpoint. Stores
+    /// nothing if the session does not exist or if any of these events is not committed.
     ///
     /// # Errors
     /// That the store can't be written.
@@ -132,7 +132,7 @@ pub struct SessionSummary {
     pub runs: u64,
     /// The run that has begun and not ended: one that is active, or was cut.
     pub unfinished: Option<RunId>,
-    /// When the first event was recorded, even if it is no longer stored.
+    /// Time of the first event, which retention may have deleted since.
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,

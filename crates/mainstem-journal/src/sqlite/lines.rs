@@ -11,7 +11,7 @@ pub(super) struct Lines {
     next: u64,
     /// The tenants that have requests; the first is served next.
     lines: VecDeque<Line>,
-    /// Requests that are served after all that were made before them, whoever made those.
+    /// Requests about all sessions. Each is served after every earlier request of every tenant.
     barriers: VecDeque<Numbered>,
     len: usize,
     durable: usize,
@@ -66,7 +66,8 @@ impl Lines {
         line.push_back(Numbered { number, op });
     }
 
-    /// Takes the next request; `None` if there are none, or if the next is durable and `durable` is not set.
+    /// Removes and returns the next request. Returns `None` if the queue is empty, or if the next request is durable and `durable` is
+    /// `false`.
     pub(super) fn pop(&mut self, durable: bool) -> Option<Op> {
         let is_barrier = self.is_barrier_next();
         let next = match is_barrier {

@@ -54,7 +54,8 @@ impl Writer {
         }
     }
 
-    /// Writes these requests and `more` of them in one transaction; or, if that fails, in as many as it takes for one session's failure to leave the others alone.
+    /// Writes these requests and those of `more` in one transaction. If the transaction fails, writes its parts separately, so that the
+    /// failure of one session does not affect the others.
     fn write(
         &mut self,
         mut ops: Vec<Op>,
@@ -67,7 +68,7 @@ impl Writer {
                 changes.commit(&self.path, &mut self.open);
                 ops.into_iter().for_each(|op| self.answer(op, queue));
             }
-            // There was not even a transaction: another try for each request would take as long again.
+            // The transaction could not begin. Retrying each request would wait for the lock again each time.
             Err(error) if ops.is_empty() => from_fn(more).take(GROUP).for_each(|op| self.fail(op, &error)),
             Err(error) => match pieces(ops) {
                 pieces if pieces.len() > 1 => {
@@ -78,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// Fails a request. A session is released and the journal closed all the same.
+    /// Fails a request. A release and a close take effect nevertheless: they need no transaction.
     fn fail(&mut self, op: Op, error: &JournalError) {
         match &op {
             Op::Release(entry) => release(&mut self.open, entry),
@@ -88,8 +89,8 @@ impl Writer {
         op.fail(error);
     }
 
-    /// A transaction, tried again while another process writes. If a request is durable, all are on the disk when this returns.
-    /// It takes `more` requests until there are none or its time is over.
+    /// Runs a transaction, and retries it while another process writes. Applies `ops`, then requests from `more` until it returns `None` or
+    /// the transaction has no room. If `is_durable` is set, the transaction is on the disk when this returns.
     fn change(
         &mut self,
         ops: &mut Vec<Op>,

@@ -87,7 +87,7 @@ impl TaskSet {
     /// lost: the task is [undelivered](Self::undelivered) again.
     ///
     /// # Errors
-    /// There is no such task, or its record can't be changed.
+    /// The task is unknown, or the store can't change its record.
     pub async fn redeliver(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
         self.0.store.update(id, Expected::any(), TaskChange::Redeliver, self.0.now()).await
     }

@@ -26,7 +26,7 @@ use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 ///
 /// A file is written anew, flushed to the disk and renamed, under an advisory lock (`<session>.lock` beside it) that holds between processes;
 /// whoever reads sees the file before or after a change. Changes that come while one is written are written together. A file that
-/// can't be read is kept aside and said, never overwritten. Leases are files in
+/// can't be read is moved aside and reported, never overwritten. Leases are files in
 /// `agents/.executors/`. Beside each is a file that the executor holds locked, so that other processes
 /// see at once when its process has ended.
 #[derive(Debug)]

@@ -57,9 +57,8 @@ pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
     Ok(until.filter(|_| !is_free(&files.lock)))
 }
 
-/// Returns `true` if no process of this machine holds the lock. Returns `false` if there is no file, if
-/// files can't be locked here, or if another machine has made the lock, which this one need not see:
-/// then the lease alone decides.
+/// Returns `true` if this machine created the lock file and the lock is free. Returns `false` if the
+/// file is missing, was created by another machine, or can't be locked; the lease alone decides then.
 fn is_free(path: &Path) -> bool {
     if !matches!(fs::read_to_string(path), Ok(made_by) if made_by == machine()) {
         return false;

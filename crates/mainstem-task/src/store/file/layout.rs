@@ -31,7 +31,7 @@ impl Layout {
 
     pub(super) fn executor(&self, executor: &ExecutorId) -> Files {
         let (directory, name) = (self.agents.join(".executors"), name(executor.as_str()));
-        // `+` is escaped in ids, so that this is no executor's lease.
+        // Ids escape `+`, so the name of a lock file differs from the name of every lease file.
         Files { lock: directory.join(format!("{name}+lock")), lease: directory.join(name) }
     }
 
