@@ -28,11 +28,20 @@ use crate::{
     support::{harness, ms},
 };
 
+/// A state of a store's records.
+#[derive(Clone, Default)]
+struct State {
+    records: Vec<TaskRecord>,
+    /// How many events of the session were committed then.
+    committed: usize,
+}
+
 /// A store in memory that several processes share, and that remembers every state of its records.
 #[derive(Clone, Default)]
 struct Traced {
     store: Arc<MemoryTaskStore>,
-    states: Arc<Mutex<Vec<Vec<TaskRecord>>>>,
+    states: Arc<Mutex<Vec<State>>>,
+    journal: Option<FaultyJournal>,
 }
 
 impl Traced {
@@ -46,13 +55,17 @@ impl Traced {
     }
 
     /// The states that the records were in, the empty one first.
-    fn states(&self) -> Vec<Vec<TaskRecord>> {
-        [Vec::new()].into_iter().chain(self.states.lock().unwrap().iter().cloned()).collect()
+    fn states(&self) -> Vec<State> {
+        [State::default()].into_iter().chain(self.states.lock().unwrap().iter().cloned()).collect()
     }
 
     async fn note(&self) {
         let records = self.store.list(&TaskFilter::all()).await.unwrap();
-        self.states.lock().unwrap().push(records);
+        let committed = match &self.journal {
+            Some(journal) => all(journal).await.len(),
+            None => 0,
+        };
+        self.states.lock().unwrap().push(State { records, committed });
     }
 }
 
@@ -151,8 +164,9 @@ impl Clock for Ticking {
 }
 
 /// What a whole run records: its events, and each state of the store.
-async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<Vec<TaskRecord>>) {
-    let (journal, store) = (FaultyJournal::new(MemoryJournal::new()), Traced::default());
+async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<State>) {
+    let journal = FaultyJournal::new(MemoryJournal::new());
+    let store = Traced { journal: Some(journal.clone()), ..Traced::default() };
     let first = builder(script())
         .clock(clock.clone())
         .journal(journal.clone())
@@ -176,6 +190,20 @@ fn ended(events: &[AgentEvent]) -> Vec<TaskId> {
         _ => None,
     };
     events.iter().filter_map(ended).collect()
+}
+
+/// Returns `true` if the events tell the parents of all tasks of their ends that count as told.
+fn tell(events: &[AgentEvent], records: &[TaskRecord]) -> bool {
+    let told = records.iter().filter(|task| task.delivered_at.is_some());
+    told.map(|task| &task.id).all(|id| events.iter().any(|event| tells(event, id)))
+}
+
+fn tells(event: &AgentEvent, id: &TaskId) -> bool {
+    match &event.kind {
+        EventKind::HintBlock { hint, .. } => hint.contains(&format!("task_id={id},")),
+        EventKind::ToolResultTextDelta { delta, .. } => delta.contains(&format!("task_id: {id}\nagent_id")),
+        _ => false,
+    }
 }
 
 /// Opens the session of a process that was killed with this log and these records, and checks that they agree.
@@ -221,16 +249,8 @@ async fn check_agree(
             assert!(task.result.as_ref().is_some_and(|result| !result.is_empty()), "{place}: {task:?}");
         }
     }
-    // A parent that counts as told has been told by the log.
-    let tells = |event: &AgentEvent, id: &TaskId| match &event.kind {
-        EventKind::HintBlock { hint, .. } => hint.contains(&format!("task_id={id},")),
-        EventKind::ToolResultTextDelta { delta, .. } => delta.contains(&format!("task_id: {id}\nagent_id")),
-        _ => false,
-    };
-    for task in now.iter().filter(|task| task.delivered_at.is_some()) {
-        assert!(log.iter().any(|event| tells(event, &task.id)), "{place}: {}\n{}", task.id, render(&log));
-    }
-    // What had ended has not changed, but that its parent may have to be told again.
+    assert!(tell(&log, &now), "{place}: {now:?}\n{}", render(&log));
+    // What had ended has not changed.
     for before in records.iter().filter(|record| record.is_over()) {
         let after = now.iter().find(|task| task.id == before.id).unwrap();
         assert_eq!((after.status, &after.result), (before.status, &before.result), "{place}");
@@ -259,14 +279,19 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
     let (events, states) = recorded(&clock).await;
     laws(&events).unwrap();
     let whole = render(&events);
-    assert_eq!(states.last().unwrap().len(), 4, "{whole}");
+    assert_eq!(states.last().unwrap().records.len(), 4, "{whole}");
     assert!(events.iter().filter(|event| is_event_of_task(event)).count() >= 8, "{whole}");
+    for State { records, committed } in &states {
+        assert!(tell(&events[..*committed], records), "after {committed}: {records:?}\n{whole}");
+    }
     // All of them in full runs, some of them otherwise.
     let every = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 5 };
     for cut in 0..=events.len() {
-        for (state, records) in states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0) {
-            // Of a session without events only the tasks are known of which it has yet to be told.
-            if cut == 0 && (records.is_empty() || records.iter().any(|task| task.delivered_at.is_some())) {
+        for (state, State { records, .. }) in
+            states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0)
+        {
+            // No crash leaves a record that its parent was told and a log that lacks the message.
+            if cut == 0 && records.is_empty() || !tell(&events[..cut], records) {
                 continue;
             }
             let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
@@ -330,7 +355,7 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_executor_may_live_ends_in_record_and_log_when_the_lease_does() {
     let (events, states) = recorded(&Ticking::default()).await;
-    let (records, began) = (&states[1], events.iter().position(is_event_of_task).unwrap());
+    let (records, began) = (&states[1].records, events.iter().position(is_event_of_task).unwrap());
     let (journal, store) = (killed_after(&events[..=began]).await, Traced::of(records).await);
     let executor = records[0].executor.clone().unwrap();
     let next = builder(script()).ids(mainstem::event::RandomIds).journal(journal.clone());

@@ -12,6 +12,7 @@ use std::{
     task::Waker,
 };
 
+use futures_util::StreamExt;
 use mainstem_message::SessionId;
 
 pub(crate) use self::{
@@ -148,6 +149,18 @@ impl SessionLog {
     /// The number up to which the record has all events; `None` without a record.
     pub fn committed(&self) -> Option<u64> {
         Some(self.recorded.as_ref()?.committed())
+    }
+
+    /// Waits until the record has committed the events up to `seq`; without a record there is nothing to wait for. Returns `false` if
+    /// the record has failed before.
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn until_committed(self: &Arc<Self>, seq: u64) -> bool {
+        let is_committed = || self.committed().is_none_or(|committed| committed >= seq);
+        if !is_committed() {
+            self.committed_from(seq).next().await;
+        }
+        is_committed()
     }
 
     /// Records a session-level event, one that belongs to no invocation, and returns its number.

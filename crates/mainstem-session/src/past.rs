@@ -284,15 +284,6 @@ impl Past {
         open.for_each(|(id, from)| tasks.follow(id, *from, log));
     }
 
-    /// The tasks whose parent was told of their end after the last event of the log: the log has lost
-    /// the message.
-    pub(crate) fn untold<'a>(&self, records: &'a [TaskRecord]) -> impl Iterator<Item = &'a TaskId> {
-        let is_of_log =
-            |record: &&TaskRecord| self.fleet.tasks.contains_key(&record.id) || self.has_lost(record);
-        let was_lost = |record: &&TaskRecord| record.delivered_at.is_some_and(|told| told > self.fleet.at);
-        records.iter().filter(is_of_log).filter(was_lost).map(|record| &record.id)
-    }
-
     /// Returns `true` if a task is over and the log has lost all of its events. Events of a task that
     /// is older than the log's first run were not lost: retention has dropped them, or they are in
     /// another journal. A log without a run has lost a task of which the session has yet to be told.

@@ -1,4 +1,7 @@
 //! Telling a parent which of its background tasks have ended: before its very next model call, once.
+//!
+//! A record says that its parent was told only after the event that tells it is committed. A crash in between loses the record's
+//! change, never the message: what the log has is looked for in the conversation.
 
 mod text;
 
@@ -15,18 +18,26 @@ use crate::Fleet;
 /// How many ends one message tells; the rest come before the next call.
 const MOST: usize = 10;
 
+/// The tasks whose ends a request tells the model.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    tasks: Vec<TaskId>,
+    /// The number of the last event that tells of one.
+    seq: u64,
+}
+
 impl Fleet {
-    /// Adds what has ended to the request and to the conversation. Returns the tasks that the model is told of by this request.
+    /// Adds the ends of tasks to the request and to the conversation.
     ///
-    /// What stands in the history already was told, even if the model call for which it was added failed: it is only marked then.
+    /// Ends that the conversation has already, even if the model call for which they were added failed, are not added again.
     pub(crate) async fn deliver(
         &self,
         cx: &RunContext,
         request: &mut ModelRequest,
-    ) -> Result<Vec<TaskId>, TaskError> {
+    ) -> Result<Told, TaskError> {
         let ended = self.tasks.undelivered(cx.session_id()).await?;
         let (told, untold): (Vec<_>, Vec<_>) =
-            ended.into_iter().partition(|task| is_told(&request.messages, &task.id));
+            ended.into_iter().partition(|task| self.is_told(&request.messages, &task.id));
         let (now, later) = untold.split_at(untold.len().min(MOST));
         if !now.is_empty() {
             let hint = text::reminder(now, later.len());
@@ -38,29 +49,41 @@ impl Fleet {
             });
             request.messages.push(Arc::new(Message::user(hint)));
         }
-        Ok(told.iter().chain(now).map(|task| task.id.clone()).collect())
+        let tasks = told.iter().chain(now).map(|task| task.id.clone()).collect();
+        Ok(Told { tasks, seq: cx.sink().log().last_seq() })
     }
 
-    /// Whether tasks of the agent with this session have ended of which its conversation says nothing.
+    /// Returns `true` if tasks of the agent with this session have ended and its conversation does not tell of them.
     pub async fn has_news(&self, session: &SessionId, said: &[Arc<Message>]) -> bool {
         let ended = self.tasks.undelivered(session).await.unwrap_or_default();
-        ended.iter().any(|task| !is_told(said, &task.id))
+        ended.iter().any(|task| !self.is_told(said, &task.id))
     }
 
-    /// The model has read of them.
-    pub(crate) async fn mark_delivered(&self, tasks: &[TaskId]) {
-        for task in tasks {
-            if let Err(error) = self.tasks.mark_delivered(task).await {
-                tracing::warn!(%task, %error, "that its parent was told could not be recorded");
+    /// Notes which ends a tool's result tells the caller. Tasks of others, which the root may read, are left out: their parents are
+    /// not told by that.
+    pub(crate) fn told_by_tool(&self, cx: &RunContext, tasks: &[TaskRecord]) {
+        let own = tasks.iter().filter(|task| task.parent_session_id == *cx.session_id());
+        own.filter(|task| task.is_undelivered()).for_each(|task| _ = self.told.insert(task.id.clone()));
+    }
+
+    /// Records that the model has been told, as soon as the log has committed it. If the log can't, the records stay as they are.
+    pub(crate) async fn mark_delivered(&self, cx: &RunContext, told: &Told) {
+        if told.tasks.is_empty() || !cx.sink().log().until_committed(told.seq).await {
+            return;
+        }
+        for task in &told.tasks {
+            match self.tasks.mark_delivered(task).await {
+                Ok(_) => _ = self.told.remove(task),
+                Err(error) => tracing::warn!(%task, %error, "could not record that the parent was told"),
             }
         }
     }
-}
 
-/// Whether a task's end stands in the conversation. Nothing that a child says can look like that: it is escaped.
-fn is_told(messages: &[Arc<Message>], task: &TaskId) -> bool {
-    let mut said = messages.iter().rev().filter(|message| message.role == Role::User);
-    said.any(|message| text::tells_of(&message.text(), task))
+    /// Returns `true` if the conversation tells of a task's end. Nothing that a child says can look like that: it is escaped.
+    fn is_told(&self, messages: &[Arc<Message>], task: &TaskId) -> bool {
+        let mut said = messages.iter().rev().filter(|message| message.role == Role::User);
+        self.told.contains(task) || said.any(|message| text::tells_of(&message.text(), task))
+    }
 }
 
 /// What a task came to, for the model that asks for it.

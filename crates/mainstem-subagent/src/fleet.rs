@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use dashmap::DashSet;
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode};
@@ -59,6 +60,8 @@ pub struct Fleet {
     pub(crate) versions: Versions,
     pub(crate) people: People,
     pub(crate) spending: Spending,
+    /// Tasks whose ends were told by the results of tools, until their records say so.
+    pub(crate) told: DashSet<TaskId>,
 }
 
 impl Fleet {
@@ -75,6 +78,7 @@ impl Fleet {
             versions: Versions::default(),
             people: People::default(),
             spending: Spending::default(),
+            told: DashSet::new(),
         }
     }
 

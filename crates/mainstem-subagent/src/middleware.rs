@@ -12,6 +12,7 @@ use mainstem_tool::{RunContext, Tool, unless};
 
 use crate::{
     Background, Crew, Fleet, SpawnOptions,
+    delivery::Told,
     inbox::Inbox,
     prompt::{PLANNING, fleet_section, skills_section},
     tools,
@@ -84,7 +85,7 @@ impl Middleware for Subagents {
             hand_in(cx, &inbox, &mut request);
             let told = fleet.deliver(cx, &mut request).await.unwrap_or_else(|error| {
                 tracing::error!(%error, "can't see which tasks have ended");
-                Vec::new()
+                Told::default()
             });
             let said = cx.with_transcript(|transcript| transcript.messages().len());
             let Some(answer) = unless(inbox.interrupted(), next.run(cx, request.clone())).await else {
@@ -96,7 +97,7 @@ impl Middleware for Subagents {
                 continue;
             };
             let answer = answer?;
-            fleet.mark_delivered(&told).await;
+            fleet.mark_delivered(cx, &told).await;
             let is_last = answer.message.tool_calls().next().is_none();
             if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx, &request).await {
                 return Ok(answer);

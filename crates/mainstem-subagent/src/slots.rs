@@ -42,7 +42,11 @@ pub struct RunPlaces(Lines);
 
 /// One child's permits: its run's if that has a limit of its own, and the session's.
 #[derive(Debug)]
-struct Slot(Mutex<Hold>);
+struct Slot {
+    hold: Mutex<Hold>,
+    /// Notified when the child may need no permits any longer.
+    changed: Notify,
+}
 
 #[derive(Debug)]
 struct Hold {
@@ -98,8 +102,7 @@ impl Slots {
     }
 
     fn place(&self, permits: Vec<OwnedSemaphorePermit>) -> Place<'_> {
-        let hold = Hold { permits, waiting: 0, is_over: false };
-        Place { slots: self, slot: Arc::new(Slot(Mutex::new(hold))), key: None }
+        Place { slots: self, slot: Arc::new(Slot::new(permits)), key: None }
     }
 
     /// Waits for a permit of each line, of the background if the agent is or becomes part of a task. `is_new` is as in [`Line::pass`].
@@ -107,8 +110,8 @@ impl Slots {
         if cx.sink().task().is_none() {
             tokio::select! {
                 biased;
-                permits = self.pass(cx, is_new) => return permits,
                 () = self.until_moved(cx) => {}
+                permits = self.pass(cx, is_new) => return permits,
             }
         }
         self.pass(cx, is_new).await
@@ -117,7 +120,9 @@ impl Slots {
     async fn pass(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
         let own = cx.get::<RunPlaces>();
         let mut permits = Vec::new();
-        for line in self.lines(own.as_deref(), cx) {
+        // All of one kind, even if the agent moves to the background meanwhile.
+        let lines: Vec<_> = self.lines(own.as_deref(), cx).collect();
+        for line in lines {
             permits.extend(line.pass(is_new).await);
         }
         permits
@@ -149,6 +154,8 @@ impl Slots {
             let mut hold = slot.hold();
             hold.waiting += 1;
             hold.permits.clear();
+            drop(hold);
+            slot.changed.notify_waiters();
         }
         Lent { slots: self, cx, slot, _waiting: Waiting::of(cx) }
     }
@@ -207,6 +214,8 @@ impl Drop for Place<'_> {
         let mut hold = self.slot.hold();
         hold.permits.clear();
         hold.is_over = true;
+        drop(hold);
+        self.slot.changed.notify_waiters();
     }
 }
 
@@ -214,14 +223,12 @@ impl Lent<'_> {
     /// Takes the place back before the caller goes on, unless another of its calls still waits.
     pub(crate) async fn take_back(mut self) {
         let Some(slot) = self.slot.take() else { return };
-        if !slot.waits_no_more() {
-            return;
-        }
-        let permits = self.slots.permits(self.cx, false).await;
-        let mut hold = slot.hold();
-        // Another call may have begun to wait meanwhile; it takes the place back when it goes on.
-        if hold.waiting == 0 && !hold.is_over {
-            hold.permits = permits;
+        slot.stops_waiting();
+        tokio::select! {
+            biased;
+            // Another call of the agent may take it back first, or begin to wait; that one then takes it back when it goes on.
+            () = slot.until_settled() => {}
+            permits = self.slots.permits(self.cx, false) => slot.refill(permits),
         }
     }
 }
@@ -229,21 +236,51 @@ impl Lent<'_> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         if let Some(slot) = &self.slot {
-            slot.waits_no_more();
+            slot.stops_waiting();
         }
     }
 }
 
 impl Slot {
-    /// One call waits no more. Whether the child is in need of its place again.
-    fn waits_no_more(&self) -> bool {
+    fn new(permits: Vec<OwnedSemaphorePermit>) -> Self {
+        let hold = Hold { permits, waiting: 0, is_over: false };
+        Self { hold: Mutex::new(hold), changed: Notify::new() }
+    }
+
+    /// One of the child's calls stops waiting.
+    fn stops_waiting(&self) {
+        self.hold().waiting -= 1;
+    }
+
+    /// Gives the child its permits, if it still needs them.
+    fn refill(&self, permits: Vec<OwnedSemaphorePermit>) {
         let mut hold = self.hold();
-        hold.waiting -= 1;
-        hold.waiting == 0 && !hold.is_over
+        if hold.needs_permits() {
+            hold.permits = permits;
+        }
+        drop(hold);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the child needs no permits.
+    async fn until_settled(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.hold().needs_permits() {
+                return;
+            }
+            changed.await;
+        }
     }
 
     fn hold(&self) -> MutexGuard<'_, Hold> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hold {
+    fn needs_permits(&self) -> bool {
+        self.permits.is_empty() && self.waiting == 0 && !self.is_over
     }
 }
 
@@ -335,6 +372,44 @@ mod tests {
         assert!(now(slots.enter(&two)).is_some());
         assert!(now(second.take_back()).is_some());
         assert!(now(slots.enter(&two)).is_none());
+    }
+
+    #[test]
+    fn two_calls_of_one_child_wait_for_one_place() {
+        let (slots, one, two) = (Slots::new(1), child("one"), child("two"));
+        let mut place = now(slots.enter(&one)).unwrap().unwrap();
+        place.belongs_to(&key(&one));
+        let first = slots.lend(&one);
+        let other = now(slots.enter(&two)).unwrap().unwrap();
+        let mut first = Box::pin(first.take_back());
+        assert!(now(first.as_mut()).is_none());
+        // A second call begins to wait and stops; the child still has no place.
+        let mut second = Box::pin(slots.lend(&one).take_back());
+        assert!(now(second.as_mut()).is_none());
+        drop(other);
+        assert!(now(first.as_mut()).is_some());
+        assert!(now(second.as_mut()).is_some(), "it is the same child's place");
+        assert!(now(slots.enter(&two)).is_none());
+        drop(place);
+        assert!(now(slots.enter(&two)).is_some());
+    }
+
+    #[test]
+    fn a_child_that_moves_while_it_waits_takes_places_of_one_kind() {
+        let slots = Slots::new(1);
+        let places = Arc::new(RunPlaces::new(1));
+        let child = |session| child(session).with_extension(places.clone());
+        let (one, two, task) = (child("one"), child("two"), child("task"));
+        task.sink().move_to_background("task-2".into());
+        let first = now(slots.enter(&one)).unwrap().unwrap();
+        let mut second = Box::pin(slots.enter(&two));
+        assert!(now(second.as_mut()).is_none());
+        // It is part of a task from now on; the set notifies it later.
+        two.sink().move_to_background("task-1".into());
+        drop(first);
+        let _second = now(second.as_mut()).unwrap().unwrap();
+        assert!(now(slots.enter(&one)).is_none());
+        assert!(now(slots.enter(&task)).is_some(), "the places in the background are free");
     }
 
     #[test]

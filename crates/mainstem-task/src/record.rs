@@ -100,8 +100,6 @@ pub enum TaskChange {
     },
     /// Its parent was told of its end.
     Deliver,
-    /// The message that told its parent was lost; the parent has to be told again.
-    Redeliver,
     /// Another executor takes it over.
     Claim {
         /// Which.
@@ -145,8 +143,6 @@ impl TaskRecord {
             TaskChange::RequestCancel { by } => self.cancel = Some(CancelRequest { by, at: now }),
             TaskChange::Deliver if !self.is_undelivered() => return Ok(()),
             TaskChange::Deliver => self.delivered_at = Some(now),
-            TaskChange::Redeliver if self.delivered_at.is_none() => return Ok(()),
-            TaskChange::Redeliver => self.delivered_at = None,
             TaskChange::Claim { .. } if self.is_over() => self.become_(TaskStatus::Running)?,
             TaskChange::Claim { executor } => (self.executor, self.fence) = (Some(executor), self.fence + 1),
         }

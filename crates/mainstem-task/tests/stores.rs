@@ -167,6 +167,33 @@ async fn a_lease_ends_with_the_process_of_its_executor() {
 }
 
 #[tokio::test]
+async fn a_new_executor_removes_the_files_of_killed_ones() {
+    let workspace = tempfile::tempdir().unwrap();
+    let stores = [(); 3].map(|()| FileTaskStore::new(workspace.path()));
+    let [killed, living, _] = &stores;
+    let at = |seconds: u64| Timestamp::from_micros(4_102_444_800_000_000 + seconds * 1_000_000);
+    killed.renew(&ExecutorId::new("killed"), at(0)).await.unwrap();
+    living.renew(&ExecutorId::new("living"), at(0)).await.unwrap();
+    let files = workspace.path().join("agents/.executors");
+    // Leases of another machine, whose locks prove nothing; and one of an earlier version.
+    for (name, lease) in [("away", 1), ("away-and-old", 0)] {
+        fs::write(files.join(name), at(lease).to_string()).unwrap();
+        fs::write(files.join(format!("{name}+lock")), "another machine").unwrap();
+    }
+    fs::write(files.join("unlocked-and-old"), at(0).to_string()).unwrap();
+    let names = || {
+        let mut names: Vec<_> = fs::read_dir(&files).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names().len(), 9);
+    let [killed, _living, new] = stores;
+    drop(killed);
+    new.renew(&ExecutorId::new("new"), at(24 * 60 * 60 + 1)).await.unwrap();
+    assert_eq!(names(), ["away", "away+lock", "living", "living+lock", "new", "new+lock"]);
+}
+
+#[tokio::test]
 async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
     let workspace = tempfile::tempdir().unwrap();
     let tasks = tasks_of(workspace.path(), "main");

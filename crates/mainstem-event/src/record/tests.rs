@@ -137,6 +137,26 @@ fn a_patient_reader_sees_what_is_committed_and_is_woken_by_that_alone() {
 }
 
 #[test]
+fn a_wait_for_a_commit_ends_with_the_commit_or_with_the_record() {
+    let record = Arc::new(ByHand::default());
+    let log = record.log(2, 8);
+    let root = fixture::root(&log);
+    root.emit(fixture::start("go"));
+    root.emit(fixture::text("b", "one"));
+    let mut first = task::spawn(log.until_committed(1));
+    let mut second = task::spawn(log.until_committed(2));
+    assert_pending!(first.poll());
+    assert_pending!(second.poll());
+    record.commit(1);
+    assert!(assert_ready!(first.poll()));
+    assert_pending!(second.poll());
+    record.fail("the disk is full");
+    assert!(!assert_ready!(second.poll()));
+    assert!(log.until_committed(1).now_or_never().unwrap());
+    assert!(fixture::log(8, 8).until_committed(9).now_or_never().unwrap(), "without a record");
+}
+
+#[test]
 fn what_promises_durability_is_shown_to_nobody_before_it_is_committed() {
     let record = Arc::new(ByHand::default());
     let log = record.log(8, 8);

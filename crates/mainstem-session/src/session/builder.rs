@@ -126,20 +126,11 @@ impl SessionBuilder {
         // A task ends in its record first; the log repeats what the record has.
         let tasks = self.tasks.get_or_insert_with(TaskSet::in_memory).clone();
         let records = tasks.end_orphans(log.session_id(), |task| past.task_end(task)).await;
-        let records = match records {
-            Ok(records) => {
-                past.close_tasks(&log, &tasks, &records);
-                records
-            }
+        match records {
+            Ok(records) => past.close_tasks(&log, &tasks, &records),
             Err(error) => {
                 tracing::warn!(session = %log.session_id(), %error, "tasks of an earlier process could not be ended");
                 past.follow_tasks(&log, &tasks);
-                Vec::new()
-            }
-        };
-        for task in past.untold(&records) {
-            if let Err(error) = tasks.redeliver(task).await {
-                tracing::warn!(%task, %error, "that its parent has to be told again could not be recorded");
             }
         }
         // Readers see an ending once it is committed: who opens the session sees those that it has caused.

@@ -28,6 +28,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let id = TaskId::new(task_id);
         let before = fleet.task(&cx, &id).await?;
         if before.is_over() {
+            fleet.told_by_tool(&cx, std::slice::from_ref(&before));
             let text = format!("It had ended before, and stays as it is.\n{}", task_text(&before));
             return Ok(ToolOutput::from(text));
         }
@@ -36,7 +37,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let text = format!("It was asked to stop and has not yet.\n{}", task_text(&task));
             return Ok(ToolOutput::failed(text));
         }
-        fleet.mark_delivered(std::slice::from_ref(&id)).await;
+        fleet.told_by_tool(&cx, std::slice::from_ref(&task));
         Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)))
     }))
 }

@@ -36,7 +36,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                 let time = output.timeout_seconds.map_or_else(|| fleet.limits().wait, Duration::from_secs);
                 task = fleet.await_tasks(&cx, &[id], time.min(LONGEST)).await?.remove(0);
             }
-            fleet.mark_delivered(task.is_undelivered().then(|| task.id.clone()).as_slice()).await;
+            fleet.told_by_tool(&cx, std::slice::from_ref(&task));
             Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))
         })
         .read_only(),

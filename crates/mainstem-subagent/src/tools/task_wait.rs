@@ -42,9 +42,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             }
             let time = wait.timeout_seconds.map_or(USUAL, Duration::from_secs).min(LONGEST);
             let tasks = fleet.await_tasks(&cx, &ids, time).await?;
-            let over: Vec<_> =
-                tasks.iter().filter(|task| task.is_undelivered()).map(|task| task.id.clone()).collect();
-            fleet.mark_delivered(&over).await;
+            fleet.told_by_tool(&cx, &tasks);
             Ok::<_, SpawnError>(ToolOutput::from(text(&tasks, time)).with_state(state(&tasks)))
         })
         .read_only(),

@@ -19,7 +19,6 @@ fn change() -> impl Strategy<Value = TaskChange> {
         Just(TaskChange::Cancel { by: "me".into() }),
         Just(TaskChange::RequestCancel { by: "you".into() }),
         Just(TaskChange::Deliver),
-        Just(TaskChange::Redeliver),
         Just(TaskChange::Claim { executor: ExecutorId::new("x") }),
     ]
 }

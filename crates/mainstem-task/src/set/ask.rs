@@ -83,15 +83,6 @@ impl TaskSet {
         self.0.store.update(id, Expected::any(), TaskChange::Deliver, self.0.now()).await
     }
 
-    /// Records that the parent of a task has to be told of the end again, because the message was
-    /// lost: the task is [undelivered](Self::undelivered) again.
-    ///
-    /// # Errors
-    /// The task is unknown, or the store can't change its record.
-    pub async fn redeliver(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
-        self.0.store.update(id, Expected::any(), TaskChange::Redeliver, self.0.now()).await
-    }
-
     /// Waits until all of these are over, and returns their records in this order; `None` if the time runs out before.
     ///
     /// Dropping the future changes nothing.

@@ -50,6 +50,7 @@ impl TaskSet {
     /// set reads the end in the task's record. `from` is the task's status in the log. The set
     /// does not hold the log.
     pub fn follow(&self, id: &TaskId, from: TaskStatus, log: &Arc<SessionLog>) {
+        self.0.followers.retain(|_, (log, _)| log.strong_count() > 0);
         self.0.followers.insert(id.clone(), (Arc::downgrade(log), from));
     }
 

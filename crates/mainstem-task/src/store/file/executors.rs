@@ -19,12 +19,27 @@ use crate::TaskError;
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// Leases that ended so many milliseconds ago are removed: a day.
+const OLD_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// What the name of a lock file ends with. Ids escape `+`, so no lease file has such a name.
+const LOCK: &str = "+lock";
+
 /// The files of one executor.
 pub(super) struct Files {
     /// Contains the end of its lease.
     pub(super) lease: PathBuf,
     /// Locked while its process holds the lease.
     pub(super) lock: PathBuf,
+}
+
+impl Files {
+    /// The files of the executor to which one of them belongs.
+    pub(super) fn of(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(LOCK).unwrap_or(&name);
+        Self { lease: path.with_file_name(name), lock: path.with_file_name(format!("{name}{LOCK}")) }
+    }
 }
 
 /// The locks that this process holds, by their path.
@@ -37,8 +52,30 @@ impl Executors {
         if !self.0.contains_key(&files.lock) {
             let lock = Lock::hold(&files.lock).map_err(TaskError::io("lock", &files.lock))?;
             lock.into_iter().for_each(|lock| _ = self.0.insert(files.lock.clone(), lock));
+            if let Some(Err(error)) = files.lock.parent().map(|directory| self.sweep(directory, until)) {
+                tracing::debug!(%error, "the files of executors that have ended stay");
+            }
         }
         replace(&files.lease, until.to_string().as_bytes(), false)
+    }
+
+    /// Removes the files that executors of killed processes left: those whose lock is free; where that can't be told, those whose
+    /// lease ended more than a day before `until`.
+    fn sweep(&self, directory: &Path, until: Timestamp) -> Result<(), TaskError> {
+        let list = fs::read_dir(directory).map_err(TaskError::io("list", directory))?;
+        for path in list.filter_map(|entry| Some(entry.ok()?.path())) {
+            let files = Files::of(&path);
+            if self.0.contains_key(&files.lock) {
+                continue;
+            }
+            let lease = read_if_there(&files.lease)?.and_then(|text| text.trim().parse().ok());
+            let is_old = lease.is_some_and(|lease: Timestamp| until.millis_since(lease) > OLD_MS);
+            if !is_held(&files.lock).unwrap_or(!is_old) {
+                remove(&files.lease)?;
+                remove(&files.lock)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn release(&self, files: &Files) -> Result<(), TaskError> {
@@ -54,20 +91,18 @@ impl Executors {
 pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
     // A lease that can't be parsed counts as none: a living executor rewrites it within seconds.
     let until = read_if_there(&files.lease)?.and_then(|text| text.trim().parse().ok());
-    Ok(until.filter(|_| !is_free(&files.lock)))
+    Ok(until.filter(|_| is_held(&files.lock) != Some(false)))
 }
 
-/// Returns `true` if this machine created the lock file and the lock is free. Returns `false` if the
-/// file is missing, was created by another machine, or can't be locked; the lease alone decides then.
-fn is_free(path: &Path) -> bool {
-    if !matches!(fs::read_to_string(path), Ok(made_by) if made_by == machine()) {
-        return false;
-    }
-    let Ok(file) = File::open(path) else { return false };
+/// Whether an executor of this machine holds the lock; `None` if the file is missing, was created by another machine, or can't be
+/// locked. The lease alone decides then.
+fn is_held(path: &Path) -> Option<bool> {
+    fs::read_to_string(path).ok().filter(|made_by| *made_by == machine())?;
+    let file = File::open(path).ok()?;
     // Shared, so that readers don't take one another for the executor.
     let is_free = file.try_lock_shared().is_ok();
     drop(Lock(file));
-    is_free
+    Some(!is_free)
 }
 
 /// Identifies a machine that has been running since then; empty where the system does not say.

@@ -30,9 +30,7 @@ impl Layout {
     }
 
     pub(super) fn executor(&self, executor: &ExecutorId) -> Files {
-        let (directory, name) = (self.agents.join(".executors"), name(executor.as_str()));
-        // Ids escape `+`, so the name of a lock file differs from the name of every lease file.
-        Files { lock: directory.join(format!("{name}+lock")), lease: directory.join(name) }
+        Files::of(&self.agents.join(".executors").join(name(executor.as_str())))
     }
 
     /// All files of tasks there are, or those of one session; in order.

@@ -118,7 +118,12 @@ pub(super) fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), 
             file.as_file().sync_all()?;
         }
         file.persist(path)?;
-        if durable { File::open(directory)?.sync_all() } else { Ok(()) }
+        if durable { sync_directory(directory) } else { Ok(()) }
     };
     write().map_err(TaskError::io("write", path))
+}
+
+/// Makes a renamed file durable. Only Unix systems open directories as files.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
