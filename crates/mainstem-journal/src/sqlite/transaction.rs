@@ -9,11 +9,11 @@ use std::{
 
 use mainstem_event::AgentEvent;
 use mainstem_message::SessionId;
-use rusqlite::Transaction as Sql;
+use rusqlite::Connection;
 
 use super::{
     lock::Lock,
-    op::{Op, Opened},
+    op::{Op, Opened, Refusal},
     record::Entry,
     schema,
     table::{self, Head},
@@ -30,6 +30,10 @@ pub(super) fn release(open: &mut Sessions, entry: &Entry) {
     }
 }
 
+fn busy(session: &SessionId) -> JournalError {
+    JournalError::Busy { session: session.clone() }
+}
+
 /// A session that is open here.
 pub(super) struct Open {
     head: Head,
@@ -39,7 +43,7 @@ pub(super) struct Open {
 
 /// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a transaction can be tried again.
 pub(super) struct Transaction<'a> {
-    sql: &'a Sql<'a>,
+    sql: &'a Connection,
     path: &'a Path,
     open: &'a Sessions,
     changes: Changes,
@@ -63,7 +67,7 @@ pub(super) struct Changes {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(sql: &'a Sql<'a>, path: &'a Path, open: &'a Sessions) -> Self {
+    pub(super) fn new(sql: &'a Connection, path: &'a Path, open: &'a Sessions) -> Self {
         Self { sql, path, open, changes: Changes::default(), dirty: HashSet::new() }
     }
 
@@ -71,12 +75,8 @@ impl<'a> Transaction<'a> {
     pub(super) fn apply(&mut self, op: &mut Op) -> rusqlite::Result<()> {
         match op {
             Op::Append(entry, event) => self.append(entry, event)?,
-            Op::Open(session, answer) => match self.open(session)? {
-                Err(JournalError::Busy { .. }) => answer.forget(),
-                found => answer.find(found),
-            },
-            Op::OpenAgain(session, answer) => answer.find(self.open(session)?),
-            Op::IsOpen(session, answer) => answer.find(self.is_open(session)?),
+            Op::Open(session, answer) => answer.find_or_ask_again(self.open(session)?, || Err(busy(session))),
+            Op::IsOpen(session, answer) => answer.find_or_ask_again(self.is_open(session)?, || Ok(true)),
             Op::Release(entry) => self.release(entry)?,
             Op::Claim(claim, answer) => {
                 let earlier = table::claim(self.sql, claim)?;
@@ -85,7 +85,9 @@ impl<'a> Transaction<'a> {
             Op::Checkpoint(session, checkpoint, answer) => {
                 answer.find(Ok(self.set_checkpoint(session, checkpoint)?));
             }
-            Op::Delete(session, answer) => answer.find(self.delete(session)?),
+            Op::Delete(session, answer) => {
+                answer.find_or_ask_again(self.delete(session)?, || Err(busy(session)))
+            }
             Op::Prune(session, through, answer) => answer.find(self.prune(session, *through)?),
             Op::Flush(answer) | Op::Close(answer) => answer.find(Ok(table::sign(self.sql, schema::PROGRAM)?)),
         }
@@ -141,15 +143,15 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn open(&mut self, session: &SessionId) -> rusqlite::Result<Result<Opened, JournalError>> {
+    fn open(&mut self, session: &SessionId) -> rusqlite::Result<Result<Opened, Refusal>> {
         self.write_heads()?;
         table::create(self.sql, session)?;
         let Some(head) = table::head(self.sql, session)? else {
-            return Ok(Err(JournalError::Unknown { session: session.clone() }));
+            return Ok(Err(Refusal::Error(JournalError::Unknown { session: session.clone() })));
         };
         // The head is of this moment: no other process can write between the lock and the commit.
-        if let Err(error) = self.lock(head.row, session) {
-            return Ok(Err(error));
+        if let Err(refusal) = self.lock(head.row, session) {
+            return Ok(Err(refusal));
         }
         let head = Head { epoch: table::take_over(self.sql, head.row)?, ..head };
         let position = head.position.clone();
@@ -159,18 +161,24 @@ impl<'a> Transaction<'a> {
     }
 
     /// Locks a session, unless this transaction has released it, so that its lock is still held.
-    fn lock(&mut self, row: i64, session: &SessionId) -> Result<(), JournalError> {
-        let is_released = match self.changes.heads.get(&row) {
-            Some(head) => head.is_none(),
-            None => !self.open.contains_key(&row),
-        };
-        if !is_released {
-            return Err(JournalError::Busy { session: session.clone() });
+    fn lock(&mut self, row: i64, session: &SessionId) -> Result<(), Refusal> {
+        if self.is_open_here(row) {
+            return Err(Refusal::OpenHere);
         }
-        if !self.open.contains_key(&row) && !self.changes.locks.contains_key(&row) {
-            self.changes.locks.insert(row, Lock::take(&self.lock_file(row), session)?);
+        if !self.has_lock(row) {
+            let lock = Lock::take(&self.lock_file(row), session).map_err(Refusal::Error)?;
+            self.changes.locks.insert(row, lock);
         }
         Ok(())
+    }
+
+    fn is_open_here(&self, row: i64) -> bool {
+        self.changes.heads.get(&row).map_or_else(|| self.open.contains_key(&row), Option::is_some)
+    }
+
+    /// Returns `true` if this process holds the session's lock. A session that the transaction has released is locked until the commit.
+    fn has_lock(&self, row: i64) -> bool {
+        self.open.contains_key(&row) || self.changes.locks.contains_key(&row)
     }
 
     fn lock_file(&self, row: i64) -> PathBuf {
@@ -179,18 +187,14 @@ impl<'a> Transaction<'a> {
         PathBuf::from(directory).join(row.to_string())
     }
 
-    fn is_open(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+    /// Only reads, so that it needs no transaction.
+    fn is_open(&self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         let Some((row, _)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
-        let is_held = self.open.contains_key(&row) || self.changes.locks.contains_key(&row);
-        let found = match self.lock(row, session) {
-            Ok(()) => Ok(false),
-            Err(JournalError::Busy { .. }) => Ok(true),
-            Err(error) => Err(error),
-        };
-        if !is_held {
-            self.changes.locks.remove(&row);
-        }
-        Ok(found)
+        Ok(match (self.is_open_here(row), self.has_lock(row)) {
+            (true, _) => Err(Refusal::OpenHere),
+            (false, true) => Ok(false),
+            (false, false) => Lock::is_held(&self.lock_file(row)).map_err(Refusal::Error),
+        })
     }
 
     fn set_checkpoint(&mut self, session: &SessionId, checkpoint: &Checkpoint) -> rusqlite::Result<()> {
@@ -199,11 +203,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// Reads only the row's number and whether it has events, so that a session with a damaged row can be deleted.
-    fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+    fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         self.write_heads()?;
         let Some((row, has_events)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
-        if let Err(error) = self.lock(row, session) {
-            return Ok(Err(error));
+        if let Err(refusal) = self.lock(row, session) {
+            return Ok(Err(refusal));
         }
         table::delete(self.sql, row, session)?;
         // Numbers of rows are not used again, so no other process will look for this file.

@@ -37,10 +37,24 @@ impl Writer {
 
     pub(super) fn run(mut self, queue: &Arc<Queue>) {
         while let Some(is_durable) = queue.due() {
+            self.read(queue);
+            if queue.is_empty() {
+                continue;
+            }
             if self.is_closed {
                 self.write_all(from_fn(|| queue.pop(true)).collect(), queue);
             } else {
                 self.write(Vec::new(), is_durable, queue, || queue.pop(is_durable));
+            }
+        }
+    }
+
+    /// Answers the requests at the front of the queue that only read. They do not wait for another process that writes.
+    fn read(&mut self, queue: &Arc<Queue>) {
+        while let Some(mut op) = queue.pop_if(Op::is_read) {
+            match Transaction::new(&self.connection, &self.path, &self.open).apply(&mut op) {
+                Ok(()) => self.answer(op, queue),
+                Err(error) => op.fail(&JournalError::store("read", &*self.path)(error)),
             }
         }
     }
@@ -126,12 +140,14 @@ impl Writer {
     }
 
     /// Sends what was found to the caller.
-    fn answer(&mut self, op: Op, queue: &Arc<Queue>) {
+    fn answer(&mut self, mut op: Op, queue: &Arc<Queue>) {
+        // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
+        if op.ask_again() {
+            return queue.push(op);
+        }
         match op {
             Op::Append(..) | Op::Release(_) => {}
-            // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
-            Op::Open(session, answer) if !answer.is_found() => queue.push(Op::OpenAgain(session, answer)),
-            Op::Open(_, answer) | Op::OpenAgain(_, answer) => answer.send_opened(queue),
+            Op::Open(_, answer) => answer.send_opened(queue),
             Op::IsOpen(_, answer) | Op::Delete(_, answer) => answer.send(),
             Op::Claim(_, answer) => answer.send(),
             Op::Prune(_, _, answer) => answer.send(),
@@ -154,9 +170,8 @@ fn has_room(ops: &[Op], begun: Instant) -> bool {
 
 /// Fails what a closed journal does not do, and returns the rest.
 fn refuse(ops: Vec<Op>) -> Vec<Op> {
-    let is_allowed = |op: &Op| {
-        !matches!(op, Op::Append(..) | Op::Open(..) | Op::OpenAgain(..) | Op::Claim(..) | Op::Checkpoint(..))
-    };
+    let is_allowed =
+        |op: &Op| !matches!(op, Op::Append(..) | Op::Open(..) | Op::Claim(..) | Op::Checkpoint(..));
     let (allowed, refused): (Vec<_>, Vec<_>) = ops.into_iter().partition(is_allowed);
     refused.into_iter().for_each(|op| op.fail(&JournalError::Closed));
     allowed

@@ -1,9 +1,14 @@
 //! What the writer does when there can be no transaction.
 
+use std::path::Path;
+
 use tokio::sync::oneshot;
 
 use super::{
-    super::{op::Answer, schema},
+    super::{
+        op::{Answer, Opened},
+        schema,
+    },
     *,
 };
 
@@ -31,4 +36,31 @@ fn without_a_transaction_sessions_are_released_and_the_journal_is_closed() {
     let error = closed.try_recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("readonly"), "{error}");
     assert!(writer.open.is_empty() && writer.is_closed);
+}
+
+/// A writer of this file, and its queue.
+fn writer(path: &Path) -> (Writer, Arc<Queue>) {
+    let connection = schema::open(path, None).expect("a new file can be opened");
+    (Writer::new(connection, path.to_owned()), Arc::default())
+}
+
+/// Asks for a session to be opened.
+fn open(queue: &Queue, session: &str) -> oneshot::Receiver<Result<Opened, JournalError>> {
+    let (caller, opened) = oneshot::channel();
+    queue.push(Op::Open(session.into(), Answer::new(caller)));
+    opened
+}
+
+#[test]
+fn a_session_that_another_process_has_open_is_asked_for_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j.db");
+    let [(mut here, queue_here), (mut there, queue_there)] = [(); 2].map(|()| writer(&path));
+    let _opened = open(&queue_there, "s");
+    write(&mut there, &queue_there);
+    let mut refused = open(&queue_here, "s");
+    write(&mut here, &queue_here);
+    let error = refused.try_recv().unwrap().err().unwrap();
+    assert!(matches!(error, JournalError::Busy { .. }), "{error}");
+    assert!(queue_here.pop(true).is_none());
 }
