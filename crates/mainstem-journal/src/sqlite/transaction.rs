@@ -46,6 +46,8 @@ pub(super) struct Transaction<'a> {
     sql: &'a Connection,
     path: &'a Path,
     open: &'a Sessions,
+    /// Those of parts that were applied apart.
+    accepted: Changes,
     changes: Changes,
     /// Rows whose heads are not in the table yet.
     dirty: HashSet<i64>,
@@ -68,7 +70,14 @@ pub(super) struct Changes {
 
 impl<'a> Transaction<'a> {
     pub(super) fn new(sql: &'a Connection, path: &'a Path, open: &'a Sessions) -> Self {
-        Self { sql, path, open, changes: Changes::default(), dirty: HashSet::new() }
+        Self {
+            sql,
+            path,
+            open,
+            accepted: Changes::default(),
+            changes: Changes::default(),
+            dirty: HashSet::new(),
+        }
     }
 
     /// Applies a request and notes its answer.
@@ -94,10 +103,32 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
+    /// Applies requests that fail together. If they do, only they are undone, and the inner error is theirs; an outer error is the
+    /// transaction's.
+    pub(super) fn apply_apart(&mut self, ops: &mut [Op]) -> rusqlite::Result<rusqlite::Result<()>> {
+        self.sql.execute_batch("SAVEPOINT part")?;
+        let applied = ops.iter_mut().try_for_each(|op| self.apply(op)).and_then(|()| self.write_heads());
+        match applied {
+            Ok(()) => {
+                self.sql.execute_batch("RELEASE part")?;
+                self.accepted.extend(std::mem::take(&mut self.changes));
+                Ok(Ok(()))
+            }
+            // The database has undone the whole transaction, as it does if the disk is full.
+            Err(error) if self.sql.is_autocommit() => Err(error),
+            Err(error) => {
+                self.sql.execute_batch("ROLLBACK TO part; RELEASE part")?;
+                (self.changes, self.dirty) = Default::default();
+                Ok(Err(error))
+            }
+        }
+    }
+
     /// Completes the tables. What is returned is true once the transaction is committed.
     pub(super) fn finish(mut self) -> rusqlite::Result<Changes> {
         self.write_heads()?;
-        Ok(self.changes)
+        self.accepted.extend(self.changes);
+        Ok(self.accepted)
     }
 
     fn append(&mut self, entry: &Arc<Entry>, event: &AgentEvent) -> rusqlite::Result<()> {
@@ -118,10 +149,11 @@ impl<'a> Transaction<'a> {
 
     /// The head of a record's session; `None` if another owner has the session, or it was deleted.
     fn head(&mut self, entry: &Entry) -> rusqlite::Result<Option<&mut Head>> {
-        let Self { sql, open, changes, .. } = self;
-        let head = match changes.heads.entry(entry.row) {
-            Slot::Occupied(known) => known.into_mut(),
-            Slot::Vacant(new) => {
+        let Self { sql, open, accepted, changes, .. } = self;
+        let head = match (changes.heads.entry(entry.row), accepted.heads.get(&entry.row)) {
+            (Slot::Occupied(known), _) => known.into_mut(),
+            (Slot::Vacant(new), Some(accepted)) => new.insert(accepted.clone()),
+            (Slot::Vacant(new), None) => {
                 let is_ours = table::epoch(sql, entry.row)? == Some(entry.epoch);
                 let Some(open) = open.get(&entry.row).filter(|_| is_ours) else { return Ok(None) };
                 new.insert(Some(open.head.clone()))
@@ -173,12 +205,14 @@ impl<'a> Transaction<'a> {
     }
 
     fn is_open_here(&self, row: i64) -> bool {
-        self.changes.heads.get(&row).map_or_else(|| self.open.contains_key(&row), Option::is_some)
+        let head = self.changes.heads.get(&row).or_else(|| self.accepted.heads.get(&row));
+        head.map_or_else(|| self.open.contains_key(&row), Option::is_some)
     }
 
     /// Returns `true` if this process holds the session's lock. A session that the transaction has released is locked until the commit.
     fn has_lock(&self, row: i64) -> bool {
-        self.open.contains_key(&row) || self.changes.locks.contains_key(&row)
+        let is_new = [&self.accepted, &self.changes].iter().any(|changes| changes.locks.contains_key(&row));
+        is_new || self.open.contains_key(&row)
     }
 
     fn lock_file(&self, row: i64) -> PathBuf {
@@ -224,6 +258,15 @@ impl<'a> Transaction<'a> {
 }
 
 impl Changes {
+    /// Adds later changes.
+    fn extend(&mut self, later: Self) {
+        self.heads.extend(later.heads);
+        self.locks.extend(later.locks);
+        self.obsolete.extend(later.obsolete);
+        self.appended.extend(later.appended);
+        self.lost.extend(later.lost);
+    }
+
     /// Applies them to the open sessions, and tells the records. To be called after the commit.
     pub(super) fn commit(mut self, path: &Path, open: &mut Sessions) {
         for (row, head) in self.heads {
