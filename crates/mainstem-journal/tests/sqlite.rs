@@ -5,7 +5,8 @@ use std::{
     io::{BufRead, BufReader, Seek, SeekFrom, Write},
     path::Path,
     process::{Command, Stdio},
-    sync::Arc,
+    sync::{Arc, Mutex},
+    task::{Wake, Waker},
     thread,
     time::{Duration, Instant},
 };
@@ -14,7 +15,9 @@ use futures_util::{
     StreamExt,
     future::{join_all, poll_immediate},
 };
-use mainstem_event::{AgentEvent, EventKind, LogOptions, Outcome, SessionLog, SystemClock, Timestamp};
+use mainstem_event::{
+    AgentEvent, EventKind, LogOptions, Outcome, Record, SessionLog, SystemClock, Timestamp,
+};
 use mainstem_journal::{Checkpoint, Claim, Journal, JournalError, MemoryJournal, Retention, SqliteJournal};
 use mainstem_message::SessionId;
 use mainstem_testing::journal::{all, end, log, root, run, start, text};
@@ -534,6 +537,65 @@ async fn a_session_whose_opener_has_gone_can_be_opened() {
     drop(journal.open(&id).await.unwrap());
 }
 
+/// The last reference to a record. The writer drops it when it wakes the log.
+struct LastReference(Mutex<Option<Arc<dyn Record>>>);
+
+impl Wake for LastReference {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+/// A request that shares a transaction with an event, whose commit makes the writer drop the last reference to the session.
+async fn while_the_writer_drops<'a, T>(
+    journal: &'a SqliteJournal,
+    path: &Path,
+    request: impl AsyncFnOnce(&'a SqliteJournal, SessionId) -> T,
+) -> T {
+    let events = MemoryJournal::new();
+    run(&log(&events, "s").await, "1", 1);
+    let record = journal.open(&"s".into()).await.unwrap();
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    all(&events, "s").await.iter().for_each(|event| record.append(event));
+    let last = Arc::new(LastReference(Mutex::default()));
+    record.watch(Waker::from(last.clone()));
+    *last.0.lock().unwrap() = Some(record);
+    let mut found = Box::pin(request(journal, "s".into()));
+    assert!(poll_immediate(&mut found).await.is_none());
+    other.execute_batch("ROLLBACK").unwrap();
+    found.await
+}
+
+#[tokio::test]
+async fn a_session_that_the_writer_has_just_released_is_deleted_and_is_not_open() {
+    let (_directory, path) = place();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let is_open = async |journal: &SqliteJournal, id| journal.is_open(&id).await.unwrap();
+    assert!(!while_the_writer_drops(&journal, &path, is_open).await);
+    assert!(journal.delete(&"s".into()).await.unwrap());
+    let delete = async |journal: &SqliteJournal, id| journal.delete(&id).await.unwrap();
+    assert!(while_the_writer_drops(&journal, &path, delete).await);
+    assert_eq!(journal.sessions().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn whether_a_session_is_open_is_found_while_another_process_writes() {
+    let (_directory, path) = place();
+    let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
+    let open = (log(&here, "here").await, log(&there, "there").await);
+    run(&log(&here, "closed").await, "1", 1);
+    here.flush().await.unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for (session, expected) in [("here", true), ("there", true), ("closed", false), ("unknown", false)] {
+        let id = session.into();
+        let found = tokio::time::timeout(Duration::from_secs(2), here.is_open(&id)).await;
+        assert_eq!(found.expect(session).unwrap(), expected, "{session}");
+    }
+    drop(open);
+}
+
 #[tokio::test]
 async fn events_that_a_group_leaves_do_not_wait_again() {
     let (_directory, path) = place();
@@ -650,11 +712,12 @@ impl<J: Journal> Used<J> {
         result.unwrap_or_else(|error| error.to_string())
     }
 
-    /// The steps that have one meaning whatever shares their transaction: no release follows an attempt to open what is open, and what is opened in
-    /// this round is used in the next.
+    /// The steps that have one meaning whatever shares their transaction: no release follows an attempt to open or delete what is open, or the
+    /// question whether it is, for these wait for a release; and what is opened in this round is used in the next.
     fn unambiguous(&self, steps: &[Step]) -> Vec<Step> {
         let mut is_open = self.logs.borrow().each_ref().map(Option::is_some);
         let mut is_fixed = [false; 3];
+        let mut is_held = [false; 3];
         let mut keep = |step: &Step| match *step {
             Step::Append(session) => is_open[session] && !is_fixed[session],
             Step::Open(session) => {
@@ -662,7 +725,13 @@ impl<J: Journal> Used<J> {
                 is_fixed[session] = true;
                 is_new
             }
-            Step::Release(session) => !is_fixed[session] && std::mem::take(&mut is_open[session]),
+            Step::Release(session) => {
+                !is_fixed[session] && !is_held[session] && std::mem::take(&mut is_open[session])
+            }
+            Step::Delete(session) | Step::IsOpen(session) => {
+                is_held[session] |= is_open[session];
+                true
+            }
             _ => true,
         };
         steps.iter().copied().filter(|step| keep(step)).collect()

@@ -66,15 +66,14 @@ impl Lines {
         line.push_back(Numbered { number, op });
     }
 
-    /// Removes and returns the next request. Returns `None` if the queue is empty, or if the next request is durable and `durable` is
-    /// `false`.
-    pub(super) fn pop(&mut self, durable: bool) -> Option<Op> {
+    /// Removes and returns the next request. Returns `None` if the queue is empty or `is_taken` returns `false` for the next request.
+    pub(super) fn pop(&mut self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
         let is_barrier = self.is_barrier_next();
         let next = match is_barrier {
             true => self.barriers.front(),
             false => self.lines.front().and_then(|line| line.ops.front()),
         };
-        next.filter(|next| durable || !next.op.is_durable())?;
+        next.filter(|next| is_taken(&next.op))?;
         let op = match is_barrier {
             true => self.barriers.pop_front()?.op,
             false => self.pop_in_turn()?,

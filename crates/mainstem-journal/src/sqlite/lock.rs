@@ -2,6 +2,7 @@
 
 use std::{
     fs::{File, TryLockError, create_dir_all},
+    io::ErrorKind,
     path::Path,
 };
 
@@ -13,6 +14,18 @@ use crate::JournalError;
 pub(super) struct Lock(File);
 
 impl Lock {
+    /// Returns `true` if a process holds the lock of this file.
+    pub(super) fn is_held(path: &Path) -> Result<bool, JournalError> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            file => file.map_err(JournalError::store("open", path))?,
+        };
+        // A shared lock, so that processes that ask at the same time do not see each other.
+        let found = file.try_lock_shared();
+        drop(Self(file));
+        Ok(matches!(found, Err(TryLockError::WouldBlock)))
+    }
+
     /// Takes the lock; `None` where files can't be locked, so that the fence alone keeps order.
     pub(super) fn take(path: &Path, session: &SessionId) -> Result<Option<Self>, JournalError> {
         let open = || {

@@ -39,8 +39,6 @@ impl Drop for Opened {
 pub(super) enum Op {
     Append(Arc<Entry>, AgentEvent),
     Open(SessionId, Answer<Opened>),
-    /// An [`Open`](Self::Open) that found the session open, after what was in the queue.
-    OpenAgain(SessionId, Answer<Opened>),
     IsOpen(SessionId, Answer<bool>),
     /// The record of a session was dropped.
     Release(Arc<Entry>),
@@ -60,7 +58,6 @@ impl Op {
             Self::Append(entry, _) | Self::Release(entry) => Some(&entry.session),
             Self::Claim(claim, _) => Some(&claim.session),
             Self::Open(session, _)
-            | Self::OpenAgain(session, _)
             | Self::IsOpen(session, _)
             | Self::Checkpoint(session, ..)
             | Self::Delete(session, _)
@@ -87,6 +84,21 @@ impl Op {
         }
     }
 
+    /// Returns `true` if it changes nothing, so that it needs no transaction.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self, Self::IsOpen(..))
+    }
+
+    /// Returns `true` if it has found its session open in this process for the first time. It is to be applied again: the release may be in
+    /// the queue.
+    pub(super) fn ask_again(&mut self) -> bool {
+        match self {
+            Self::Open(_, answer) => answer.ask_again(),
+            Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.ask_again(),
+            _ => false,
+        }
+    }
+
     /// Sends the error to the caller, or ends the record with it.
     pub(super) fn fail(self, error: &JournalError) {
         match self {
@@ -94,7 +106,7 @@ impl Op {
                 let why = format!("session {} is no longer recorded: {error}", entry.session);
                 entry.fail(why);
             }
-            Self::Open(_, answer) | Self::OpenAgain(_, answer) => answer.fail(error.clone()),
+            Self::Open(_, answer) => answer.fail(error.clone()),
             Self::IsOpen(_, answer) | Self::Delete(_, answer) => answer.fail(error.clone()),
             Self::Claim(_, answer) => answer.fail(error.clone()),
             Self::Prune(_, _, answer) => answer.fail(error.clone()),
@@ -116,20 +128,48 @@ impl Answer<Opened> {
     }
 }
 
+/// Why a session is not free.
+pub(super) enum Refusal {
+    /// This process has it open.
+    OpenHere,
+    Error(JournalError),
+}
+
 /// A caller that waits: a transaction finds the answer, and it is sent after the commit.
 pub(super) struct Answer<T> {
     caller: oneshot::Sender<Result<T, JournalError>>,
     found: Option<Result<T, JournalError>>,
+    /// The request is applied for the second time.
+    is_second: bool,
 }
 
 impl<T> Answer<T> {
     pub(super) fn new(caller: oneshot::Sender<Result<T, JournalError>>) -> Self {
-        Self { caller, found: None }
+        Self { caller, found: None, is_second: false }
     }
 
     /// Notes the answer, in place of one that a transaction found that was not committed.
     pub(super) fn find(&mut self, found: Result<T, JournalError>) {
         self.found = Some(found);
+    }
+
+    /// Notes the answer about a session. There is none the first time that the session is open here.
+    pub(super) fn find_or_ask_again(
+        &mut self,
+        found: Result<T, Refusal>,
+        if_open: impl FnOnce() -> Result<T, JournalError>,
+    ) {
+        self.found = match found {
+            Ok(found) => Some(Ok(found)),
+            Err(Refusal::Error(error)) => Some(Err(error)),
+            Err(Refusal::OpenHere) => self.is_second.then(if_open),
+        };
+    }
+
+    fn ask_again(&mut self) -> bool {
+        let is_to_ask = self.found.is_none() && !self.is_second;
+        self.is_second |= is_to_ask;
+        is_to_ask
     }
 
     /// Sends what was found.
@@ -140,14 +180,5 @@ impl<T> Answer<T> {
 
     pub(super) fn fail(self, error: JournalError) {
         let _ = self.caller.send(Err(error));
-    }
-
-    pub(super) fn is_found(&self) -> bool {
-        self.found.is_some()
-    }
-
-    /// Forgets what an earlier attempt found.
-    pub(super) fn forget(&mut self) {
-        self.found = None;
     }
 }

@@ -64,10 +64,19 @@ impl Queue {
         Some(state.lines.has_durable())
     }
 
-    /// Takes the next request, as [`Lines::pop`] does.
+    /// Takes the next request, unless it is durable and `durable` is `false`.
     pub(super) fn pop(&self, durable: bool) -> Option<Op> {
+        self.pop_if(|op| durable || !op.is_durable())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().lines.len() == 0
+    }
+
+    /// Takes the next request, as [`Lines::pop`] does.
+    pub(super) fn pop_if(&self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
         let mut state = self.lock();
-        let op = state.lines.pop(durable);
+        let op = state.lines.pop(is_taken);
         state.is_cut = op.is_some() && state.lines.len() > 0;
         op
     }

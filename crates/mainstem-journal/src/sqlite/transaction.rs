@@ -9,11 +9,11 @@ use std::{
 
 use mainstem_event::AgentEvent;
 use mainstem_message::SessionId;
-use rusqlite::Transaction as Sql;
+use rusqlite::Connection;
 
 use super::{
     lock::Lock,
-    op::{Op, Opened},
+    op::{Op, Opened, Refusal},
     record::Entry,
     schema,
     table::{self, Head},
@@ -30,6 +30,10 @@ pub(super) fn release(open: &mut Sessions, entry: &Entry) {
     }
 }
 
+fn busy(session: &SessionId) -> JournalError {
+    JournalError::Busy { session: session.clone() }
+}
+
 /// A session that is open here.
 pub(super) struct Open {
     head: Head,
@@ -39,9 +43,11 @@ pub(super) struct Open {
 
 /// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a transaction can be tried again.
 pub(super) struct Transaction<'a> {
-    sql: &'a Sql<'a>,
+    sql: &'a Connection,
     path: &'a Path,
     open: &'a Sessions,
+    /// Those of parts that were applied apart.
+    accepted: Changes,
     changes: Changes,
     /// Rows whose heads are not in the table yet.
     dirty: HashSet<i64>,
@@ -63,20 +69,23 @@ pub(super) struct Changes {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(sql: &'a Sql<'a>, path: &'a Path, open: &'a Sessions) -> Self {
-        Self { sql, path, open, changes: Changes::default(), dirty: HashSet::new() }
+    pub(super) fn new(sql: &'a Connection, path: &'a Path, open: &'a Sessions) -> Self {
+        Self {
+            sql,
+            path,
+            open,
+            accepted: Changes::default(),
+            changes: Changes::default(),
+            dirty: HashSet::new(),
+        }
     }
 
     /// Applies a request and notes its answer.
     pub(super) fn apply(&mut self, op: &mut Op) -> rusqlite::Result<()> {
         match op {
             Op::Append(entry, event) => self.append(entry, event)?,
-            Op::Open(session, answer) => match self.open(session)? {
-                Err(JournalError::Busy { .. }) => answer.forget(),
-                found => answer.find(found),
-            },
-            Op::OpenAgain(session, answer) => answer.find(self.open(session)?),
-            Op::IsOpen(session, answer) => answer.find(self.is_open(session)?),
+            Op::Open(session, answer) => answer.find_or_ask_again(self.open(session)?, || Err(busy(session))),
+            Op::IsOpen(session, answer) => answer.find_or_ask_again(self.is_open(session)?, || Ok(true)),
             Op::Release(entry) => self.release(entry)?,
             Op::Claim(claim, answer) => {
                 let earlier = table::claim(self.sql, claim)?;
@@ -85,17 +94,41 @@ impl<'a> Transaction<'a> {
             Op::Checkpoint(session, checkpoint, answer) => {
                 answer.find(Ok(self.set_checkpoint(session, checkpoint)?));
             }
-            Op::Delete(session, answer) => answer.find(self.delete(session)?),
+            Op::Delete(session, answer) => {
+                answer.find_or_ask_again(self.delete(session)?, || Err(busy(session)))
+            }
             Op::Prune(session, through, answer) => answer.find(self.prune(session, *through)?),
             Op::Flush(answer) | Op::Close(answer) => answer.find(Ok(table::sign(self.sql, schema::PROGRAM)?)),
         }
         Ok(())
     }
 
+    /// Applies requests that fail together. If they do, only they are undone, and the inner error is theirs; an outer error is the
+    /// transaction's.
+    pub(super) fn apply_apart(&mut self, ops: &mut [Op]) -> rusqlite::Result<rusqlite::Result<()>> {
+        self.sql.execute_batch("SAVEPOINT part")?;
+        let applied = ops.iter_mut().try_for_each(|op| self.apply(op)).and_then(|()| self.write_heads());
+        match applied {
+            Ok(()) => {
+                self.sql.execute_batch("RELEASE part")?;
+                self.accepted.extend(std::mem::take(&mut self.changes));
+                Ok(Ok(()))
+            }
+            // The database has undone the whole transaction, as it does if the disk is full.
+            Err(error) if self.sql.is_autocommit() => Err(error),
+            Err(error) => {
+                self.sql.execute_batch("ROLLBACK TO part; RELEASE part")?;
+                (self.changes, self.dirty) = Default::default();
+                Ok(Err(error))
+            }
+        }
+    }
+
     /// Completes the tables. What is returned is true once the transaction is committed.
     pub(super) fn finish(mut self) -> rusqlite::Result<Changes> {
         self.write_heads()?;
-        Ok(self.changes)
+        self.accepted.extend(self.changes);
+        Ok(self.accepted)
     }
 
     fn append(&mut self, entry: &Arc<Entry>, event: &AgentEvent) -> rusqlite::Result<()> {
@@ -116,10 +149,11 @@ impl<'a> Transaction<'a> {
 
     /// The head of a record's session; `None` if another owner has the session, or it was deleted.
     fn head(&mut self, entry: &Entry) -> rusqlite::Result<Option<&mut Head>> {
-        let Self { sql, open, changes, .. } = self;
-        let head = match changes.heads.entry(entry.row) {
-            Slot::Occupied(known) => known.into_mut(),
-            Slot::Vacant(new) => {
+        let Self { sql, open, accepted, changes, .. } = self;
+        let head = match (changes.heads.entry(entry.row), accepted.heads.get(&entry.row)) {
+            (Slot::Occupied(known), _) => known.into_mut(),
+            (Slot::Vacant(new), Some(accepted)) => new.insert(accepted.clone()),
+            (Slot::Vacant(new), None) => {
                 let is_ours = table::epoch(sql, entry.row)? == Some(entry.epoch);
                 let Some(open) = open.get(&entry.row).filter(|_| is_ours) else { return Ok(None) };
                 new.insert(Some(open.head.clone()))
@@ -141,15 +175,15 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn open(&mut self, session: &SessionId) -> rusqlite::Result<Result<Opened, JournalError>> {
+    fn open(&mut self, session: &SessionId) -> rusqlite::Result<Result<Opened, Refusal>> {
         self.write_heads()?;
         table::create(self.sql, session)?;
         let Some(head) = table::head(self.sql, session)? else {
-            return Ok(Err(JournalError::Unknown { session: session.clone() }));
+            return Ok(Err(Refusal::Error(JournalError::Unknown { session: session.clone() })));
         };
         // The head is of this moment: no other process can write between the lock and the commit.
-        if let Err(error) = self.lock(head.row, session) {
-            return Ok(Err(error));
+        if let Err(refusal) = self.lock(head.row, session) {
+            return Ok(Err(refusal));
         }
         let head = Head { epoch: table::take_over(self.sql, head.row)?, ..head };
         let position = head.position.clone();
@@ -159,18 +193,26 @@ impl<'a> Transaction<'a> {
     }
 
     /// Locks a session, unless this transaction has released it, so that its lock is still held.
-    fn lock(&mut self, row: i64, session: &SessionId) -> Result<(), JournalError> {
-        let is_released = match self.changes.heads.get(&row) {
-            Some(head) => head.is_none(),
-            None => !self.open.contains_key(&row),
-        };
-        if !is_released {
-            return Err(JournalError::Busy { session: session.clone() });
+    fn lock(&mut self, row: i64, session: &SessionId) -> Result<(), Refusal> {
+        if self.is_open_here(row) {
+            return Err(Refusal::OpenHere);
         }
-        if !self.open.contains_key(&row) && !self.changes.locks.contains_key(&row) {
-            self.changes.locks.insert(row, Lock::take(&self.lock_file(row), session)?);
+        if !self.has_lock(row) {
+            let lock = Lock::take(&self.lock_file(row), session).map_err(Refusal::Error)?;
+            self.changes.locks.insert(row, lock);
         }
         Ok(())
+    }
+
+    fn is_open_here(&self, row: i64) -> bool {
+        let head = self.changes.heads.get(&row).or_else(|| self.accepted.heads.get(&row));
+        head.map_or_else(|| self.open.contains_key(&row), Option::is_some)
+    }
+
+    /// Returns `true` if this process holds the session's lock. A session that the transaction has released is locked until the commit.
+    fn has_lock(&self, row: i64) -> bool {
+        let is_new = [&self.accepted, &self.changes].iter().any(|changes| changes.locks.contains_key(&row));
+        is_new || self.open.contains_key(&row)
     }
 
     fn lock_file(&self, row: i64) -> PathBuf {
@@ -179,18 +221,14 @@ impl<'a> Transaction<'a> {
         PathBuf::from(directory).join(row.to_string())
     }
 
-    fn is_open(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+    /// Only reads, so that it needs no transaction.
+    fn is_open(&self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         let Some((row, _)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
-        let is_held = self.open.contains_key(&row) || self.changes.locks.contains_key(&row);
-        let found = match self.lock(row, session) {
-            Ok(()) => Ok(false),
-            Err(JournalError::Busy { .. }) => Ok(true),
-            Err(error) => Err(error),
-        };
-        if !is_held {
-            self.changes.locks.remove(&row);
-        }
-        Ok(found)
+        Ok(match (self.is_open_here(row), self.has_lock(row)) {
+            (true, _) => Err(Refusal::OpenHere),
+            (false, true) => Ok(false),
+            (false, false) => Lock::is_held(&self.lock_file(row)).map_err(Refusal::Error),
+        })
     }
 
     fn set_checkpoint(&mut self, session: &SessionId, checkpoint: &Checkpoint) -> rusqlite::Result<()> {
@@ -199,11 +237,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// Reads only the row's number and whether it has events, so that a session with a damaged row can be deleted.
-    fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, JournalError>> {
+    fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         self.write_heads()?;
         let Some((row, has_events)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
-        if let Err(error) = self.lock(row, session) {
-            return Ok(Err(error));
+        if let Err(refusal) = self.lock(row, session) {
+            return Ok(Err(refusal));
         }
         table::delete(self.sql, row, session)?;
         // Numbers of rows are not used again, so no other process will look for this file.
@@ -220,6 +258,15 @@ impl<'a> Transaction<'a> {
 }
 
 impl Changes {
+    /// Adds later changes.
+    fn extend(&mut self, later: Self) {
+        self.heads.extend(later.heads);
+        self.locks.extend(later.locks);
+        self.obsolete.extend(later.obsolete);
+        self.appended.extend(later.appended);
+        self.lost.extend(later.lost);
+    }
+
     /// Applies them to the open sessions, and tells the records. To be called after the commit.
     pub(super) fn commit(mut self, path: &Path, open: &mut Sessions) {
         for (row, head) in self.heads {

@@ -37,10 +37,24 @@ impl Writer {
 
     pub(super) fn run(mut self, queue: &Arc<Queue>) {
         while let Some(is_durable) = queue.due() {
+            self.read(queue);
+            if queue.is_empty() {
+                continue;
+            }
             if self.is_closed {
                 self.write_all(from_fn(|| queue.pop(true)).collect(), queue);
             } else {
                 self.write(Vec::new(), is_durable, queue, || queue.pop(is_durable));
+            }
+        }
+    }
+
+    /// Answers the requests at the front of the queue that only read. They do not wait for another process that writes.
+    fn read(&mut self, queue: &Arc<Queue>) {
+        while let Some(mut op) = queue.pop_if(Op::is_read) {
+            match Transaction::new(&self.connection, &self.path, &self.open).apply(&mut op) {
+                Ok(()) => self.answer(op, queue),
+                Err(error) => op.fail(&JournalError::store("read", &*self.path)(error)),
             }
         }
     }
@@ -54,8 +68,7 @@ impl Writer {
         }
     }
 
-    /// Writes these requests and those of `more` in one transaction. If the transaction fails, writes its parts separately, so that the
-    /// failure of one session does not affect the others.
+    /// Writes these requests and those of `more` in one transaction. If the transaction fails, its parts are written apart.
     fn write(
         &mut self,
         mut ops: Vec<Op>,
@@ -63,19 +76,45 @@ impl Writer {
         queue: &Arc<Queue>,
         mut more: impl FnMut() -> Option<Op>,
     ) {
-        match self.change(&mut ops, is_durable, &mut more) {
-            Ok(changes) => {
+        let written = self.change(is_durable, |transaction| {
+            ops.iter_mut().try_for_each(|op| transaction.apply(op))?;
+            let begun = Instant::now();
+            while has_room(&ops, begun)
+                && let Some(op) = more()
+            {
+                transaction.apply(ops.push_mut(op))?;
+            }
+            Ok(())
+        });
+        match written {
+            Ok((changes, ())) => {
                 changes.commit(&self.path, &mut self.open);
                 ops.into_iter().for_each(|op| self.answer(op, queue));
             }
             // The transaction could not begin. Retrying each request would wait for the lock again each time.
             Err(error) if ops.is_empty() => from_fn(more).take(GROUP).for_each(|op| self.fail(op, &error)),
             Err(error) => match pieces(ops) {
-                pieces if pieces.len() > 1 => {
-                    pieces.into_iter().for_each(|ops| self.write_all(ops, queue));
-                }
+                pieces if pieces.len() > 1 => self.write_apart(pieces, is_durable, queue),
                 pieces => pieces.into_iter().flatten().for_each(|op| self.fail(op, &error)),
             },
+        }
+    }
+
+    /// Writes the parts of a transaction that has failed. One that fails again is undone alone, so that the others share one sync.
+    fn write_apart(&mut self, mut pieces: Vec<Vec<Op>>, is_durable: bool, queue: &Arc<Queue>) {
+        let written = self.change(is_durable, |transaction| {
+            pieces.iter_mut().map(|ops| transaction.apply_apart(ops)).collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let Ok((changes, results)) = written else {
+            // The transaction itself has failed: each part has one of its own.
+            return pieces.into_iter().for_each(|ops| self.write_all(ops, queue));
+        };
+        changes.commit(&self.path, &mut self.open);
+        for (ops, result) in pieces.into_iter().zip(results) {
+            match result.map_err(JournalError::store("write", &*self.path)) {
+                Ok(()) => ops.into_iter().for_each(|op| self.answer(op, queue)),
+                Err(error) => ops.into_iter().for_each(|op| self.fail(op, &error)),
+            }
         }
     }
 
@@ -89,29 +128,22 @@ impl Writer {
         op.fail(error);
     }
 
-    /// Runs a transaction, and retries it while another process writes. Applies `ops`, then requests from `more` until it returns `None` or
-    /// the transaction has no room. If `is_durable` is set, the transaction is on the disk when this returns.
-    fn change(
+    /// Runs a transaction, and retries it while another process writes. If `is_durable` is set, the transaction is on the disk when this
+    /// returns.
+    fn change<T>(
         &mut self,
-        ops: &mut Vec<Op>,
         is_durable: bool,
-        more: &mut impl FnMut() -> Option<Op>,
-    ) -> Result<Changes, JournalError> {
+        mut apply: impl FnMut(&mut Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<(Changes, T), JournalError> {
         let Self { connection, path, open, .. } = self;
         let mut attempt = || {
             connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
             let sql = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut transaction = Transaction::new(&sql, path, open);
-            ops.iter_mut().try_for_each(|op| transaction.apply(op))?;
-            let begun = Instant::now();
-            while has_room(ops, begun)
-                && let Some(op) = more()
-            {
-                transaction.apply(ops.push_mut(op))?;
-            }
+            let applied = apply(&mut transaction)?;
             let changes = transaction.finish()?;
             sql.commit()?;
-            Ok::<_, rusqlite::Error>(changes)
+            Ok::<_, rusqlite::Error>((changes, applied))
         };
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
@@ -126,12 +158,14 @@ impl Writer {
     }
 
     /// Sends what was found to the caller.
-    fn answer(&mut self, op: Op, queue: &Arc<Queue>) {
+    fn answer(&mut self, mut op: Op, queue: &Arc<Queue>) {
+        // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
+        if op.ask_again() {
+            return queue.push(op);
+        }
         match op {
             Op::Append(..) | Op::Release(_) => {}
-            // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
-            Op::Open(session, answer) if !answer.is_found() => queue.push(Op::OpenAgain(session, answer)),
-            Op::Open(_, answer) | Op::OpenAgain(_, answer) => answer.send_opened(queue),
+            Op::Open(_, answer) => answer.send_opened(queue),
             Op::IsOpen(_, answer) | Op::Delete(_, answer) => answer.send(),
             Op::Claim(_, answer) => answer.send(),
             Op::Prune(_, _, answer) => answer.send(),
@@ -154,9 +188,8 @@ fn has_room(ops: &[Op], begun: Instant) -> bool {
 
 /// Fails what a closed journal does not do, and returns the rest.
 fn refuse(ops: Vec<Op>) -> Vec<Op> {
-    let is_allowed = |op: &Op| {
-        !matches!(op, Op::Append(..) | Op::Open(..) | Op::OpenAgain(..) | Op::Claim(..) | Op::Checkpoint(..))
-    };
+    let is_allowed =
+        |op: &Op| !matches!(op, Op::Append(..) | Op::Open(..) | Op::Claim(..) | Op::Checkpoint(..));
     let (allowed, refused): (Vec<_>, Vec<_>) = ops.into_iter().partition(is_allowed);
     refused.into_iter().for_each(|op| op.fail(&JournalError::Closed));
     allowed

@@ -19,7 +19,8 @@ fn order(made: &str, durable: bool) -> String {
         Op::IsOpen(session, _) => session.as_str().chars().next().unwrap(),
         _ => 'f',
     };
-    let served: String = std::iter::from_fn(|| lines.pop(durable)).map(letter).collect();
+    let served: String =
+        std::iter::from_fn(|| lines.pop(|op| durable || !op.is_durable())).map(letter).collect();
     assert_eq!(lines.len(), made.len() - served.len());
     assert_eq!(lines.has_durable(), made.contains('f') && !served.contains('f'));
     served
