@@ -45,6 +45,9 @@ pub(crate) struct Past {
     /// How the children of background tasks ended.
     #[serde(skip)]
     done: BTreeMap<TaskId, Done>,
+    /// The errors of tasks that have failed, as the log has them.
+    #[serde(default)]
+    failures: BTreeMap<TaskId, Failure>,
     /// Who can be sent to again.
     pub(crate) children: Returning,
     /// What all of it has used.
@@ -155,6 +158,9 @@ impl Past {
         {
             let why = Failure::new(&**generate_reason, &**reason);
             self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, why));
+        }
+        if let EventKind::TaskUpdated { task_id, error: Some(error), .. } = &event.kind {
+            self.failures.insert(task_id.clone(), error.clone());
         }
         let Some(reply) = event.reply_id() else { return };
         if let EventKind::AgentStart { settings, .. } = &event.kind {
@@ -328,7 +334,10 @@ impl Past {
                 TaskEnd::Completed(done.and_then(|done| done.answer.clone()).unwrap_or_default())
             }
             TaskStatus::Cancelled => TaskEnd::Cancelled { by: "an earlier process".into() },
-            _ => TaskEnd::Failed(done.and_then(|done| done.error.clone()).unwrap_or_else(restarted)),
+            _ => {
+                let error = self.failures.get(task).or_else(|| done?.error.as_ref());
+                TaskEnd::Failed(error.cloned().unwrap_or_else(restarted))
+            }
         }
     }
 }
@@ -345,4 +354,27 @@ fn status_of(end: TaskEnd) -> (TaskStatus, Option<Failure>) {
 /// Why it ended.
 fn restarted() -> Failure {
     Failure::new(RESTARTED, "the process that ran the agent has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gets_the_error_that_the_log_has_also_after_a_checkpoint() {
+        let (log, task) = (SessionLog::new("s".into()), TaskId::from("task-1"));
+        let mut reader = log.subscribe_from(1);
+        let error = Some(Failure::new("task_store", "the disk is full"));
+        let (from, to) = (TaskStatus::Running, TaskStatus::Failed);
+        log.emit(EventKind::TaskUpdated { task_id: task.clone(), from, to, error: error.clone() });
+        let mut past = Past::default();
+        while let Some(event) = reader.try_next() {
+            past.apply(&event);
+        }
+        let checkpoint = serde_json::to_string(&past).unwrap();
+        let restored: Past = serde_json::from_str(&checkpoint).unwrap();
+        for past in [past, restored] {
+            assert_eq!(past.task_end(&task), TaskEnd::Failed(error.clone().unwrap()));
+        }
+    }
 }
