@@ -11,7 +11,7 @@ use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, SessionId, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_task::{TaskError, TaskRecord};
-use mainstem_tool::RunContext;
+use mainstem_tool::{RunContext, unless};
 
 use crate::Fleet;
 
@@ -66,9 +66,14 @@ impl Fleet {
         own.filter(|task| task.is_undelivered()).for_each(|task| _ = self.told.insert(task.id.clone()));
     }
 
-    /// Records that the model has been told, as soon as the log has committed it. If the log can't, the records stay as they are.
+    /// Records that the model has been told, as soon as the log has committed it. If the log can't, or the run is cancelled before, the
+    /// records stay as they are.
     pub(crate) async fn mark_delivered(&self, cx: &RunContext, told: &Told) {
-        if told.tasks.is_empty() || !cx.sink().log().until_committed(told.seq).await {
+        if told.tasks.is_empty() {
+            return;
+        }
+        let is_committed = unless(cx.cancelled(), cx.sink().log().until_committed(told.seq)).await;
+        if is_committed != Some(true) {
             return;
         }
         for task in &told.tasks {
