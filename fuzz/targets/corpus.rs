@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use crate::input::Input;
+use crate::input::{Input, PIECES};
 
 /// No input may take longer to read; the largest are some 100 KB.
 const SLOWEST: Duration = Duration::from_secs(5);
@@ -16,9 +16,6 @@ pub(crate) fn read(target: &str) -> Vec<(String, Vec<u8>)> {
     assert!(!paths.is_empty(), "{} has no files", folder.display());
     paths.into_iter().map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect()
 }
-
-/// A file is cut into so many pieces at most: each may be a chunk that a server sends.
-const PIECES: usize = 4096;
 
 /// Checks each file whole, in two halves, and byte by byte, a large one in pieces of some bytes.
 #[expect(clippy::print_stdout, reason = "the test that fails shows which file it was at")]

@@ -48,6 +48,9 @@ const TOKENS: [&str; 40] = [
     "\u{1b}[31m",
 ];
 
+/// The maximum number of pieces that an input is cut into, however large it is: each may be a chunk that a server sends.
+pub(crate) const PIECES: usize = 4096;
+
 /// One edit of some bytes. Places are taken modulo the length.
 #[derive(Clone, Debug, TypeGenerator)]
 enum Edit {
@@ -103,7 +106,8 @@ impl Case {
         self.edits.iter().flatten().for_each(|edit| edit.apply(&mut bytes, seeds));
         let mut cuts: Vec<_> = self.cuts.iter().map(|cut| usize::from(*cut) % (bytes.len() + 1)).collect();
         if self.is_cut_often {
-            cuts = (0..bytes.len()).step_by(1 + usize::from(self.cuts[0] % 7)).collect();
+            cuts =
+                (0..bytes.len()).step_by(1 + usize::from(self.cuts[0] % 7) + bytes.len() / PIECES).collect();
         }
         cuts.sort_unstable();
         Input { bytes, cuts }
