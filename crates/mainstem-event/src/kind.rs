@@ -320,6 +320,14 @@ kinds! {
     }
 }
 
+impl EventKind {
+    /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is streamed in pieces.
+    pub fn is_lifecycle(&self) -> bool {
+        let name = self.name();
+        !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
+    }
+}
+
 /// One line of the table of kinds.
 pub(crate) struct Row {
     pub(crate) tag: &'static str,

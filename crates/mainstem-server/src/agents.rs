@@ -8,20 +8,18 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use mainstem::{
-    event::{AgentEvent, AgentState, SendMode, fold::Transcript},
+    event::{AgentEvent, AgentState, ChildStatus, ChildSummary, fold::Transcript},
     message::{AgentKey, ConfirmId, Message, RunId},
-    prelude::Decision,
-    subagent::{ChildStatus, ChildSummary, SpawnError},
+    subagent::SpawnError,
 };
+use mainstem_api::{Approval, Approved, CancelledAgent, Code, Items, NewMessage};
 
 use crate::{
     app::App,
     body::{Body, Path},
     caller::Caller,
-    feed::at_hand,
     once::{self, Asked},
     problem::Problem,
-    wire::{self, Answer, Answered, Items, Mode, Said, Stopped},
 };
 
 /// What stands for the key of the agent that has none.
@@ -52,7 +50,7 @@ pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<Json<wire::Transcript>, Problem> {
+) -> Result<Json<mainstem_api::Transcript>, Problem> {
     let conversation = app.session(&caller, &id).await?;
     let is_meant = |event: &AgentEvent| match event.source() {
         Some(source) => source.agent_key.as_str() == key,
@@ -62,7 +60,7 @@ pub(crate) async fn transcript(
     let mut places = HashMap::new();
     let mut cursor = conversation.session.log().committed_from(1);
     let mut count = 0_usize;
-    while let Some(event) = at_hand(&mut cursor).await {
+    while let Some(event) = cursor.at_hand().await {
         count += 1;
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
@@ -79,7 +77,7 @@ pub(crate) async fn transcript(
         return Err(Problem::not_found("agent", &key));
     }
     let messages = said.iter().flat_map(Transcript::messages).map(|message| Message::clone(message));
-    Ok(Json(wire::Transcript { agent_key: key, messages: messages.collect() }))
+    Ok(Json(mainstem_api::Transcript { agent_key: key, messages: messages.collect() }))
 }
 
 pub(crate) async fn send(
@@ -87,7 +85,7 @@ pub(crate) async fn send(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
     headers: HeaderMap,
-    Body(said, digest): Body<Said>,
+    Body(message, digest): Body<NewMessage>,
 ) -> Result<StatusCode, Problem> {
     let conversation = app.session(&caller, &id).await?;
     // What is refused is not remembered as said.
@@ -102,17 +100,10 @@ pub(crate) async fn send(
             return Ok(StatusCode::ACCEPTED);
         }
     }
-    let mode = match said.mode {
-        Mode::Queue => SendMode::Queue,
-        Mode::Steer => SendMode::Steer,
-        Mode::Interrupt => SendMode::Interrupt,
-    };
-    let sent = conversation.session.send(&AgentKey::new(key.as_str()), said.content, mode);
+    let sent = conversation.session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
     sent.map_err(|error| match error {
-        SpawnError::UnknownChild { .. } => {
-            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
-        }
-        error => Problem::new(StatusCode::CONFLICT, "agent_closed", error.to_string()),
+        SpawnError::UnknownChild { .. } => Problem::new(Code::UnknownAgent, error.to_string()),
+        error => Problem::new(Code::AgentClosed, error.to_string()),
     })?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -121,29 +112,24 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<(StatusCode, Json<Stopped>), Problem> {
+) -> Result<(StatusCode, Json<CancelledAgent>), Problem> {
     let conversation = app.session(&caller, &id).await?;
     let key = AgentKey::new(key.as_str());
     if !conversation.session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
     }
-    let was_at_work = conversation.session.cancel_agent(&key);
-    Ok((StatusCode::ACCEPTED, Json(Stopped { was_at_work })))
+    let was_running = conversation.session.cancel_agent(&key);
+    Ok((StatusCode::ACCEPTED, Json(CancelledAgent { was_running })))
 }
 
 pub(crate) async fn confirm(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, confirm)): Path<(String, String)>,
-    Body(answer, _): Body<Answer>,
-) -> Result<Json<Answered>, Problem> {
+    Body(approval, _): Body<Approval>,
+) -> Result<Json<Approved>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let decision = match answer {
-        Answer::Allow { arguments: None } => Decision::Allow,
-        Answer::Allow { arguments: Some(arguments) } => Decision::AllowWith(arguments),
-        Answer::Deny { reason } => Decision::Deny(reason.unwrap_or_else(|| "a person said no".to_owned())),
-    };
-    let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), decision);
-    answered.map_err(|error| Problem::new(StatusCode::CONFLICT, "not_asked", error.to_string()))?;
-    Ok(Json(Answered { confirm_id: confirm }))
+    let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
+    answered.map_err(|error| Problem::new(Code::NotAsked, error.to_string()))?;
+    Ok(Json(Approved { confirm_id: confirm }))
 }

@@ -8,18 +8,18 @@ use std::{
     time::Duration,
 };
 
-use axum::http::StatusCode;
 use mainstem::{
     Harness,
-    event::{FleetState, Timestamp},
+    event::{Clock, FleetState, SystemClock, Timestamp},
+    journal::SessionSummary,
     prelude::Session,
 };
+use mainstem_api::Code;
 use tokio::time::Instant;
 
 use crate::{
     app::{App, unrecorded},
     caller::Caller,
-    feed::at_hand,
     problem::Problem,
     shares::Share,
 };
@@ -27,6 +27,8 @@ use crate::{
 pub(crate) struct Conversation {
     pub(crate) session: Session,
     pub(crate) created_at: Timestamp,
+    /// The number of its first stored event when it was opened.
+    pub(crate) first_seq: u64,
     harness: Harness,
     readers: AtomicUsize,
     /// When it was last requested.
@@ -36,16 +38,24 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(session: Session, harness: Harness, created_at: Timestamp, share: Share) -> Self {
+    /// A session that was opened; `recorded` is what the journal had of it.
+    pub(crate) fn new(
+        session: Session,
+        harness: Harness,
+        recorded: Option<&SessionSummary>,
+        share: Share,
+    ) -> Self {
+        let created_at = recorded.map_or_else(|| SystemClock.now(), |recorded| recorded.created_at);
+        let first_seq = recorded.map_or(1, |recorded| recorded.first);
         let (readers, asked) = (AtomicUsize::new(0), Mutex::new(Instant::now()));
-        Self { session, created_at, harness, readers, asked, _share: share }
+        Self { session, created_at, first_seq, harness, readers, asked, _share: share }
     }
 
     /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
     pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
         let (fleet, log) = (self.session.fleet(), self.session.log());
         if fleet.seq > 0 {
-            at_hand(&mut log.committed_from(fleet.seq)).await;
+            log.committed_from(fleet.seq).at_hand().await;
         }
         match log.failure() {
             Some(_) => Err(unrecorded()),
@@ -112,7 +122,7 @@ impl Conversation {
 
 pub(crate) fn busy(what: &str) -> Problem {
     let detail = format!("the session can't be deleted while {what}");
-    Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
+    Problem::new(Code::SessionBusy, detail).retry_after(5)
 }
 
 /// A place among a session's readers and its tenant's; given back when dropped.
@@ -127,9 +137,7 @@ impl Seat {
         caller: &Caller,
         conversation: &Arc<Conversation>,
     ) -> Result<Self, Problem> {
-        let refused = |detail: String| {
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
-        };
+        let refused = |detail: String| Problem::new(Code::TooManyReaders, detail).retry_after(2);
         let most = app.reader_shares.most();
         let full =
             || refused(format!("your share of the {most} readers that this server has at once is in use"));

@@ -101,7 +101,7 @@ impl Until {
 
 impl Wish {
     pub(crate) fn wants(&self, event: &AgentEvent) -> bool {
-        let wanted = (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event);
+        let wanted = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
         is_gap(event) || (self.until.wants(event) && wanted)
     }
 
@@ -116,12 +116,6 @@ impl Wish {
 
 fn is_gap(event: &AgentEvent) -> bool {
     matches!(event.kind, EventKind::Gap { .. })
-}
-
-/// Who begins and ends, which tools are called, what people are asked; not what is said meanwhile.
-fn is_lifecycle(event: &AgentEvent) -> bool {
-    let name = event.kind.name();
-    !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
 }
 
 /// An answer under way.
@@ -236,7 +230,7 @@ impl Feed {
         if std::mem::take(&mut self.has_more) {
             tokio::task::yield_now().await;
         }
-        let there = if self.wish.follow { self.cursor.try_next() } else { at_hand(&mut self.cursor).await };
+        let there = if self.wish.follow { self.cursor.try_next() } else { self.cursor.at_hand().await };
         let first = match there {
             Some(event) => event,
             None if !self.wish.follow => {
@@ -304,7 +298,7 @@ pub(crate) enum Look {
 
 /// Looks at what there is, from where the cursor stands; `over` says whether nothing more will come.
 pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
-    let mut next = at_hand(&mut cursor).await;
+    let mut next = cursor.at_hand().await;
     if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {
         return Look::Gone { oldest: to_seq + 1 };
     }
@@ -315,17 +309,9 @@ pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
         if wish.wants(&event) {
             return Look::Something;
         }
-        next = at_hand(&mut cursor).await;
+        next = cursor.at_hand().await;
     }
     Look::Nothing
-}
-
-/// The next event, if there is one: it may have to be read from the journal first, or committed to it.
-pub(crate) async fn at_hand(cursor: &mut Cursor) -> Option<AgentEvent> {
-    match cursor.try_next() {
-        None if !cursor.is_at_end() => cursor.next().await,
-        next => next,
-    }
 }
 
 /// The form that an `Accept` header asks for; `None` if it asks for neither.

@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::react::RunOutcome;
+use mainstem_api::Code;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -142,7 +143,7 @@ fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
 pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
     if caller.tenant.is_some() {
         let detail = "the figures are those of the whole server, which a tenant's token does not show";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "operator_only", detail));
+        return Err(Problem::new(Code::OperatorOnly, detail));
     }
     let metrics = &app.metrics;
     let (sessions, readers) = app.open_sessions();

@@ -243,6 +243,15 @@ impl Session {
         RunId::new(self.0.ids.next("run-"))
     }
 
+    /// Returns the id of the agent that leads the next run.
+    pub(crate) async fn leader(&self) -> Arc<str> {
+        let crew = match self.0.crews.known() {
+            Some(crew) => crew,
+            None => self.0.crews.present().await,
+        };
+        crew.root.id().clone()
+    }
+
     /// A run begins.
     pub(crate) fn enter(&self, run: &RunId, settings: Arc<RunSettings>) {
         let log = &self.0.log;

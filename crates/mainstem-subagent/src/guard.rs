@@ -9,7 +9,7 @@ use mainstem_policy::{Effect, PlanMode, Rules};
 use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
 use serde_json::Value;
 
-use crate::{Crew, Fleet, lineage::Lineage, people::Decision};
+use crate::{Crew, Decision, Fleet, lineage::Lineage};
 
 #[async_trait]
 impl Gate for Fleet {

@@ -44,6 +44,7 @@ pub use error::{BuildError, Error};
 pub use harness::{Harness, HarnessBuilder};
 #[cfg(feature = "anthropic")]
 pub use mainstem_anthropic as anthropic;
+pub use mainstem_api as api;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;

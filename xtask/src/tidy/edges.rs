@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 29] = [
+const ALLOWED: [(&str, &str); 31] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -17,6 +17,8 @@ const ALLOWED: [(&str, &str); 29] = [
     ("tool", "message event policy"),
     ("task", "message event"),
     ("journal", "message event"),
+    ("api", "message event policy task"),
+    ("client", "message event task api"),
     ("http", "model sse"),
     ("openai", "message model http sse"),
     ("anthropic", "message model http sse"),
@@ -27,16 +29,16 @@ const ALLOWED: [(&str, &str); 29] = [
     ("workspace", "message tool guard"),
     ("mcp", "message tool http guard"),
     ("remote", "message event sse task tool subagent"),
-    ("session", "message event model policy spec task tool journal react subagent"),
+    ("session", "message event api model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event sse model policy spec task tool journal react subagent guard workspace mcp \
-         openai anthropic gemini ollama remote session",
+        "message event api client sse model policy spec task tool journal react subagent guard workspace \
+         mcp openai anthropic gemini ollama remote session",
     ),
-    ("server", "mainstem"),
-    ("cli", "mainstem event server"),
+    ("server", "mainstem api"),
+    ("cli", "mainstem event api client server"),
     ("testing", "message event model http task tool journal"),
-    ("tests", "mainstem server"),
+    ("tests", "mainstem server client"),
     ("fuzz", "mainstem server sse"),
     ("bench", "mainstem message event model sse openai"),
     ("xtask", ""),
