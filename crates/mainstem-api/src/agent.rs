@@ -64,6 +64,18 @@ pub struct Approved {
     pub confirm_id: String,
 }
 
+/// The result of an external tool's call (`REQUIRE_EXTERNAL_EXECUTION`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct NewToolResult {
+    /// The text of the result.
+    pub content: String,
+    /// Whether the call has failed.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
 /// Whether a cancel had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::exhaustive_structs, reason = "built by servers")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Agents, Approval, Approved, CancelQuery, CancelledAgent, EventQuery, Items, Login, ModelView, NewMessage,
-    NewRun, Operation, RunView, SessionView, TaskQuery, Transcript, WaitQuery,
+    NewRun, NewToolResult, Operation, RunView, SessionView, TaskQuery, Transcript, WaitQuery,
 };
 
 /// Declares the endpoints, and the list of all of them.
@@ -56,6 +56,8 @@ endpoints! {
     CancelAgent,
     /// Answers a request for approval.
     Confirm,
+    /// Gives the result of an external tool's call.
+    SubmitToolResult,
     /// Returns a run.
     GetRun,
     /// Cancels a run.
@@ -178,6 +180,12 @@ impl Endpoint {
             )
             .body::<Approval>()
             .json::<Approved>(200, "It is answered."),
+            Self::SubmitToolResult => Operation::post(
+                "/v1/sessions/{session}/calls/{call}/result",
+                "Give the result of an external tool's call.",
+            )
+            .body::<NewToolResult>()
+            .empty(202, "The result is accepted."),
             Self::GetRun => {
                 Operation::get("/v1/runs/{run}", "Return a run.").json::<RunView>(200, "The run.")
             }

@@ -7,8 +7,13 @@ use crate::{Code, Problem};
 #[non_exhaustive]
 pub enum Error {
     /// The session or the server refused the request.
-    #[error(transparent)]
-    Refused(#[from] Problem),
+    #[error("{}{problem}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
+    Refused {
+        /// The address of the server; `None` for a local session.
+        place: Option<String>,
+        /// The reason.
+        problem: Problem,
+    },
     /// The server can't be reached, or the connection was lost.
     #[error("{server} can't be reached: {reason}")]
     Unreachable {
@@ -31,7 +36,7 @@ impl Error {
     /// Returns the problem of a refusal.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
-            Self::Refused(problem) => Some(problem),
+            Self::Refused { problem, .. } => Some(problem),
             Self::Unreachable { .. } | Self::Invalid { .. } => None,
         }
     }
@@ -44,9 +49,15 @@ impl Error {
     /// Returns `true` if the same request may succeed later: the server was not reached, or was overloaded.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Refused(problem) => matches!(problem.status, 408 | 429 | 500..=599),
+            Self::Refused { problem, .. } => matches!(problem.status, 408 | 429 | 500..=599),
             Self::Unreachable { .. } => true,
             Self::Invalid { .. } => false,
         }
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Refused { place: None, problem }
     }
 }

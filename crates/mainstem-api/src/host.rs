@@ -8,7 +8,7 @@ use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Decision, FleetStat
 use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, TaskId, ToolCallId};
 use mainstem_task::TaskRecord;
 
-use crate::{Error, EventQuery, NewRun, RunView, SessionView, TaskQuery};
+use crate::{Error, EventQuery, NewRun, NewToolResult, RunView, SessionView, TaskQuery};
 
 /// Events of a session, in order. After an error there are no more. Dropping a wait for the next event loses nothing.
 pub type Events = Pin<Box<dyn Stream<Item = Result<AgentEvent, Error>> + Send>>;
@@ -115,11 +115,11 @@ pub trait AnySession: Send + Sync {
     /// There is no such request, or it was answered already ([`NotAsked`](crate::Code::NotAsked)).
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), Error>;
 
-    /// Gives the result of an external tool's call, which is the content of this message.
+    /// Gives the result of an external tool's call.
     ///
     /// # Errors
     /// No such call waits ([`NotAsked`](crate::Code::NotAsked)).
-    async fn submit(&self, call: &ToolCallId, result: &str) -> Result<(), Error>;
+    async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error>;
 
     /// Asks a child and every agent below it to stop; returns whether it was running.
     ///

@@ -28,7 +28,9 @@ mod run;
 mod session;
 mod task;
 
-pub use agent::{AgentView, Agents, Approval, Approved, CancelledAgent, Login, ModelView, NewMessage};
+pub use agent::{
+    AgentView, Agents, Approval, Approved, CancelledAgent, Login, ModelView, NewMessage, NewToolResult,
+};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use host::{AnyRun, AnySession, Begun, Events, Host};

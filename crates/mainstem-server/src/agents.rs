@@ -9,10 +9,10 @@ use axum::{
 };
 use mainstem::{
     event::{AgentEvent, AgentState, ChildStatus, ChildSummary, fold::Transcript},
-    message::{AgentKey, ConfirmId, Message, RunId},
-    subagent::SpawnError,
+    message::{AgentKey, ConfirmId, Message, RunId, ToolCallId},
+    session::refusal,
 };
-use mainstem_api::{Approval, Approved, CancelledAgent, Code, Items, NewMessage};
+use mainstem_api::{AnySession, Approval, Approved, CancelledAgent, Items, NewMessage, NewToolResult};
 
 use crate::{
     app::App,
@@ -101,10 +101,7 @@ pub(crate) async fn send(
         }
     }
     let sent = conversation.session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
-    sent.map_err(|error| match error {
-        SpawnError::UnknownChild { .. } => Problem::new(Code::UnknownAgent, error.to_string()),
-        error => Problem::new(Code::AgentClosed, error.to_string()),
-    })?;
+    sent.map_err(|error| refusal::no_message(&error))?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -130,6 +127,18 @@ pub(crate) async fn confirm(
 ) -> Result<Json<Approved>, Problem> {
     let conversation = app.session(&caller, &id).await?;
     let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
-    answered.map_err(|error| Problem::new(Code::NotAsked, error.to_string()))?;
+    answered.map_err(|error| refusal::no_answer(&error))?;
     Ok(Json(Approved { confirm_id: confirm }))
+}
+
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, call)): Path<(String, String)>,
+    Body(result, _): Body<NewToolResult>,
+) -> Result<StatusCode, Problem> {
+    let conversation = app.session(&caller, &id).await?;
+    let session: &dyn AnySession = &conversation.session;
+    session.submit(&ToolCallId::new(call.as_str()), &result).await?;
+    Ok(StatusCode::ACCEPTED)
 }

@@ -4,7 +4,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem_api::{Code, Problem as Body};
+use mainstem_api::{Code, Error, Problem as Body};
 use serde_json::Value;
 
 /// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
@@ -52,6 +52,14 @@ impl Problem {
 impl From<Body> for Problem {
     fn from(body: Body) -> Self {
         Self(Box::new(body))
+    }
+}
+
+/// A local session's error is a refusal.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let problem = error.problem().cloned();
+        problem.unwrap_or_else(|| Body::new(Code::JournalUnavailable, error.to_string())).into()
     }
 }
 

@@ -42,6 +42,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
         Endpoint::SendMessage => route(endpoint, agents::send),
         Endpoint::CancelAgent => route(endpoint, agents::cancel),
         Endpoint::Confirm => route(endpoint, agents::confirm),
+        Endpoint::SubmitToolResult => route(endpoint, agents::submit),
         Endpoint::GetRun => route(endpoint, runs::get),
         Endpoint::CancelRun => route(endpoint, runs::cancel),
         Endpoint::ListTasks => route(endpoint, tasks::list),

@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_api::{
-    AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, Problem, RunView, SessionState,
-    SessionView,
+    AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, NewToolResult, Problem, RunView,
+    SessionState, SessionView,
 };
 use mainstem_event::{
     AgentEvent, CancelReason, ChildSummary, Cursor, Decision, EventKind, FleetState, SendMode,
 };
 use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
 use mainstem_task::TaskRecord;
-use mainstem_tool::OutputSchema;
+use mainstem_tool::{OutputSchema, ToolOutput};
 
 use crate::{
     Run, RunHandle, RunOptions, RunRecord, Session,
@@ -96,8 +96,8 @@ impl AnySession for Session {
         Ok(self.confirm(id, decision).map_err(|error| no_answer(&error))?)
     }
 
-    async fn submit(&self, call: &ToolCallId, result: &str) -> Result<(), Error> {
-        Ok(self.submit_tool_result(call, result).map_err(|error| no_answer(&error))?)
+    async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error> {
+        Ok(self.submit_tool_result(call, output(result)).map_err(|error| no_answer(&error))?)
     }
 
     async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error> {
@@ -131,6 +131,11 @@ impl AnyRun for RunHandle {
         self.cancel_with_tasks(reason);
         Ok(())
     }
+}
+
+/// The output of a tool that the caller runs.
+fn output(result: &NewToolResult) -> ToolOutput {
+    if result.is_error { ToolOutput::failed(&*result.content) } else { ToolOutput::from(&*result.content) }
 }
 
 fn begun(run: Run) -> Begun {

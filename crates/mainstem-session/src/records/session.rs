@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mainstem_api::{
-    AnySession, Begun, Error, EventQuery, Events, NewRun, Problem, RunView, SessionView, TaskQuery,
+    AnySession, Begun, Error, EventQuery, Events, Host as _, NewRun, NewToolResult, Problem, RunView,
+    SessionView, TaskQuery,
 };
 use mainstem_event::{ChildSummary, Decision, FleetState, SendMode};
 use mainstem_journal::SessionSummary;
@@ -12,7 +13,6 @@ use mainstem_task::TaskRecord;
 
 use super::{Records, not_steerable, reader::Reader};
 use crate::{past::Past, refusal::no_session, selection::Selection};
-use mainstem_api::Host as _;
 
 /// A session of a journal, for reading.
 pub(super) struct RecordedSession {
@@ -87,7 +87,7 @@ impl AnySession for RecordedSession {
         Err(not_steerable())
     }
 
-    async fn submit(&self, _: &ToolCallId, _: &str) -> Result<(), Error> {
+    async fn submit(&self, _: &ToolCallId, _: &NewToolResult) -> Result<(), Error> {
         Err(not_steerable())
     }
 
