@@ -51,7 +51,7 @@ impl Connection {
     /// The address is not an HTTP URL, or the TLS library can't be initialized.
     pub(crate) fn new(address: &str) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
-        let url = Url::parse(base).map_err(|error| invalid("the address", error))?;
+        let url = Url::parse(base).map_err(|error| invalid(named(address), error))?;
         let shown = shown(&url);
         if !["http", "https"].contains(&url.scheme()) {
             return Err(Error::Invalid {
@@ -182,6 +182,11 @@ fn problem(status: StatusCode, body: &[u8]) -> Problem {
         problem.status = status.as_u16();
         problem
     })
+}
+
+/// The text of an invalid address, in which a password can't be found.
+fn named(address: &str) -> &str {
+    if address.contains('@') { "the address" } else { address }
 }
 
 /// An address without user, password and query, which may be secrets.

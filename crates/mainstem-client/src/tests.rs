@@ -41,7 +41,8 @@ fn only_http_addresses_are_accepted() {
     }
     check("ftp://u:p@x", "ftp://x: an address begins with http:// or https://");
     check("localhost:7878", "localhost:7878: an address begins with http:// or https://");
-    check("x", "the address: relative URL without a base");
+    check("nowhere", "nowhere: relative URL without a base");
+    check("u:secret@[x", "the address: relative URL without a base");
     assert_eq!(Server::at("http://u:p@host:1/prefix/v1/?k=v").unwrap().address(), "http://host:1/prefix/v1");
 }
 

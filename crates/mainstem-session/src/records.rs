@@ -24,19 +24,26 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// them. Runs can't begin here.
 #[derive(Clone)]
 pub struct Records {
-    journal: Arc<dyn Journal>,
+    journal: Option<Arc<dyn Journal>>,
     tasks: TaskSet,
 }
 
 impl Records {
-    /// The records of this journal and of these tasks.
-    pub fn new(journal: Arc<dyn Journal>, tasks: TaskSet) -> Self {
-        Self { journal, tasks }
+    /// The records of these tasks, without sessions.
+    pub fn new(tasks: TaskSet) -> Self {
+        Self { journal: None, tasks }
+    }
+
+    /// Adds the sessions of this journal.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
     }
 
     /// Whether the session is open for writing. What can't be found out is no reason to fail.
-    async fn view(&self, session: &SessionSummary) -> SessionView {
-        let is_open = session.unfinished.is_some() && self.journal.is_open(&session.id).await.unwrap_or(true);
+    async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
+        let is_open = session.unfinished.is_some() && journal.is_open(&session.id).await.unwrap_or(true);
         view::recorded(session, is_open)
     }
 }
@@ -44,10 +51,11 @@ impl Records {
 #[async_trait]
 impl Host for Records {
     async fn sessions(&self) -> Result<Vec<SessionView>, Error> {
-        let recorded = self.journal.sessions().await.map_err(|error| no_session(&error))?;
+        let Some(journal) = &self.journal else { return Ok(Vec::new()) };
+        let recorded = journal.sessions().await.map_err(|error| no_session(&error))?;
         let mut sessions = Vec::with_capacity(recorded.len());
         for session in &recorded {
-            sessions.push(self.view(session).await);
+            sessions.push(self.view(&**journal, session).await);
         }
         sessions.sort_by_key(|session| Reverse(session.updated_at));
         Ok(sessions)
@@ -58,7 +66,10 @@ impl Host for Records {
     }
 
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
-        let is_deleted = self.journal.delete(id).await.map_err(|error| no_session(&error))?;
+        let is_deleted = match &self.journal {
+            Some(journal) => journal.delete(id).await.map_err(|error| no_session(&error))?,
+            None => false,
+        };
         if is_deleted { Ok(()) } else { Err(Problem::not_found("session", id.as_str()).into()) }
     }
 

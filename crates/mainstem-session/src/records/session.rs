@@ -1,5 +1,7 @@
 //! A session of which only the record is here.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mainstem_api::{
@@ -7,7 +9,7 @@ use mainstem_api::{
     SessionView, TaskQuery,
 };
 use mainstem_event::{ChildSummary, Decision, FleetState, SendMode};
-use mainstem_journal::SessionSummary;
+use mainstem_journal::{Journal, SessionSummary};
 use mainstem_message::{AgentKey, ConfirmId, SessionId, ToolCallId};
 use mainstem_task::TaskRecord;
 
@@ -21,9 +23,22 @@ pub(super) struct RecordedSession {
 }
 
 impl RecordedSession {
+    fn journal(&self) -> Result<&Arc<dyn Journal>, Problem> {
+        self.records.journal.as_ref().ok_or_else(|| self.unknown())
+    }
+
+    fn unknown(&self) -> Problem {
+        Problem::not_found("session", self.id.as_str())
+    }
+
     async fn summary(&self) -> Result<SessionSummary, Error> {
-        let known = self.records.journal.session(&self.id).await.map_err(|error| no_session(&error))?;
-        Ok(known.ok_or_else(|| Problem::not_found("session", self.id.as_str()))?)
+        let known = self.journal()?.session(&self.id).await.map_err(|error| no_session(&error))?;
+        Ok(known.ok_or_else(|| self.unknown())?)
+    }
+
+    fn reader(&self, query: &EventQuery) -> Result<Reader, Problem> {
+        let selection = Selection::of(query)?;
+        Ok(Reader::new(self.journal()?.clone(), self.id.clone(), query, selection))
     }
 }
 
@@ -34,12 +49,12 @@ impl AnySession for RecordedSession {
     }
 
     async fn view(&self) -> Result<SessionView, Error> {
-        Ok(self.records.view(&self.summary().await?).await)
+        Ok(self.records.view(&**self.journal()?, &self.summary().await?).await)
     }
 
     async fn runs(&self) -> Result<Vec<RunView>, Error> {
         let last = self.summary().await?.last;
-        let past = Past::read(&*self.records.journal, &self.id, last).await;
+        let past = Past::read(&**self.journal()?, &self.id, last).await;
         let past = past.map_err(|error| no_session(&error))?;
         Ok(past.runs.iter().map(|run| run.view(&self.id)).collect())
     }
@@ -49,14 +64,9 @@ impl AnySession for RecordedSession {
     }
 
     fn events(&self, query: EventQuery) -> Events {
-        let (journal, id) = (self.records.journal.clone(), self.id.clone());
-        match Selection::of(&query) {
-            Ok(selection) => {
-                let reader = Reader::new(journal, id, &query, selection);
-                let next =
-                    |mut reader: Reader| async { Ok(reader.next().await?.map(|event| (event, reader))) };
-                stream::try_unfold(reader, next).boxed()
-            }
+        let next = |mut reader: Reader| async { Ok(reader.next().await?.map(|event| (event, reader))) };
+        match self.reader(&query) {
+            Ok(reader) => stream::try_unfold(reader, next).boxed(),
             Err(problem) => stream::iter([Err(problem.into())]).boxed(),
         }
     }
