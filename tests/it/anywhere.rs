@@ -12,7 +12,7 @@ use mainstem::{
     task::TaskSet,
 };
 use mainstem_client::Server;
-use mainstem_testing::{laws, render};
+use mainstem_testing::{CountedIds, laws, render};
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -48,6 +48,7 @@ fn fleet() -> Harness {
     let poke =
         |_, given: Map<String, Value>| async move { Ok::<_, ToolError>(Value::Object(given).to_string()) };
     Harness::builder("main", model)
+        .ids(CountedIds::default())
         .tool(tool_fn("poke", "Pokes", poke))
         .tool(ExternalTool::new("browse", "Opens a page at the caller's", json!({ "type": "object" })))
         .subagent(AgentSpec::new("kid", "K"))
@@ -154,7 +155,15 @@ async fn contract(session: &dyn AnySession) -> String {
     let mut begun = session.run(NewRun::resuming()).await.unwrap();
     answered(session, &mut begun).await;
     assert_eq!(begun.run.view().await.unwrap().reply.as_deref(), Some("Done again."));
-    render(&events)
+    timeless(&events)
+}
+
+/// A timeline without the times of its events.
+fn timeless(events: &[AgentEvent]) -> String {
+    let lines = render(events);
+    let lines =
+        lines.lines().map(|line| line.trim_start().trim_start_matches(|first: char| first.is_ascii_digit()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A server on loopback.
