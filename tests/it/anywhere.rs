@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mainstem::client::Server;
 use mainstem::{
     api::{AnySession, Begun, Code, Error, EventQuery, Host, NewRun, NewToolResult, RunState, SessionState},
     event::{CancelReason, ChildStatus, Decision, SendMode},
@@ -11,7 +12,6 @@ use mainstem::{
     session::Records,
     task::TaskSet,
 };
-use mainstem_client::Server;
 use mainstem_testing::{CountedIds, laws, render};
 use serde_json::{Map, Value, json};
 use tokio::{

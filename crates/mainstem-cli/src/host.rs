@@ -3,13 +3,13 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
+use mainstem::client::Server;
 use mainstem::{
     api::{Code, Error, Host},
     event::{Ids, RandomIds},
     session::Records,
     task::TaskSet,
 };
-use mainstem_client::Server;
 
 use crate::{args::At, config::var, store};
 

@@ -10,12 +10,12 @@ mod setup;
 use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, ensure};
+use mainstem::client::Server;
 use mainstem::{
     Harness,
     api::{AnySession, Code, Error, NewRun},
     policy::PlanMode,
 };
-use mainstem_client::Server;
 use tokio::runtime::Runtime;
 
 use self::{

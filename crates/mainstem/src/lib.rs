@@ -45,6 +45,8 @@ pub use harness::{Harness, HarnessBuilder};
 #[cfg(feature = "anthropic")]
 pub use mainstem_anthropic as anthropic;
 pub use mainstem_api as api;
+#[cfg(feature = "client")]
+pub use mainstem_client as client;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, anyhow};
+use mainstem::client::Server;
 use mainstem::{
     Harness,
     api::{AnySession, Begun, NewRun, RunOptions},
     event::{Background, ChildSummary},
 };
-use mainstem_client::Server;
 
 use crate::{
     args::{Chat, FleetLimits, Source},
