@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::{
     app::{App, unrecorded},
     caller::Caller,
+    encoded::Encoded,
     problem::Problem,
     shares::Share,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Conversation {
     pub(crate) first_seq: u64,
     harness: Harness,
     readers: AtomicUsize,
+    encoded: Encoded,
     /// When it was last requested.
     asked: Mutex<Instant>,
     /// Its place among those that are open.
@@ -47,8 +49,8 @@ impl Conversation {
     ) -> Self {
         let created_at = recorded.map_or_else(|| SystemClock.now(), |recorded| recorded.created_at);
         let first_seq = recorded.map_or(1, |recorded| recorded.first);
-        let (readers, asked) = (AtomicUsize::new(0), Mutex::new(Instant::now()));
-        Self { session, created_at, first_seq, harness, readers, asked, _share: share }
+        let (readers, encoded, asked) = (AtomicUsize::new(0), Encoded::default(), Mutex::new(Instant::now()));
+        Self { session, created_at, first_seq, harness, readers, encoded, asked, _share: share }
     }
 
     /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
@@ -132,6 +134,11 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// Returns the frames that readers of the session share; `None` for its only reader.
+    pub(crate) fn shared(&self) -> Option<&Encoded> {
+        (self.conversation.readers() > 1).then_some(&self.conversation.encoded)
+    }
+
     pub(crate) fn take(
         app: &App,
         caller: &Caller,

@@ -29,6 +29,7 @@ mod capacity;
 mod catalog;
 mod connection;
 mod conversation;
+mod encoded;
 mod events;
 mod feed;
 mod health;

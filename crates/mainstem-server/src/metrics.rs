@@ -52,6 +52,7 @@ pub(crate) struct Metrics {
     runs: Family<End, Counter>,
     tokens: Family<Direction, Counter>,
     events: Counter<u64, AtomicU64>,
+    encoded: Counter<u64, AtomicU64>,
     active: Gauge,
     sessions: Gauge,
     sessions_limit: Gauge,
@@ -77,6 +78,12 @@ impl Metrics {
                 Family::default(),
             ),
             events: registered(to, "events_sent", "Events that readers were sent", Counter::default()),
+            encoded: registered(
+                to,
+                "events_encoded",
+                "Events that were encoded for readers",
+                Counter::default(),
+            ),
             active: registered(to, "runs_active", "Runs that are active", Gauge::default()),
             sessions: registered(to, "sessions_open", "Sessions in memory", Gauge::default()),
             readers: registered(to, "readers", "Readers that follow a session", Gauge::default()),
@@ -127,6 +134,10 @@ impl Metrics {
             self.tokens.get_or_create(&Direction { direction: "input" }).inc_by(used.input_tokens);
             self.tokens.get_or_create(&Direction { direction: "output" }).inc_by(used.output_tokens);
         }
+    }
+
+    pub(crate) fn encoded(&self) {
+        self.encoded.inc();
     }
 
     pub(crate) fn sent(&self, events: u64) {

@@ -36,7 +36,6 @@
 mod env;
 mod error;
 mod harness;
-pub mod sse;
 pub mod vendor;
 
 pub use env::{model_from_env, registry_from_env};
@@ -47,6 +46,7 @@ pub use mainstem_anthropic as anthropic;
 pub use mainstem_api as api;
 #[cfg(feature = "client")]
 pub use mainstem_client as client;
+pub use mainstem_encode as encode;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;

@@ -6,7 +6,7 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 31] = [
+const ALLOWED: [(&str, &str); 32] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
@@ -19,6 +19,7 @@ const ALLOWED: [(&str, &str); 31] = [
     ("journal", "message event"),
     ("api", "message event policy task"),
     ("client", "message event task api"),
+    ("encode", "event sse"),
     ("http", "model sse"),
     ("openai", "message model http sse"),
     ("anthropic", "message model http sse"),
@@ -32,7 +33,7 @@ const ALLOWED: [(&str, &str); 31] = [
     ("session", "message event api model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event api client sse model policy spec task tool journal react subagent guard workspace \
+        "message event encode api client model policy spec task tool journal react subagent guard workspace \
          mcp openai anthropic gemini ollama remote session",
     ),
     ("server", "mainstem api"),
