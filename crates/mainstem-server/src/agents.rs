@@ -1,6 +1,6 @@
 //! `/sessions/{id}/agents/{key}…` and `/sessions/{id}/confirmations/{id}`: steering from outside.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -8,7 +8,10 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use mainstem::{
-    event::{AgentEvent, AgentState, ChildStatus, ChildSummary, fold::Transcript},
+    event::{
+        AgentState, ChildStatus, ChildSummary,
+        fold::{Conversation, ROOT},
+    },
     message::{AgentKey, ConfirmId, Message, RunId, ToolCallId},
     session::refusal,
 };
@@ -21,9 +24,6 @@ use crate::{
     once::{self, Asked},
     problem::Problem,
 };
-
-/// What stands for the key of the agent that has none.
-const ROOT: &str = "root";
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
@@ -52,12 +52,7 @@ pub(crate) async fn transcript(
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<mainstem_api::Transcript>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let is_meant = |event: &AgentEvent| match event.source() {
-        Some(source) => source.agent_key.as_str() == key,
-        None => key == ROOT,
-    };
-    let (mut said, mut is_known) = (Vec::<Transcript>::new(), key == ROOT);
-    let mut places = HashMap::new();
+    let mut said = Conversation::of(&*key);
     let mut cursor = conversation.session.log().committed_from(1);
     let mut count = 0_usize;
     while let Some(event) = cursor.at_hand().await {
@@ -65,18 +60,12 @@ pub(crate) async fn transcript(
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
         }
-        let Some(reply) = event.reply_id().filter(|_| is_meant(&event)) else { continue };
-        is_known = true;
-        let place = *places.entry(reply.clone()).or_insert_with(|| {
-            said.push(Transcript::new(reply.clone()));
-            said.len() - 1
-        });
-        said[place].apply(&event.kind);
+        said.apply(&event);
     }
-    if !is_known {
+    if !said.has_begun() && key != ROOT {
         return Err(Problem::not_found("agent", &key));
     }
-    let messages = said.iter().flat_map(Transcript::messages).map(|message| Message::clone(message));
+    let messages = said.messages().map(|message| Message::clone(message));
     Ok(Json(mainstem_api::Transcript { agent_key: key, messages: messages.collect() }))
 }
 

@@ -269,12 +269,12 @@ impl Session {
     /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to the session's runs.
     pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
         let (log, why) = (&self.0.log, Failure::from(reason));
-        let stop = EventKind::RequestStop { reason: why.message.clone(), generate_reason: why.code.clone() };
+        let cancelled = EventKind::RunCancelled { error: why.clone() };
         let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
         lock(&self.0.runs).push(record);
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
         let origin = Origin { session_id, run_id, reply_id: None, source: None };
-        EventSink::resumed(log.clone(), Arc::new(origin)).emit(stop);
+        EventSink::resumed(log.clone(), Arc::new(origin)).emit(cancelled);
     }
 
     /// It has ended; what was known of that before stays.

@@ -150,7 +150,32 @@ impl AgentState {
                 self.phase = Phase::Ended;
                 self.tools.clear();
             }
-            _ => {}
+            AgentResult { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | TextBlockEnd { .. }
+            | ThinkingBlockEnd { .. }
+            | DataBlockStart { .. }
+            | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
+            | ToolCallStart { .. }
+            | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
+            | ToolResultTextDelta { .. }
+            | ToolResultDataDelta { .. }
+            | AllToolsDenied { .. }
+            | HintBlock { .. }
+            | ExceedMaxIters { .. }
+            | StreamFallback { .. } => {}
+            TaskUpdated { .. }
+            | MessageSent { .. }
+            | AgentClosed { .. }
+            | PlanModeChanged { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Gap { .. }
+            | Custom { .. }
+            | Unknown { .. } => {}
         }
     }
 
