@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::anthropic;
+use crate::Anthropic;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is kept of it, `0+id:name`,
 /// `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(anthropic()));
+    let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads.iter().try_for_each(|payload| decoder.decode(payload, &mut deltas));
     if decoded.is_ok() {
@@ -261,7 +261,9 @@ fn errors_in_mid_stream() {
             decode(&[&text(0, "a"), &error, &text(0, "b")]),
             format!("a !{expected}: api.anthropic.com broke off its answer: No")
         );
-        let failed = Decoder::new(Arc::new(anthropic())).decode(&error, &mut Deltas::new()).unwrap_err();
+        let failed = Decoder::new(Arc::new(Anthropic::new("m").server().clone()))
+            .decode(&error, &mut Deltas::new())
+            .unwrap_err();
         assert_eq!(failed.is_retryable(), retryable, "{kind}");
     };
     check("overloaded_error", "overloaded", true);
@@ -304,7 +306,8 @@ fn nonsense_is_quoted_with_its_place() {
 fn an_answer_of_one_piece() {
     let whole = |body: &str| {
         let mut deltas = Deltas::new();
-        let decoded = Decoder::new(Arc::new(anthropic())).decode_whole(body, &mut deltas);
+        let decoded =
+            Decoder::new(Arc::new(Anthropic::new("m").server().clone())).decode_whole(body, &mut deltas);
         shown(&deltas, decoded)
     };
     // https://platform.claude.com/docs/en/build-with-claude/working-with-messages
@@ -484,7 +487,7 @@ proptest! {
     #[test]
     fn calls_end_once_in_any_order_of_events(events in prop::collection::vec(any_event(), 0..24)) {
         let events: Vec<_> = events.iter().map(String::as_str).chain([STOPPED]).collect();
-        let mut decoder = Decoder::new(Arc::new(anthropic()));
+        let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
         let mut deltas = Deltas::new();
         for event in events {
             decoder.decode(event, &mut deltas).unwrap();
@@ -529,6 +532,6 @@ proptest! {
         let shorter: String = right.chars().skip(noise.len()).collect();
         decode(&[&format!("{left}{shorter}"), STOPPED]);
         let mut deltas = Deltas::new();
-        drop(Decoder::new(Arc::new(anthropic())).decode_whole(&format!("{left}{noise}{right}"), &mut deltas));
+        drop(Decoder::new(Arc::new(Anthropic::new("m").server().clone())).decode_whole(&format!("{left}{noise}{right}"), &mut deltas));
     }
 }

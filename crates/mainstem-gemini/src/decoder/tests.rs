@@ -9,7 +9,7 @@ use super::*;
 fn decoder() -> Decoder {
     let url = Url::parse("https://h/v1beta/models/m:streamGenerateContent?alt=sse").unwrap();
     let mut server = Server::new(url, Auth::Header("x-goog-api-key"));
-    server.set_key("AIza-secret".into(), server.auth());
+    server.set_key("AIza-secret".into());
     Decoder::new(Arc::new(server))
 }
 

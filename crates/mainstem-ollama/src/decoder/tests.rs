@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use tokio_util::codec::{Decoder as _, LinesCodec};
 
 use super::*;
-use crate::host::local;
+use crate::Ollama;
 
 const ENDED: &str = "!transport: 127.0.0.1:11434 ended the connection before its answer was complete";
 
 /// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(3)` for usage and
 /// what was cached, `|stop`, `!kind: message`.
 fn decode(lines: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(local()));
+    let mut decoder = Decoder::new(Arc::new(Ollama::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = Ok(());
     for line in lines {
@@ -27,7 +27,7 @@ fn decode(lines: &[&str]) -> String {
 
 fn whole(body: &str) -> String {
     let mut deltas = Deltas::new();
-    let decoded = Decoder::new(Arc::new(local())).decode_whole(body, &mut deltas);
+    let decoded = Decoder::new(Arc::new(Ollama::new("m").server().clone())).decode_whole(body, &mut deltas);
     shown(&deltas, decoded)
 }
 
@@ -180,8 +180,8 @@ fn errors_in_mid_stream() {
 
 #[test]
 fn a_key_is_never_quoted() {
-    let mut server = local();
-    server.set_key("key-123456789".to_owned().into(), server.auth());
+    let mut server = Ollama::new("m").server().clone();
+    server.set_key("key-123456789".to_owned().into());
     for echo in [r#"{"error":"wrong key-123456789"}"#, "key-123456789 {"] {
         let mut decoder = Decoder::new(Arc::new(server.clone()));
         let error = decoder.decode(echo, &mut Deltas::new()).unwrap_err().to_string();

@@ -11,7 +11,7 @@ use std::{
 use futures_util::StreamExt;
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque, StopReason, Usage};
 use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelOptions, ModelRequest, ModelStream};
-use mainstem_ollama::Ollama;
+use mainstem_ollama::{Ollama, OllamaExt as _};
 use serde_json::Value;
 use tokio::time::timeout;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::openai;
+use crate::OpenAi;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for
 /// usage, `|stop`, `!kind: message`.
@@ -12,7 +12,7 @@ fn decode(payloads: &[&str]) -> String {
 }
 
 fn decode_with(payloads: &[&str], before_each: impl Fn(&mut Decoder)) -> String {
-    let mut decoder = Decoder::new(Arc::new(openai()));
+    let mut decoder = Decoder::new(Arc::new(OpenAi::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads.iter().try_for_each(|payload| {
         before_each(&mut decoder);
@@ -304,7 +304,8 @@ fn nonsense_is_quoted_with_its_place() {
 fn an_answer_of_one_piece() {
     let whole = |body: &str| {
         let mut deltas = Deltas::new();
-        let decoded = Decoder::new(Arc::new(openai())).decode_whole(body, &mut deltas);
+        let decoded =
+            Decoder::new(Arc::new(OpenAi::new("m").server().clone())).decode_whole(body, &mut deltas);
         shown(&deltas, decoded)
     };
     assert_eq!(

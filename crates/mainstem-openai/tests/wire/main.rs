@@ -13,7 +13,7 @@ use std::{
 use futures_util::StreamExt;
 use mainstem_message::{ContentBlock, Message, StopReason};
 use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream};
-use mainstem_openai::OpenAi;
+use mainstem_openai::{OpenAi, OpenAiExt as _, azure};
 use tokio::time::timeout;
 
 const TEXT: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}"#;
@@ -138,8 +138,8 @@ async fn a_client_of_ones_own_is_used() {
 #[tokio::test]
 async fn azure_has_its_own_path_and_header() {
     let mut server = Server::start(vec![events(&[STOP])]).await;
-    let azure = OpenAi::azure(&format!("http://{}", server.host()), "my-gpt", "2024-10-21").unwrap();
-    answer(azure.with_api_key("sk-azure").stream(question())).await;
+    let model = azure(&format!("http://{}", server.host()), "my-gpt", "2024-10-21").unwrap();
+    answer(model.with_api_key("sk-azure").stream(question())).await;
     let request = server.request().await;
     assert!(
         request.starts_with("POST /openai/deployments/my-gpt/chat/completions?api-version=2024-10-21 HTTP")

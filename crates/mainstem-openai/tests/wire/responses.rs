@@ -9,7 +9,7 @@ use std::{
 use futures_util::StreamExt;
 use mainstem_message::{ContentBlock, Message, Role, ToolCall};
 use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelOptions, ModelRequest};
-use mainstem_openai::OpenAiResponses;
+use mainstem_openai::{OpenAiExt as _, OpenAiResponses};
 use tokio::time::timeout;
 
 use super::{answer, question};

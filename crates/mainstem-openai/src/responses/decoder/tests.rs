@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::openai_responses;
+use crate::OpenAiResponses;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is kept of it, `0+id:name`, `0:arguments`,
 /// `0.` for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(openai_responses()));
+    let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads
         .iter()
@@ -284,7 +284,8 @@ fn nonsense_is_quoted_with_its_place() {
 
 fn whole(body: &str) -> String {
     let mut deltas = Deltas::new();
-    let decoded = Decoder::new(Arc::new(openai_responses())).decode_whole(body, &mut deltas);
+    let decoded =
+        Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone())).decode_whole(body, &mut deltas);
     shown(&deltas, decoded)
 }
 
@@ -459,7 +460,7 @@ proptest! {
 
     #[test]
     fn events_in_any_order_make_sense(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..12)) {
-        let mut decoder = Decoder::new(Arc::new(openai_responses()));
+        let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
         let mut deltas = Deltas::new();
         for event in events.into_iter().chain([COMPLETED]) {
             decoder.decode(event, &mut deltas).unwrap();
