@@ -17,7 +17,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     })?;
     step("features", || {
         // Those who pick single layers have no warnings either.
-        for features in ["", "files", "openai", "anthropic", "gemini", "ollama", "mcp", "sqlite"] {
+        for features in ["", "files", "http", "openai", "anthropic", "gemini", "ollama", "mcp", "sqlite"] {
             let facade =
                 ["clippy", "-p", "mainstem", "--locked", "--no-default-features", "--features", features];
             plain(&[&facade[..], &["--", "-D", "warnings"]].concat())?;

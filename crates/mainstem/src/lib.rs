@@ -49,6 +49,8 @@ pub use mainstem_event as event;
 pub use mainstem_gemini as gemini;
 #[cfg(feature = "files")]
 pub use mainstem_guard as guard;
+#[cfg(feature = "http")]
+pub use mainstem_http as http;
 pub use mainstem_journal as journal;
 #[cfg(feature = "mcp")]
 pub use mainstem_mcp as mcp;

@@ -31,7 +31,7 @@ const ALLOWED: [(&str, &str); 29] = [
     (
         "mainstem",
         "message event sse model policy spec task tool journal react subagent guard workspace mcp \
-         openai anthropic gemini ollama remote session",
+         http openai anthropic gemini ollama remote session",
     ),
     ("server", "mainstem"),
     ("cli", "mainstem event server"),
