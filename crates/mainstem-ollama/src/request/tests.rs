@@ -220,8 +220,7 @@ fn text_is_joined_and_images_go_beside_it() {
 fn data_without_a_form_is_refused_by_its_place() {
     let refused = |block: ContentBlock| {
         let second = Message::new(Role::User, vec![ContentBlock::text("Look"), block]);
-        let error = body("m", None, &ask(vec![Message::user("Hi"), second])).unwrap_err();
-        error
+        body("m", None, &ask(vec![Message::user("Hi"), second])).unwrap_err()
     };
     let says = |what: &str| {
         format!(
