@@ -16,6 +16,7 @@
 mod address;
 mod answer;
 mod api;
+mod arguments;
 mod complaint;
 mod endpoint;
 mod error;
@@ -28,6 +29,7 @@ mod transport;
 
 pub use address::{extend, parse};
 pub use api::{Api, Dialect, Form, Variables};
+pub use arguments::Arguments;
 pub use complaint::Complaint;
 pub use endpoint::Endpoint;
 pub use error::ConfigError;

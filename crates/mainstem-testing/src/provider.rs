@@ -14,6 +14,7 @@
 
 mod bytes;
 mod failure;
+mod request;
 mod settings;
 mod stream;
 
@@ -24,7 +25,7 @@ use mainstem_http::{Api, Endpoint, Form};
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque};
 use mainstem_model::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-pub use self::{bytes::*, failure::*, settings::*, stream::*};
+pub use self::{bytes::*, failure::*, request::*, settings::*, stream::*};
 use crate::raw::{Server, Step, events, lines, named_events};
 
 /// What a vendor's API says, in its own words.
@@ -160,6 +161,7 @@ macro_rules! provider_contract {
             the_key_is_nowhere_to_be_seen
         }
         $crate::provider_contract! { @sync $api, $sample,
+            a_slip_in_the_arguments_does_not_break_the_next_request
             the_environment_is_read
             a_model_shows_no_secrets_and_can_be_sent
             cuts_change_nothing

@@ -429,22 +429,6 @@ fn thinking_goes_back_as_it_came_if_it_is_ours() {
 }
 
 #[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, input) in [
-        ("", json!({})),
-        (" \n", json!({})),
-        (" {\"a\": [1, {}]} ", json!({ "a": [1, {}] })),
-        ("{\"a\": ", json!({ "invalid_arguments": "{\"a\": " })),
-        ("[1]", json!({ "invalid_arguments": "[1]" })),
-        ("{} {}", json!({ "invalid_arguments": "{} {}" })),
-    ] {
-        let call = assistant(vec![call("c", written)]);
-        let block = json!({ "type": "tool_use", "id": "c", "name": "f", "input": input });
-        check(vec![call], json!([{ "role": "assistant", "content": [block] }]));
-    }
-}
-
-#[test]
 fn ids_of_other_vendors_fit() {
     for (id, fits) in [("toolu_0-9", "toolu_0-9"), ("call:1.a", "call_1_a"), ("é", "_"), ("", "_")] {
         let messages = vec![assistant(vec![call(id, "{}")]), result(id, vec![], ToolState::Success)];

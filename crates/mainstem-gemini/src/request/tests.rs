@@ -304,29 +304,6 @@ fn every_state_of_a_result_has_its_key() {
 }
 
 #[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, args) in [
-        ("", json!({})),
-        (" \n", json!({})),
-        ("{\"a\": [1, {}]}", json!({ "a": [1, {}] })),
-        ("{\"a\": ", json!({ "invalid_arguments": "{\"a\": " })),
-        ("[1]", json!({ "invalid_arguments": "[1]" })),
-        ("{} {}", json!({ "invalid_arguments": "{} {}" })),
-    ] {
-        let call = || vec![answer(vec![call("c", "f", written, json!({}))])];
-        check(
-            OLD,
-            call(),
-            json!([{ "role": "model", "parts": [{ "functionCall": { "name": "f", "args": args } }] }]),
-        );
-        // The same where the body is merged with fields of the caller.
-        let options = options(|options| _ = options.extra.insert("x".into(), 1.into()));
-        let merged = sent(OLD, &ModelRequest { options, ..ask(call()) });
-        assert_eq!(merged["contents"][0]["parts"][0]["functionCall"]["args"], args);
-    }
-}
-
-#[test]
 fn data_of_results_is_inside_or_after_them() {
     let messages = || {
         vec![

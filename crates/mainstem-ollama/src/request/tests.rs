@@ -265,25 +265,6 @@ fn calls_go_back_with_their_thinking_and_results() {
 }
 
 #[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, sent) in [
-        ("", json!({})),
-        (" \n", json!({})),
-        (" {\"a\": [1, {}]}\n", json!({ "a": [1, {}] })),
-        ("{\"a\": ", json!({ "invalid_arguments": "{\"a\": " })),
-        ("[1]", json!({ "invalid_arguments": "[1]" })),
-        ("{} {}", json!({ "invalid_arguments": "{} {}" })),
-    ] {
-        let function = json!({ "index": 0, "name": "f", "arguments": sent });
-        let call = json!({ "id": "c", "type": "function", "function": function });
-        check(
-            vec![said(vec![ContentBlock::ToolCall(ToolCall::new("c", "f", written))])],
-            json!([{ "role": "assistant", "content": "", "tool_calls": [call] }]),
-        );
-    }
-}
-
-#[test]
 fn what_tools_made_is_shown_or_remarked_upon() {
     let tool =
         |content: &str| json!({ "role": "tool", "content": content, "tool_name": "f", "tool_call_id": "c" });

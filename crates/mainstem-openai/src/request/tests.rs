@@ -208,24 +208,6 @@ fn calls_go_back_with_their_results() {
 }
 
 #[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, sent) in [
-        ("", "{}"),
-        (" \n", "{}"),
-        ("{\"a\": [1, {}]}", "{\"a\": [1, {}]}"),
-        ("{\"a\": ", "{\"invalid_arguments\":\"{\\\"a\\\": \"}"),
-        ("[1]", "{\"invalid_arguments\":\"[1]\"}"),
-        ("{} {}", "{\"invalid_arguments\":\"{} {}\"}"),
-    ] {
-        let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": sent } });
-        check(
-            vec![calls(vec![ToolCall::new("c", "f", written)])],
-            json!([{ "role": "assistant", "content": null, "tool_calls": [call] }]),
-        );
-    }
-}
-
-#[test]
 fn data_of_results_follows_them() {
     let shot = vec![ContentBlock::text("a page"), base64("image/png")];
     check(

@@ -311,16 +311,6 @@ fn messages_keep_their_phase() {
 }
 
 #[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, sent) in [("", "{}"), ("{\"a\": ", "{\"invalid_arguments\":\"{\\\"a\\\": \"}")] {
-        let call = ContentBlock::ToolCall(ToolCall::new("c", "f", written));
-        let mut expected = called("c");
-        expected["arguments"] = sent.into();
-        check(vec![assistant(vec![call])], json!([expected]));
-    }
-}
-
-#[test]
 fn data_of_results_stays_with_them() {
     let shot = vec![ContentBlock::text("a page"), base64("image/png"), base64("video/mp4")];
     check(
