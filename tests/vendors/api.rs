@@ -1,6 +1,7 @@
 //! The vendors' APIs as bytes: what each says, in frames that can be played back broken.
 //!
-//! What a provider sends is recorded, and a [`ModelServer`] answers it in the vendor's words; so a vendor that is new needs no line here.
+//! What a provider sends is recorded, and a [`ModelServer`] answers it in the vendor's words; so a
+//! vendor that is new needs no line here.
 
 use std::{fmt, sync::Arc};
 
@@ -25,7 +26,8 @@ use tokio::{
 #[derive(Clone, Copy)]
 pub(crate) struct Vendor(&'static Known);
 
-/// What is known of it from its row in the facade's table, and from what its provider and the server say to each other.
+/// What is known of it from its row in the facade's table, and from what its provider and the
+/// server say to each other.
 struct Known {
     row: &'static vendor::Vendor,
     request: String,
@@ -121,7 +123,7 @@ impl Vendor {
         steps
     }
 
-    /// An event of a kind that nobody has heard of yet, with fields that nobody knows.
+    /// An event of an unknown kind, with unknown fields.
     pub(crate) fn unknown(self) -> Vec<u8> {
         let data = json!({
             "type": "from_the_future", "object": "from.the.future", "what": {"x": [1]}, "from_the_future": 1,

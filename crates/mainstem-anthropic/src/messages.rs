@@ -9,8 +9,8 @@ use crate::{decoder::Decoder, dialect::Dialect, request};
 
 /// A model behind the Messages API, at `https://api.anthropic.com` unless told otherwise.
 ///
-/// A base URL reaches up to `/v1`; with `/v1`, or the address of the whole endpoint, is as good. The key is sent as `x-api-key`.
-/// [`AnthropicExt`] has a further setting.
+/// A base URL reaches up to `/v1`; with `/v1`, or the address of the whole endpoint, is as good.
+/// The key is sent as `x-api-key`. [`AnthropicExt`] has a further setting.
 pub type Anthropic = Endpoint<Messages>;
 
 /// The [Messages API](https://platform.claude.com/docs/en/api/messages).
@@ -21,8 +21,9 @@ pub struct Messages {
 
 /// The setting of [`Anthropic`] that other vendors' models do not have.
 pub trait AnthropicExt: Sized {
-    /// Has each conversation cached up to its end, in the vendor's [automatic] form: reading it again costs a tenth, writing it a
-    /// quarter more. Worth it for an agent that goes on; not for a single question.
+    /// Has each conversation cached up to its end, in the vendor's [automatic] form: reading it
+    /// again costs a tenth, writing it a quarter more. Worth it for an agent that goes on; not for
+    /// a single question.
     ///
     /// [automatic]: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     #[must_use]

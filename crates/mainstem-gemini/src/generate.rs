@@ -7,10 +7,12 @@ use mainstem_model::ModelRequest;
 
 use crate::{decoder::Decoder, request};
 
-/// A model behind the Gemini API, at `https://generativelanguage.googleapis.com` unless told otherwise.
+/// A model behind the Gemini API, at `https://generativelanguage.googleapis.com` unless told
+/// otherwise.
 ///
-/// A base URL is what `/v1beta/models/…` is below, or, if the server has another version or a longer path, the URL with these, up to
-/// `/models/…`. The key is sent as `x-goog-api-key`; [`with_auth_token`](Endpoint::with_auth_token) is for Vertex AI.
+/// A base URL is what `/v1beta/models/…` is below, or, if the server has another version or a
+/// longer path, the URL with these, up to `/models/…`. The key is sent as `x-goog-api-key`;
+/// [`with_auth_token`](Endpoint::with_auth_token) is for Vertex AI.
 pub type Gemini = Endpoint<GenerateContent>;
 
 /// The [Gemini API](https://ai.google.dev/api/generate-content).
@@ -33,8 +35,9 @@ impl Api for GenerateContent {
 
     type Dialect = ();
 
-    /// `{base}/v1beta/models/{model}:streamGenerateContent?alt=sse`. A base URL that has a version in its path needs no other, and a
-    /// model's name that is a path (`tunedModels/mine`) no `models/` before it.
+    /// `{base}/v1beta/models/{model}:streamGenerateContent?alt=sse`. A base URL that has a version
+    /// in its path needs no other, and a model's name that is a path (`tunedModels/mine`) no
+    /// `models/` before it.
     fn url(base: &Url, model: &str) -> Url {
         let mut url = base.clone();
         if !base.path().split('/').any(is_version) {

@@ -82,7 +82,8 @@ pub(crate) async fn ask(
     Ok(Err(Refusal { complaint, status, retry_after }))
 }
 
-/// Reads an accepted response as its content type says; a server that names none is taken at its word that it streams.
+/// Reads an accepted response as its content type says; a server that names none is taken at its
+/// word that it streams.
 ///
 /// `reason` says why the answer comes in one piece, if that was asked for.
 ///

@@ -46,13 +46,15 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
     /// Returns the address that requests to a model are sent to.
     fn url(base: &Url, model: &str) -> Url;
 
-    /// Returns `true` if this is the host (and port) of the vendor's own service, which requires a key.
+    /// Returns `true` if this is the host (and port) of the vendor's own service, which requires a
+    /// key.
     fn requires_key(host: &str) -> bool;
 
     /// Writes the body of a request.
     ///
     /// # Errors
-    /// The conversation holds what the API has no form for. The text goes on after the server's name.
+    /// The conversation holds what the API has no form for. The text goes on after the server's
+    /// name.
     fn body(&self, model: &str, request: &ModelRequest, dialect: &Self::Dialect) -> Result<Vec<u8>, String>;
 
     /// Returns the decoder of one answer of this server.
@@ -82,7 +84,8 @@ pub trait Dialect: Clone + Default + fmt::Debug + Send + Sync + 'static {
         Self::default()
     }
 
-    /// Returns the dialect that heeds a complaint; `None` if there is nothing (more) to heed, and the complaint is the answer.
+    /// Returns the dialect that heeds a complaint; `None` if there is nothing (more) to heed, and
+    /// the complaint is the answer.
     fn heeding(&self, complaint: &Complaint) -> Option<Self>;
 
     /// Returns the part that holds for later requests, too.

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The arguments of a call as a model wrote them, if that is a JSON object; nothing is an empty one. A slip is wrapped, for the model to
-/// see: many servers parse what they are sent back, and fail the whole request over it.
+/// The arguments of a call as a model wrote them, if that is a JSON object; nothing is an empty
+/// one. A slip is wrapped, for the model to see: many servers parse what they are sent back, and
+/// fail the whole request over it.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Arguments<'a>(Form<'a>);
@@ -30,7 +31,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The same as text, for an API that wants the object in a string.
+    /// The same as text, for an API that takes the object in a string.
     pub fn as_text(&self) -> Cow<'a, str> {
         match self.0 {
             Form::Written(object) => object.get().into(),

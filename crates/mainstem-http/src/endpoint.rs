@@ -14,11 +14,12 @@ use secrecy::SecretString;
 
 use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server};
 
-/// A model behind an API: its name, its server, and the API's own settings. Clones share connections, and what was found out about
-/// the server.
+/// A model behind an API: its name, its server, and the API's own settings. Clones share
+/// connections, and what was found out about the server.
 ///
-/// Dropping a stream of it closes the connection, so that no further token is paid for. Waiting and asking again after a passing
-/// failure, time limits and fallbacks are decorators of `mainstem-model`; without one, only connecting has a limit (10 s).
+/// Dropping a stream of it closes the connection, so that no further token is paid for. Waiting and
+/// asking again after a passing failure, time limits and fallbacks are decorators of
+/// `mainstem-model`; without one, only connecting has a limit (10 s).
 #[derive(Clone)]
 pub struct Endpoint<A: Api> {
     model: Arc<str>,
@@ -56,7 +57,8 @@ impl<A: Api> Endpoint<A> {
         self.moved()
     }
 
-    /// Another server. A trailing slash is fine; which further forms are, the provider's documentation says.
+    /// Another server. A trailing slash is fine; which further forms are, the provider's
+    /// documentation says.
     ///
     /// # Errors
     /// If that is not an http(s) URL.
@@ -65,7 +67,8 @@ impl<A: Api> Endpoint<A> {
         Ok(self.moved())
     }
 
-    /// The key, sent as the vendor prescribes. It is never shown, and redacted in what a server repeats of it.
+    /// The key, sent as the vendor prescribes. It is never shown, and redacted in what a server
+    /// repeats of it.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<SecretString>) -> Self {
         self.server_mut().set_key(key.into());
@@ -79,7 +82,8 @@ impl<A: Api> Endpoint<A> {
         self
     }
 
-    /// Sends the key bare in another header than the vendor's, as some gateways require; its name is in lower case.
+    /// Sends the key bare in another header than the vendor's, as some gateways require; its name
+    /// is in lower case.
     #[must_use]
     pub fn with_key_header(mut self, name: &'static str) -> Self {
         self.server_mut().set_auth(Auth::Header(name));
@@ -95,7 +99,8 @@ impl<A: Api> Endpoint<A> {
         Ok(self)
     }
 
-    /// Sends requests through this client: for a proxy, certificates, a limit. The default one is [`client`](crate::client).
+    /// Sends requests through this client: for a proxy, certificates, a limit. The default one is
+    /// [`client`](crate::client).
     #[must_use]
     pub fn with_client(mut self, client: impl Into<HttpClient>) -> Self {
         self.http = client.into();

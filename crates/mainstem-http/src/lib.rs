@@ -1,4 +1,5 @@
-//! What providers of models over HTTP have in common, so that each is left with what its vendor's API says and means.
+//! What providers of models over HTTP have in common, so that each is left with what its vendor's
+//! API says and means.
 //!
 //! | item | is |
 //! |---|---|
@@ -6,12 +7,13 @@
 //! | [`Api`] | what a provider says about its vendor's API: addresses, headers, variables, requests, settings |
 //! | [`Decode`] | what an answer means: a payload in, deltas out |
 //! | [`Dialect`] | in what a server differs from its API, learned from its [`Complaint`]s |
+//! | [`Fields`], [`Arguments`] | what bodies of requests are made of |
 //! | [`Server`] | where the model is and how one gets in; the one place that shows, hides and redacts |
 //! | [`Secrets`] | values that no message may show, found in every encoding |
 //! | [`HttpClient`] | the seam to the HTTP stack; no other crate's interface shows which it is |
 //!
-//! A provider implements [`Api`], [`Decode`] and, if servers differ, [`Dialect`]; `Endpoint<ItsApi>` is then a
-//! [`Model`](mainstem_model::Model).
+//! A provider implements [`Api`], [`Decode`] and, if servers differ, [`Dialect`];
+//! `Endpoint<ItsApi>` is then a [`Model`](mainstem_model::Model).
 
 mod address;
 mod answer;

@@ -25,12 +25,12 @@ pub struct Server {
     headers: HeaderMap,
 }
 
-/// What lets one in.
+/// What a request is authenticated by.
 #[derive(Clone, Debug)]
 enum Credential {
-    /// Sent as the API has it.
+    /// Sent as the API prescribes.
     Key(SecretString),
-    /// Sent as a bearer's.
+    /// Sent as `Authorization: Bearer …`.
     Token(SecretString),
 }
 
@@ -68,12 +68,12 @@ impl Server {
         self.credential = Some(Credential::Key(key));
     }
 
-    /// A bearer's token in place of the key.
+    /// A bearer token in place of the key.
     pub fn set_token(&mut self, token: SecretString) {
         self.credential = Some(Credential::Token(token));
     }
 
-    /// Another way to send a key.
+    /// How a key is sent.
     pub fn set_auth(&mut self, auth: Auth) {
         self.auth = auth;
     }
@@ -94,8 +94,8 @@ impl Server {
         Ok(())
     }
 
-    /// A header of every request that the vendor's documentation prescribes: no secret, so neither hidden nor redacted. One that is
-    /// set by hand replaces it.
+    /// A header of every request that the vendor's documentation prescribes: no secret, so neither
+    /// hidden nor redacted. One that is set by hand replaces it.
     pub fn set_constant(&mut self, name: &'static str, value: &'static str) {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
@@ -158,14 +158,16 @@ impl Server {
         self.error(ErrorKind::Unsupported, what)
     }
 
-    /// What a server sent in place of an `answer` of its API; the beginning of it is quoted, without secrets.
+    /// What a server sent in place of an `answer` of its API; the beginning of it is quoted,
+    /// without secrets.
     #[cold]
     pub fn malformed(&self, answer: &str, data: &str, error: &dyn fmt::Display) -> ModelError {
         let (said, error) = (self.quote(data), self.quote(&error.to_string()));
         self.error(ErrorKind::Protocol, &format!("sent what is no {answer}: {error}: {said}"))
     }
 
-    /// What the server says went wrong in the middle of its answer; `None` if the data holds no complaint.
+    /// What the server says went wrong in the middle of its answer; `None` if the data holds no
+    /// complaint.
     #[cold]
     pub fn interruption(&self, data: &str) -> Option<ModelError> {
         let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
@@ -182,13 +184,14 @@ impl Server {
         format!("{} {what}", self.host)
     }
 
-    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats. Every message that quotes a server
-    /// takes its words from here.
+    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats.
+    /// Every message that quotes a server takes its words from here.
     pub fn quote(&self, text: &str) -> String {
         excerpt(&self.secrets().redact(&text[..text.floor_char_boundary(QUOTABLE)]))
     }
 
-    /// Everything that a message must not show: the key, the values of headers, user and password, the values of the query.
+    /// Everything that a message must not show: the key, the values of headers, user and password,
+    /// the values of the query.
     fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         self.credential.iter().for_each(|credential| secrets.add(credential.secret()));

@@ -29,8 +29,8 @@ pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>
 
 /// The HTTP client that requests go through. Clones share connections.
 ///
-/// The default one is [`client`], built by the first request, so that a failure is that request's error. Any other is made
-/// [from](From) a client of reqwest.
+/// The default one is [`client`], built by the first request, so that a failure is that request's
+/// error. Any other is made [from](From) a client of reqwest.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClient(Arc<OnceLock<Client>>);
 
@@ -61,8 +61,9 @@ impl HttpClient {
     }
 }
 
-/// Builds the default client, the only place that installs a crypto provider: it connects within 10 s, sets `TCP_NODELAY`, follows no
-/// redirects and asks for no compression, which would hold deltas back.
+/// Builds the default client, the only place that installs a crypto provider: it connects within 10
+/// s, sets `TCP_NODELAY`, follows no redirects and asks for no compression, which would hold deltas
+/// back.
 ///
 /// # Errors
 /// If TLS is not available.

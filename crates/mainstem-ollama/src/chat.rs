@@ -16,10 +16,11 @@ use crate::{
 
 /// A model that Ollama runs, on this machine (`http://127.0.0.1:11434`) unless told otherwise.
 ///
-/// A base URL is what `OLLAMA_HOST` may be: a host (`gpu-box`), a port (`:1234`), both, or a URL, perhaps with a path. Without a scheme
-/// it is `http` and port 11434, except for `ollama.com`; with one, the port is that of the scheme. `0.0.0.0`, where servers listen, means
-/// this machine. A key is for `ollama.com`, or a proxy that requires one as a bearer token; it goes to whichever host that is.
-/// [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
+/// A base URL is what `OLLAMA_HOST` may be: a host (`gpu-box`), a port (`:1234`), both, or a URL,
+/// perhaps with a path. Without a scheme it is `http` and port 11434, except for `ollama.com`; with
+/// one, the port is that of the scheme. `0.0.0.0`, where servers listen, means this machine. A key
+/// is for `ollama.com`, or a proxy that requires one as a bearer token; it goes to whichever host
+/// that is. [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
 pub type Ollama = Endpoint<Chat>;
 
 /// Ollama's own [chat API](https://docs.ollama.com/api/chat).
@@ -30,9 +31,10 @@ pub struct Chat {
 
 /// The setting of [`Ollama`] that other vendors' models do not have.
 pub trait OllamaExt: Sized {
-    /// How many tokens of a conversation the model holds, its answer included: the option `num_ctx`. Ollama's
-    /// [default](https://docs.ollama.com/context-length) is small, and it drops what does not fit without a word. More takes more memory,
-    /// and a model that was loaded for another number is loaded again.
+    /// How many tokens of a conversation the model holds, its answer included: the option
+    /// `num_ctx`. Ollama's [default](https://docs.ollama.com/context-length) is small, and it drops
+    /// what does not fit without a word. More takes more memory, and a model that was loaded for
+    /// another number is loaded again.
     #[must_use]
     fn with_num_ctx(self, tokens: u32) -> Self;
 }
@@ -57,7 +59,8 @@ impl Api for Chat {
         host::base_url(text)
     }
 
-    /// The address of the whole API or of the chat, which people paste too, are as good as that of the host.
+    /// The address of the whole API or of the chat, which people paste too, are as good as that of
+    /// the host.
     fn url(base: &Url, _: &str) -> Url {
         let mut url = base.clone();
         let path = url.path().trim_end_matches('/');
@@ -86,8 +89,9 @@ impl Api for Chat {
         (streams == Some(&Value::Bool(false))).then(|| "`stream` is set to false".into())
     }
 
-    /// Beside tools, a schema [keeps the model from calling any](https://github.com/ollama/ollama/issues/8095), and models in the cloud
-    /// [hold none](https://docs.ollama.com/capabilities/structured-outputs).
+    /// Beside tools, a schema [keeps the model from calling
+    /// any](https://github.com/ollama/ollama/issues/8095), and models in the cloud [hold
+    /// none](https://docs.ollama.com/capabilities/structured-outputs).
     fn holds_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
         let is_cloud = server.host() == CLOUD || model.ends_with("-cloud") || model.ends_with(":cloud");
         request.tools.is_empty() && !is_cloud

@@ -1,6 +1,7 @@
 //! Where Ollama is: a host as its own clients read one from `OLLAMA_HOST`.
 //!
-//! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python library.
+//! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python
+//! library.
 
 use std::net::Ipv6Addr;
 

@@ -14,17 +14,19 @@ use crate::{
 
 /// A model behind the chat completions API, at `https://api.openai.com/v1` unless told otherwise.
 ///
-/// A base URL reaches up to and with `/v1`; the address of the whole endpoint is as good. [`OpenAiExt`](crate::OpenAiExt) has further
-/// settings.
+/// A base URL reaches up to and with `/v1`; the address of the whole endpoint is as good.
+/// [`OpenAiExt`](crate::OpenAiExt) has further settings.
 pub type OpenAi = Endpoint<ChatCompletions>;
 
 /// The [chat completions API](https://platform.openai.com/docs/api-reference/chat).
 #[derive(Clone, Debug, Default)]
 pub struct ChatCompletions(pub(crate) Settings);
 
-/// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as `api-key`, a token of Entra ID as a bearer's.
+/// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
+/// `api-key`, a token of Entra ID as a bearer's.
 ///
-/// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use [`Endpoint::with_base_url`].
+/// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use
+/// [`Endpoint::with_base_url`].
 ///
 /// # Errors
 /// If the endpoint is not an http(s) URL.

@@ -16,9 +16,10 @@ use crate::settings::{Settings, VARIABLES, below, is_openai};
 
 /// A model behind the Responses API, at `https://api.openai.com/v1` unless told otherwise.
 ///
-/// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the model's encrypted reasoning. A base
-/// URL reaches up to and with `/v1`, such as Azure's `…/openai/v1`; the address of the whole endpoint is as good.
-/// [`OpenAiExt`](crate::OpenAiExt) has further settings.
+/// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
+/// model's encrypted reasoning. A base URL reaches up to and with `/v1`, such as Azure's
+/// `…/openai/v1`; the address of the whole endpoint is as good. [`OpenAiExt`](crate::OpenAiExt) has
+/// further settings.
 pub type OpenAiResponses = Endpoint<Responses>;
 
 /// The [Responses API](https://platform.openai.com/docs/api-reference/responses).

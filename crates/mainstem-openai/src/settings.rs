@@ -30,7 +30,8 @@ pub(crate) const VARIABLES: Variables = Variables {
 const ORGANIZATION: &str = "openai-organization";
 const PROJECT: &str = "openai-project";
 
-/// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that other vendors' models do not have.
+/// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
+/// other vendors' models do not have.
 pub trait OpenAiExt: Sized {
     /// The organization that pays.
     ///
@@ -44,12 +45,13 @@ pub trait OpenAiExt: Sized {
     /// If HTTP does not allow the value.
     fn with_project(self, project: &str) -> Result<Self, ConfigError>;
 
-    /// Says whether the server holds answers to a JSON schema, besides tools. OpenAI does; of others it is not assumed, and a form is
-    /// asked for as the arguments of a tool.
+    /// Says whether the server holds answers to a JSON schema, besides tools. OpenAI does; of
+    /// others it is not assumed, and a form is asked for as the arguments of a tool.
     #[must_use]
     fn with_json_schema(self, holds_schema: bool) -> Self;
 
-    /// Asks for answers in one piece, for a server that cannot stream. Each says so with the reason.
+    /// Asks for answers in one piece, for a server that cannot stream. Each says so with the
+    /// reason.
     #[must_use]
     fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self;
 }

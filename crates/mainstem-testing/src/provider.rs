@@ -1,7 +1,7 @@
 //! What every provider over HTTP must do: a suite that each [`Api`] passes.
 //!
-//! A provider gives a [`Sample`] of its vendor's words, and [`provider_contract!`](crate::provider_contract) makes a test of each
-//! promise:
+//! A provider gives a [`Sample`] of its vendor's words, and
+//! [`provider_contract!`](crate::provider_contract) makes a test of each promise:
 //!
 //! ```ignore
 //! mainstem_testing::provider_contract!(mainstem_ollama::Chat, super::sample());
@@ -91,7 +91,8 @@ pub fn question() -> ModelRequest {
     ModelRequest { messages: vec![Arc::new(Message::user("Hello?"))], ..ModelRequest::default() }
 }
 
-/// A response that streams these payloads in the form of the API; events are named as their `type` says, if they have one.
+/// A response that streams these payloads in the form of the API; events are named as their `type`
+/// says, if they have one.
 pub fn streamed<A: Api>(payloads: &[&str]) -> Vec<Step> {
     match A::FORM {
         Form::Lines => lines(payloads),
@@ -102,8 +103,8 @@ pub fn streamed<A: Api>(payloads: &[&str]) -> Vec<Step> {
     }
 }
 
-/// The deltas in short: `Hi`, `+f` for a call, its arguments, `.` for its end, `;` for the end of a block, `(reason)` for an answer of
-/// one piece, `|stop`, `!kind: message`.
+/// The deltas in short: `Hi`, `+f` for a call, its arguments, `.` for its end, `;` for the end of a
+/// block, `(reason)` for an answer of one piece, `|stop`, `!kind: message`.
 pub async fn answer(stream: ModelStream) -> String {
     let shown: Vec<_> = stream.map(show).collect().await;
     shown.join(" ")
@@ -138,7 +139,8 @@ pub async fn failure<A: Api>(script: Vec<Step>) -> ModelError {
     model::<A>(&server).stream(question()).next().await.unwrap().unwrap_err()
 }
 
-/// A test of each promise of the contract, for an API and a [`Sample`](crate::provider::Sample) of it.
+/// A test of each promise of the contract, for an API and a [`Sample`](crate::provider::Sample) of
+/// it.
 #[macro_export]
 macro_rules! provider_contract {
     ($api:ty, $sample:expr) => {

@@ -19,7 +19,8 @@ pub struct Vendor {
     pub base_url: &'static str,
     /// The model of those who name none.
     pub default_model: &'static str,
-    /// Returns `true` if a key is enough to know that the vendor is meant; else its server must be named.
+    /// Returns `true` if a key is enough to know that the vendor is meant; else its server must be
+    /// named.
     is_known_by_key: fn() -> bool,
     make: Make,
 }
@@ -37,7 +38,8 @@ pub struct Setup<'a> {
 }
 
 impl Vendor {
-    /// A model, which retries passing failures, leaves a service alone that fails again and again, and gives up on silence.
+    /// A model, which retries passing failures, leaves a service alone that fails again and again,
+    /// and gives up on silence.
     ///
     /// # Errors
     /// What is missing, or can't be used.
@@ -54,7 +56,8 @@ impl Vendor {
         (self.make)(name, setup)
     }
 
-    /// By which variable it is set up: by that of its key, or that of its server; not at all if neither is there.
+    /// By which variable it is set up: by that of its key, or that of its server; not at all if
+    /// neither is there.
     pub fn is_set_up(&self, var: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
         self.set_up_by().find(|name| var(name).is_some())
     }
@@ -76,8 +79,9 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.name == name)
 }
 
-/// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is there twice: `openai` are its chat completions,
-/// which many servers speak, `responses` its newer API, which keeps the reasoning between the calls of a turn.
+/// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is
+/// there twice: `openai` are its chat completions, which many servers speak, `responses` its newer
+/// API, which keeps the reasoning between the calls of a turn.
 pub const VENDORS: &[Vendor] = &[
     #[cfg(feature = "openai")]
     Vendor::of::<mainstem_openai::ChatCompletions>("openai", "gpt-4o-mini"),

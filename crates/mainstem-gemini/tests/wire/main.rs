@@ -65,7 +65,8 @@ async fn vertex_ai_is_an_address_and_a_token() {
     assert!(!format!("{vertex:?}").contains("ya29"));
 }
 
-/// What a model says goes back to it as it was said: here a call of Gemini 3, with its id and its signature.
+/// What a model says goes back to it as it was said: here a call of Gemini 3, with its id and its
+/// signature.
 #[tokio::test]
 async fn a_call_comes_and_goes_back() {
     let streamed = include_str!("../fixtures/vertex_calls.body");

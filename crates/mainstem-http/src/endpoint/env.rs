@@ -5,8 +5,8 @@ use std::{env, sync::Arc};
 use crate::{Api, ConfigError, Endpoint, Variables};
 
 impl<A: Api> Endpoint<A> {
-    /// The same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A variable without a value, or of space alone,
-    /// is as good as none.
+    /// The same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A variable
+    /// without a value, or of space alone, is as good as none.
     ///
     /// # Errors
     /// If the vendor's own service is asked without a key, or a value cannot be used.
@@ -45,7 +45,8 @@ impl<A: Api> Endpoint<A> {
     }
 }
 
-/// The value of a variable, without the space and the line break that come with copying; `None` if nothing is left.
+/// The value of a variable, without the space and the line break that come with copying; `None` if
+/// nothing is left.
 fn trimmed(var: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

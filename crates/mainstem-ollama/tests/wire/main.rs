@@ -20,7 +20,8 @@ fn ollama(server: &Server) -> Ollama {
     Ollama::new("qwen3").with_base_url(&server.host()).unwrap()
 }
 
-/// What one call without a key yields when the server plays this script; `HOST` stands for the server.
+/// What one call without a key yields when the server plays this script; `HOST` stands for the
+/// server.
 async fn check_without_key(script: Vec<Step>, expected: &str) {
     let server = Server::start(vec![script]).await;
     let answer = answer(ollama(&server).stream(question())).await;
@@ -81,7 +82,8 @@ async fn a_stream_ends_when_it_is_done() {
     check::<Chat>(cut, "Hi |stop").await;
 }
 
-/// A stream of one line, and then as much of another one as is given here, in an HTTP chunk that is complete.
+/// A stream of one line, and then as much of another one as is given here, in an HTTP chunk that is
+/// complete.
 fn cut(rest: &[u8]) -> Vec<Step> {
     let mut script = lines(&[TEXT]);
     script.pop();

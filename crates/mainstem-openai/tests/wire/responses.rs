@@ -1,4 +1,5 @@
-//! The Responses API against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The Responses API against a scripted server: what is sent, what arrives when, and every way to
+//! fail.
 
 use std::sync::Arc;
 
@@ -136,7 +137,8 @@ async fn streaming_can_be_switched_off() {
     assert!(server.request().await.contains("\"stream\":false"));
 }
 
-/// The bodies that a server saw which refused the first request and accepted the next two, the second by a clone.
+/// The bodies that a server saw which refused the first request and accepted the next two, the
+/// second by a clone.
 async fn taught(complaint: &str, request: ModelRequest) -> Vec<String> {
     let refused = || whole("400 Bad Request", "content-type: application/json\r\n", complaint);
     let accepted = || {
