@@ -31,7 +31,7 @@ pub struct Endpoint<A: Api> {
 }
 
 impl<A: Api> Endpoint<A> {
-    /// A model at the API's own base URL. Reads nothing from the environment.
+    /// Returns a model at the API's own base URL. Reads nothing from the environment.
     ///
     /// # Panics
     /// If [`Api::BASE_URL`] is not a URL or a name in [`Api::HEADERS`] is not in lower case.
@@ -50,14 +50,15 @@ impl<A: Api> Endpoint<A> {
         }
     }
 
-    /// Another model of the same server, with the same key and settings, over the same connections.
+    /// Asks another model of the same server, with the same key and settings, over the same
+    /// connections.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Arc<str>>) -> Self {
         self.model = model.into();
         self.moved()
     }
 
-    /// Another server. A trailing slash is fine; which further forms are, the provider's
+    /// Asks another server. A trailing slash is fine; which further forms are, the provider's
     /// documentation says.
     ///
     /// # Errors
@@ -67,15 +68,16 @@ impl<A: Api> Endpoint<A> {
         Ok(self.moved())
     }
 
-    /// The key, sent as the vendor prescribes. It is never shown, and redacted in what a server
-    /// repeats of it.
+    /// Sets the key, which is sent as the vendor prescribes. It is never shown, and redacted in
+    /// what a server repeats of it.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<SecretString>) -> Self {
         self.server_mut().set_key(key.into());
         self
     }
 
-    /// A token in place of the key, sent as `Authorization: Bearer …`. It is never shown either.
+    /// Sets a token in place of the key, which is sent as `Authorization: Bearer …`. It is never
+    /// shown either.
     #[must_use]
     pub fn with_auth_token(mut self, token: impl Into<SecretString>) -> Self {
         self.server_mut().set_token(token.into());
@@ -84,13 +86,17 @@ impl<A: Api> Endpoint<A> {
 
     /// Sends the key bare in another header than the vendor's, as some gateways require; its name
     /// is in lower case.
+    ///
+    /// # Panics
+    /// If that is not a header's name in lower case.
     #[must_use]
     pub fn with_key_header(mut self, name: &'static str) -> Self {
         self.server_mut().set_auth(Auth::Header(name));
         self
     }
 
-    /// A header of every request; one that carries the key replaces it. Values are never shown.
+    /// Adds a header to every request; one that carries the key replaces it. Values are never
+    /// shown.
     ///
     /// # Errors
     /// If HTTP does not allow the name or the value.
@@ -107,24 +113,24 @@ impl<A: Api> Endpoint<A> {
         self
     }
 
-    /// Other settings of the API's own.
+    /// Replaces the settings that only this API has.
     #[must_use]
     pub fn with_api(mut self, api: A) -> Self {
         self.api = api;
         self
     }
 
-    /// The settings of the API's own.
+    /// Returns the settings that only this API has.
     pub fn api(&self) -> &A {
         &self.api
     }
 
-    /// Where requests go, and with which headers.
+    /// Returns where requests go, and with which headers.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// What was found out about the server so far.
+    /// Returns what was found out about the server so far.
     pub fn dialect(&self) -> A::Dialect {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

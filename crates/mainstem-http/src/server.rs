@@ -73,8 +73,14 @@ impl Server {
         self.credential = Some(Credential::Token(token));
     }
 
-    /// How a key is sent.
+    /// Sets how a key is sent.
+    ///
+    /// # Panics
+    /// If the name of its header is not a header's name in lower case.
     pub fn set_auth(&mut self, auth: Auth) {
+        if let Auth::Header(name) = auth {
+            HeaderName::from_static(name);
+        }
         self.auth = auth;
     }
 

@@ -5,8 +5,8 @@ use std::{env, sync::Arc};
 use crate::{Api, ConfigError, Endpoint, Variables};
 
 impl<A: Api> Endpoint<A> {
-    /// The same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A variable
-    /// without a value, or of space alone, is as good as none.
+    /// Returns the same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A
+    /// variable without a value, or of space alone, is as good as none.
     ///
     /// # Errors
     /// If the vendor's own service is asked without a key, or a value cannot be used.
@@ -14,7 +14,7 @@ impl<A: Api> Endpoint<A> {
         Self::from_vars(model, |name| env::var(name).ok())
     }
 
-    /// The same with variables from elsewhere, such as a program's own configuration.
+    /// Returns the same with variables from elsewhere, such as a program's own configuration.
     ///
     /// # Errors
     /// The same as for [`from_env`](Self::from_env).
