@@ -28,6 +28,8 @@ pub mod journal;
 mod laws;
 #[cfg(shuttle)]
 mod models;
+#[cfg(feature = "providers")]
+pub mod provider;
 pub mod raw;
 mod server;
 pub mod task_store;
