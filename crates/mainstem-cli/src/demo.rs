@@ -15,13 +15,13 @@ pub(crate) const NAME: &str = "demo";
 /// What it is asked if nothing else is said.
 pub(crate) const PROMPT: &str = "Review the discount change";
 
-const MAIN: &str = include_str!("../../../docs/examples/review/subagents/main.md");
+const MAIN: &str = include_str!("../demo/main.md");
 
 const AGENTS: [(&str, &str); 4] = [
     ("main", MAIN),
-    ("reviewer", include_str!("../../../docs/examples/review/subagents/reviewer.md")),
-    ("tester", include_str!("../../../docs/examples/review/subagents/tester.md")),
-    ("runner", include_str!("../../../docs/examples/review/subagents/runner.md")),
+    ("reviewer", include_str!("../demo/reviewer.md")),
+    ("tester", include_str!("../demo/tester.md")),
+    ("runner", include_str!("../demo/runner.md")),
 ];
 
 /// The model. `pace` is 1 for people, 0 for no pauses at all.
