@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cargo::{cargo, output, run as exec};
-use crate::{api, browser, clients, deny, models, sbom, schema, snapshots, suite, supply, tidy};
+use crate::{api, browser, clients, deny, models, package, sbom, schema, snapshots, suite, supply, tidy};
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     let start = Instant::now();
@@ -43,6 +43,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("deny", || deny::run(root))?;
     step("supply", || supply::run(root, false))?;
     step("sbom", || sbom::run(root, true))?;
+    step("package", || package::run(root))?;
     step("tidy", || tidy::run(root))?;
     step("schema", || schema::run(root, true))?;
     println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());

@@ -10,6 +10,7 @@ mod ci;
 mod clients;
 mod deny;
 mod models;
+mod package;
 mod problem;
 mod sbom;
 mod schema;
@@ -53,6 +54,8 @@ enum Chore {
         #[arg(long)]
         slow: bool,
     },
+    /// The packages that would be published, and what is in them
+    Package,
     /// What runs code while we compile: compared with the list in the tree
     Supply {
         /// Write the list instead
@@ -95,6 +98,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
         Chore::Models { slow } => models::run(root, slow),
+        Chore::Package => package::run(root),
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),

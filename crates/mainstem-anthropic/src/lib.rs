@@ -1,16 +1,6 @@
-//! Anthropic's [Messages API](https://platform.claude.com/docs/en/api/messages), and the servers that speak it.
+#![doc = include_str!("../README.md")]
 //!
 //! [`Anthropic`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
-//!
-//! ```
-//! use mainstem_anthropic::{Anthropic, AnthropicExt as _};
-//!
-//! # fn main() -> Result<(), mainstem_anthropic::ConfigError> {
-//! let claude = Anthropic::new("claude-sonnet-4-5").with_api_key("sk-ant-…").with_prompt_caching();
-//! let local = Anthropic::new("qwen3").with_base_url("http://localhost:8080")?;
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! For models by name, such as `anthropic:claude-sonnet-4-5`:
 //!

@@ -1,4 +1,4 @@
-//! The API of Mainstem's sessions: what can be requested of a session, whether it is in this process or on a server.
+#![doc = include_str!("../README.md")]
 //!
 //! * The traits [`Host`], [`AnySession`] and [`AnyRun`]: one interface for local and remote sessions. `mainstem-session` implements it
 //!   for sessions of this process and for recorded ones, `mainstem-client` for those of a server.
@@ -7,15 +7,6 @@
 //! * [`Endpoint`]: the paths of a server, from which [`openapi`] makes the OpenAPI document.
 //!
 //! The crate knows no runtime, no HTTP library and no agent.
-//!
-//! ```
-//! use mainstem_api::{NewRun, RunOptions};
-//!
-//! let options = RunOptions { max_depth: Some(2), ..RunOptions::default() };
-//! let request = NewRun::of("Compare Paris and Rome").with_options(options);
-//! assert_eq!(serde_json::to_value(&request)?["options"]["max_depth"], 2);
-//! # Ok::<(), serde_json::Error>(())
-//! ```
 
 mod agent;
 mod endpoint;

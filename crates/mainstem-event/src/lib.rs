@@ -1,4 +1,4 @@
-//! What happened: events, their source, the session log that orders them, and views over them.
+#![doc = include_str!("../README.md")]
 //!
 //! One type is emitted, [`AgentEvent`]: an envelope around an [`EventKind`]. Producers hold an [`EventSink`]; the [`SessionLog`] numbers and
 //! stamps; readers hold a [`Cursor`]. Everything else is a pure function of the events: the conversation ([`fold`]), the state of the
@@ -6,16 +6,6 @@
 //! a file.
 //!
 //! The crate knows no runtime, no agent and no model.
-//!
-//! ```
-//! use mainstem_event::{EventKind, EventSink, Origin, SessionLog};
-//!
-//! let log = SessionLog::new("session-1".into());
-//! let mut reader = log.subscribe();
-//! let sink = EventSink::root(log, Origin::session("session-1".into(), None));
-//! sink.emit(EventKind::Custom { name: "hello".into(), value: serde_json::json!(1) });
-//! assert_eq!(reader.try_next().unwrap().to_string(), "   1 main CUSTOM hello 1");
-//! ```
 
 mod agent_event;
 mod cancel;

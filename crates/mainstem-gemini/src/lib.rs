@@ -1,18 +1,6 @@
-//! Google's Gemini API, `streamGenerateContent`, at Google, in Vertex AI and behind gateways.
+#![doc = include_str!("../README.md")]
 //!
 //! [`Gemini`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
-//!
-//! ```
-//! use mainstem_gemini::Gemini;
-//!
-//! # fn main() -> Result<(), mainstem_gemini::ConfigError> {
-//! let gemini = Gemini::new("gemini-2.5-flash").with_api_key("…");
-//! let vertex = Gemini::new("gemini-2.5-flash")
-//!     .with_base_url("https://aiplatform.googleapis.com/v1/projects/mine/locations/global/publishers/google")?
-//!     .with_auth_token("ya29.…");
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! For models by name, such as `gemini:gemini-2.5-flash`:
 //!

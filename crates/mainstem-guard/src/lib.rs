@@ -1,4 +1,4 @@
-//! Processes that end with the process that started them, confined and within limits.
+#![doc = include_str!("../README.md")]
 //!
 //! A command is not started by the program itself but by a *guard*: the same program, run once more. The guard holds a pipe to the
 //! program. When the pipe closes, because the program asks for the end or because it was killed, the guard kills every process that
@@ -12,12 +12,6 @@
 //! | [`Report`] | what a guard reports: its [`Confinement`], an exit, a [`Limit`] that was reached, what was moved aside |
 //! | `Keeper` | on Linux, the like for a program that is spoken to through its streams, such as an MCP server |
 //! | [`probe`] | the [`Confinement`] that this machine gives |
-//!
-//! ```
-//! // First, before anything reads arguments or starts a thread.
-//! mainstem_guard::init();
-//! // The rest of `main`.
-//! ```
 //!
 //! # What holds where
 //!

@@ -1,5 +1,4 @@
-//! What providers of models over HTTP have in common, so that each is left with what its vendor's
-//! API says and means.
+#![doc = include_str!("../README.md")]
 //!
 //! | item | is |
 //! |---|---|

@@ -1,31 +1,8 @@
-//! Durable records behind session logs.
+#![doc = include_str!("../README.md")]
 //!
 //! A [`Journal`] keeps the events of many sessions. Opening a session gives a [`Record`](mainstem_event::Record), which a
 //! [`SessionLog`](mainstem_event::SessionLog) hands its events to and reads old ones from. [`SqliteJournal`] is one file of an embedded database
 //! for all sessions of a workspace; [`MemoryJournal`] is for tests.
-//!
-//! ```
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), mainstem_journal::JournalError> {
-//! use std::sync::Arc;
-//! use mainstem_event::{EventKind, LogOptions, SessionLog, SystemClock};
-//! use mainstem_journal::{Journal, MemoryJournal};
-//!
-//! let journal = MemoryJournal::new();
-//! let record = journal.open(&"session-1".into()).await?;
-//! let log = SessionLog::with_record("session-1".into(), Arc::new(SystemClock), LogOptions::default(), record);
-//! log.emit(EventKind::Custom { name: "hello".into(), value: serde_json::json!(1) });
-//! drop(log);
-//!
-//! let events = journal.read(&"session-1".into(), 1, 100).await?;
-//! assert_eq!(events[0].to_string(), "   1 main CUSTOM hello 1");
-//! // Later, perhaps in another process: the log goes on where it stopped.
-//! let record = journal.open(&"session-1".into()).await?;
-//! let log = SessionLog::with_record("session-1".into(), Arc::new(SystemClock), LogOptions::default(), record);
-//! assert_eq!(log.emit(EventKind::Custom { name: "again".into(), value: serde_json::json!(2) }), 2);
-//! # Ok(())
-//! # }
-//! ```
 
 mod claim;
 mod error;

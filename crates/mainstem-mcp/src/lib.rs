@@ -1,4 +1,4 @@
-//! Tools of [MCP](https://modelcontextprotocol.io) servers, for all agents of a fleet at once.
+#![doc = include_str!("../README.md")]
 //!
 //! A [`Server`] says how a server is reached: a command that is started and spoken to over its stdin and stdout, or an address for
 //! streamable HTTP. A [`Client`] is the living connection: one process or one HTTP session, however many agents use it. It is a

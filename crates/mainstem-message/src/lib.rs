@@ -1,15 +1,7 @@
-//! What is said: messages, content blocks, tool calls and results, usage, ids.
+#![doc = include_str!("../README.md")]
 //!
 //! These are the nouns that a model, an event and a tool share. The crate knows no I/O and no runtime; everything in it is plain
 //! data with a stable JSON form (`camelCase` fields, `snake_case` tags).
-//!
-//! ```
-//! use mainstem_message::{ContentBlock, Message};
-//!
-//! let question = Message::user("Compare Paris and Rome");
-//! assert_eq!(question.text(), "Compare Paris and Rome");
-//! assert!(matches!(question.content[0], ContentBlock::Text { .. }));
-//! ```
 
 mod call;
 mod content;

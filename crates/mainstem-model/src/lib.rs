@@ -1,4 +1,4 @@
-//! The contract with a language model: [`Model`], what is asked ([`ModelRequest`]), what comes back ([`ModelDelta`]).
+#![doc = include_str!("../README.md")]
 //!
 //! A provider implements one function, [`Model::stream`]. What every provider needs besides is a decorator around a `Model`, itself a
 //! `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`], [`Breaker`]. A decorator that did something says so in the stream

@@ -1,17 +1,6 @@
-//! Ollama's own chat API, [`POST /api/chat`](https://docs.ollama.com/api/chat): models on one's machine, and in Ollama's cloud.
+#![doc = include_str!("../README.md")]
 //!
 //! [`Ollama`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
-//!
-//! ```
-//! use mainstem_ollama::{Ollama, OllamaExt as _};
-//!
-//! # fn main() -> Result<(), mainstem_ollama::ConfigError> {
-//! let local = Ollama::new("qwen3").with_num_ctx(64_000);
-//! let elsewhere = Ollama::new("qwen3").with_base_url("gpu-box:11434")?;
-//! let cloud = Ollama::new("gpt-oss:120b").with_base_url("ollama.com")?.with_api_key("…");
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! For models by name, such as `ollama:qwen3:8b`:
 //!

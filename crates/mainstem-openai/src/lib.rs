@@ -1,21 +1,6 @@
-//! OpenAI's two APIs: chat completions, with the many servers that speak it (Azure, llama.cpp, vLLM, Ollama, LM Studio, OpenRouter, Groq,
-//! DeepSeek, Mistral, Gemini's compatible endpoint …), and responses.
+#![doc = include_str!("../README.md")]
 //!
 //! [`OpenAi`] and [`OpenAiResponses`] are [`Endpoint`]s, which see: values with their settings in them, cheap to clone.
-//!
-//! ```
-//! use mainstem_openai::{OpenAi, OpenAiResponses, azure};
-//!
-//! # fn main() -> Result<(), mainstem_openai::ConfigError> {
-//! let openai = OpenAi::new("gpt-4o-mini").with_api_key("sk-…");
-//! let local = OpenAi::new("qwen3").with_base_url("http://localhost:8080/v1")?;
-//! let azure = azure("https://res.openai.azure.com", "my-gpt-4o", "2024-10-21")?.with_api_key("…");
-//!
-//! let reasoning = OpenAiResponses::new("gpt-5.1").with_api_key("sk-…");
-//! let azure = OpenAiResponses::new("my-gpt-5").with_base_url("https://res.openai.azure.com/openai/v1")?.with_api_key("…");
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! For models by name, such as `openai:gpt-4o-mini`:
 //!

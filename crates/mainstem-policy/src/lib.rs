@@ -1,4 +1,4 @@
-//! Rules that decide without waiting: what may run, what it may cost. No I/O, no clock, no lock.
+#![doc = include_str!("../README.md")]
 //!
 //! | item | decides |
 //! |---|---|
@@ -8,22 +8,6 @@
 //! | [`Ledger`] | whether a model call or a spawn still fits its budget, and every budget above |
 //! | [`Prices`], [`Cost`] | what a model call costs |
 //! | [`Part`] | what of a folder's files needs a person's trust, by a hash of just that |
-//!
-//! # Permissions
-//! ```
-//! use mainstem_policy::{Effect, RuleSet, Rules};
-//! use serde_json::json;
-//!
-//! let parent = RuleSet::new(Effect::Ask).with(Effect::Allow, "shell(git *)")?;
-//! let child = RuleSet::new(Effect::Allow).with(Effect::Deny, "shell(git push *)")?;
-//! let rules = Rules::from(parent).narrowed_by(&Rules::from(child));
-//!
-//! let decide = |command| rules.decide("shell", &json!({"command": command})).effect;
-//! assert_eq!(decide("git status"), Effect::Allow);
-//! assert_eq!(decide("git status; rm -rf /"), Effect::Ask);
-//! assert_eq!(decide("git push origin main"), Effect::Deny);
-//! # Ok::<_, mainstem_policy::PatternError>(())
-//! ```
 //!
 //! # Plan mode
 //! ```

@@ -1,18 +1,4 @@
-//! A harness over HTTP: who may ask begins runs, follows what every agent does, steers, and answers when a person is asked.
-//!
-//! ```no_run
-//! # async fn serve(harness: mainstem::Harness) -> Result<(), Box<dyn std::error::Error>> {
-//! use mainstem_server::{Server, Tokens};
-//! use tokio_util::sync::CancellationToken;
-//!
-//! let (token, tokens) = Tokens::generated();
-//! let server = Server::new(harness).tokens(tokens).build()?;
-//! let listener = tokio::net::TcpListener::bind("127.0.0.1:7878").await?;
-//! println!("Authorization: Bearer {token}");
-//! server.serve(listener, CancellationToken::new()).await?;
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! An application of one's own takes [`Server::router`] and nests it.
 //!

@@ -1,4 +1,4 @@
-//! The living parts: session, run, and the handle to steer it.
+#![doc = include_str!("../README.md")]
 //!
 //! A [`Session`] is a conversation with an agent and its fleet; it has one log, and one run at a time. A [`Run`] is the owned stream of
 //! one turn: poll it to make it go, drop it to stop it. A [`RunHandle`] looks on and stops it from elsewhere.

@@ -1,4 +1,4 @@
-//! Agents as markdown files; the only crate that sees YAML.
+#![doc = include_str!("../README.md")]
 //!
 //! One file declares one agent: YAML between two `---` lines, then the prompt. The file name is
 //! the agent's id.

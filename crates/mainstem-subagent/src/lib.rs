@@ -1,4 +1,4 @@
-//! Agents calling agents: spawn, fan out, send, list.
+#![doc = include_str!("../README.md")]
 //!
 //! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a [`Crew`]: the root, a [`Catalog`] of the
 //! agents that can be spawned, their rules and skills. [`Subagents`] is the middleware that gives an agent the tools for it; the tools find

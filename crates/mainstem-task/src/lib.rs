@@ -1,4 +1,4 @@
-//! Background tasks: one record and one state machine for whatever outlives its caller.
+#![doc = include_str!("../README.md")]
 //!
 //! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state machine, pure. A [`TaskStore`] keeps records:
 //! [`MemoryTaskStore`] for one process, [`FileTaskStore`] for all processes that share a workspace,

@@ -1,20 +1,4 @@
-//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, [`timeline`], which prints a run, and
-//! [cassettes](Cassette) with the answers of real vendors.
-//!
-//! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
-//!
-//! ```
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
-//! use futures_util::stream;
-//! use mainstem_testing::{FakeClock, CountedIds, timeline};
-//!
-//! // let harness = Harness::builder("main", model).clock(FakeClock::default()).ids(CountedIds::default()).build()?;
-//! // insta::assert_snapshot!(timeline(harness.stream_events("Hi")).await);
-//! # let _ = (FakeClock::default(), CountedIds::default());
-//! assert_eq!(timeline(stream::iter([])).await, "");
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 
 #[cfg(feature = "cassettes")]
 mod cassette;

@@ -1,25 +1,7 @@
-//! The contract with a tool: [`Tool`], the [`RunContext`] it works in, the [`ToolSet`] an agent has.
+#![doc = include_str!("../README.md")]
 //!
 //! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and arguments that do not fit go back to the model
 //! with a JSON pointer to what is wrong.
-//!
-//! ```
-//! use mainstem_tool::{ToolError, tool_fn};
-//! use schemars::JsonSchema;
-//! use serde::Deserialize;
-//!
-//! #[derive(Deserialize, JsonSchema)]
-//! struct Search {
-//!     /// What to look for.
-//!     query: String,
-//! }
-//!
-//! let search = tool_fn("search", "Search the corpus", |cx, args: Search| async move {
-//!     cx.progress(format!("looking for {}\n", args.query)).await;
-//!     Ok::<_, ToolError>("42 hits")
-//! });
-//! # let _ = search;
-//! ```
 
 mod arguments;
 mod artifact;

@@ -1,4 +1,4 @@
-//! Directories that agents work in, and the tools for the files in them.
+#![doc = include_str!("../README.md")]
 //!
 //! | item | does |
 //! |---|---|
@@ -8,17 +8,6 @@
 //! | [`Workspaces`] | the same tools for many agents, each in a directory of its own; and a place for results that are too long |
 //! | [`Layout`] | where things are in a workspace |
 //! | [`Protection`] | what agents do not write although it is in the workspace |
-//!
-//! ```
-//! use mainstem_workspace::Workspace;
-//!
-//! # let dir = tempfile::tempdir()?;
-//! # let dir = dir.path();
-//! let workspace = Workspace::create(dir.join("ws"))?;
-//! let names: Vec<_> = workspace.tools().iter().map(|tool| tool.spec().name).collect();
-//! assert_eq!(names[..3], ["read_file", "write_file", "edit_file"]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! The tools do their work off the async threads. When a run is cancelled or a call is dropped, that work ends at the next file or block.
 

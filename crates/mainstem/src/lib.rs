@@ -1,36 +1,11 @@
-//! An agent harness in which every subagent's stream flows into one.
+#![doc = include_str!("../README.md")]
 //!
 //! A parent agent reasons and acts; with tools it spawns children, in parallel and nested. Everything any of them does arrives live, in one
 //! ordered stream, each event tagged with who produced it.
 //!
-//! ```
-//! use mainstem::{model::scripted::Turn, prelude::*};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), mainstem::Error> {
-//! let model = ScriptedModel::new()
-//!     .agent("coordinator", [Turn::new().call("agent_spawn", serde_json::json!({ "agent_id": "researcher", "task": "Rome" })),
-//!                            Turn::new().text("Rome it is.")])
-//!     .agent("researcher", [Turn::new().text("2.8 million people.")]);
-//!
-//! let harness = Harness::builder("coordinator", model)
-//!     .subagent(AgentSpec::new("researcher", "Looks things up"))
-//!     .build()?;
-//! let mut run = harness.stream_events("Compare Paris and Rome"); // owned stream; dropping it cancels the run
-//! let mut said = Vec::new();
-//! while let Some(event) = run.next().await {
-//!     if let EventKind::TextBlockDelta { delta, .. } = &event.kind {
-//!         said.push(format!("[{}] {delta}", event.agent_label()));
-//!     }
-//! }
-//! assert_eq!(said, ["[researcher] 2.8 million people.", "[main] Rome it is."]);
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
 //! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
-//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`sse`] events as
+//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`encode`] events as
 //! server-sent events.
 
 mod env;
