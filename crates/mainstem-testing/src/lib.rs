@@ -1,5 +1,5 @@
-//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, [`timeline`], which prints a run, and
-//! [cassettes](Cassette) with the answers of real vendors.
+//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, and [`timeline`],
+//! which prints a run. Answers of real vendors are recorded by `mainstem-cassette`.
 //!
 //! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
 //!
@@ -16,8 +16,6 @@
 //! # }
 //! ```
 
-#[cfg(feature = "cassettes")]
-mod cassette;
 mod clock;
 mod context;
 #[cfg(target_os = "linux")]
@@ -35,8 +33,6 @@ mod server;
 pub mod task_store;
 mod timeline;
 
-#[cfg(feature = "cassettes")]
-pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
 #[cfg(target_os = "linux")]

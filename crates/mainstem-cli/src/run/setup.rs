@@ -33,7 +33,8 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         }
         None => {
             let variables = model::variables();
-            notes.push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
+            notes
+                .push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
             Setting::new(demo::NAME.to_owned(), "the default")
         }
     };

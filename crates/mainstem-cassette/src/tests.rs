@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::raw::{self, Seen, Server, Step};
+use mainstem_testing::raw::{self, Seen, Server, Step};
 
 /// Where a test's tape is.
 struct Shelf(TempDir);
