@@ -7,6 +7,7 @@ mod edges;
 mod limits;
 mod packages;
 mod rust_file;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,11 +33,14 @@ fn check(root: &Path) -> Result<Vec<Problem>> {
     problems.extend(snapshots::pending(&files));
     problems.extend(decisions::check(&files));
     let mut functions = BTreeSet::new();
+    let mut words = words::Words::default();
     for path in files.iter().filter(|path| path.ends_with(".rs")) {
         let text = fs::read_to_string(root.join(path)).with_context(|| path.clone())?;
         problems.extend(rust_file::check(path, &text));
         functions.extend(limits::functions(&text));
+        words.add(path, &text);
     }
+    problems.extend(words.check());
     // Whether it is there is `cargo xtask schema`'s to say.
     let page = fs::read_to_string(root.join(limits::FILE)).unwrap_or_default();
     problems.extend(limits::check(&page, &functions));

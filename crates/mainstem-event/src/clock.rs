@@ -19,7 +19,7 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// Makes ids that nobody else makes.
+/// Makes unique ids.
 pub trait Ids: Send + Sync + 'static {
     /// A new id that begins with `prefix`: `run-`, `agent:reviewer:`.
     fn next(&self, prefix: &str) -> String;

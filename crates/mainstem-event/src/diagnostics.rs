@@ -31,11 +31,11 @@ pub struct Diagnostics {
     pub seq: u64,
     /// Events that the reader was handed, its gaps aside.
     pub forwarded: u64,
-    /// Events that it can't get any more: its gaps.
+    /// Events that it can no longer get: its gaps.
     pub lost: u64,
-    /// Events that nobody has read: the reader is behind, or was dropped.
+    /// Events that were not read: the reader is behind, or was dropped.
     pub unread: u64,
-    /// Events that the log no longer had when it was asked, so that nobody knows whose they were.
+    /// Events that the log no longer had when it was asked, so that their agents are unknown.
     pub unknown: u64,
     /// How many gaps the reader got.
     pub gaps: u64,

@@ -270,7 +270,7 @@ kinds! {
         /// What went wrong.
         error: Option<Failure> = "error" optional,
     }
-    /// Somebody wrote to an agent.
+    /// A message was sent to an agent.
     MessageSent = "MESSAGE_SENT" {
         /// To whom.
         agent_key: AgentKey = "agentKey",
@@ -279,7 +279,7 @@ kinds! {
         /// When it is read.
         mode: SendMode = "mode",
     }
-    /// A child is closed: it can't be sent to any more.
+    /// A child was closed: it accepts no further messages.
     AgentClosed = "AGENT_CLOSED" {
         /// The child.
         agent_key: AgentKey = "agentKey",

@@ -11,7 +11,7 @@ use crate::{AgentEvent, EventKind, Timestamp};
 ///
 /// The session log hands every event to its record, in order, under its lock; the record keeps them on threads of its own and says how
 /// far it has come. Kinds that [promise durability](EventKind::is_durable), and whatever comes after them, are given to no reader before
-/// they are committed. A record that fails says why, once and for all: the log then goes on in memory alone, and its run ends with an error.
+/// they are committed. A record that fails has a reason, and stays failed: the log then continues in memory alone, and its run ends with an error.
 ///
 /// Dropping a record persists its events asynchronously; use its journal's `flush` or `close` to wait for them.
 pub trait Record: Send + Sync + 'static {
@@ -44,7 +44,7 @@ pub trait Record: Send + Sync + 'static {
 pub struct Page {
     /// The events.
     pub events: Vec<AgentEvent>,
-    /// What was asked for and stands neither here nor after this number does not exist any more.
+    /// A requested event that is neither here nor after this number no longer exists.
     pub through: u64,
 }
 

@@ -58,7 +58,7 @@ impl Default for LogOptions {
 ///
 /// With a [`Record`] ([`with_record`](Self::with_record)) nothing is gone: readers get from the record what the ring has dropped, and no
 /// gap unless the record has dropped it too. What [promises durability](EventKind::is_durable), with all that comes after it, is
-/// shown to nobody before it is committed. A record that is slow holds all producers back; one that fails ends the run with an
+/// hidden from readers before it is committed. A record that is slow holds all producers back; one that fails ends the run with an
 /// error.
 pub struct SessionLog {
     session_id: SessionId,
@@ -141,7 +141,7 @@ impl SessionLog {
     }
 
     /// Why the record keeps nothing more, as a sentence; `None` without a record, or while all is well. Once it has failed the log goes on in memory, for the
-    /// endings; whoever works should stop.
+    /// endings; agents should stop.
     pub fn failure(&self) -> Option<&Arc<str>> {
         self.recorded.as_ref()?.failure()
     }

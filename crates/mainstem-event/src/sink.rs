@@ -137,7 +137,7 @@ impl EventSink {
 
     /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each delta.
     ///
-    /// In the background, or when nobody reads, it only lets others have a turn now and then. If the log has a record that does not keep up,
+    /// In the background, or without a reader, it only yields now and then. If the log has a record that does not keep up,
     /// all wait for that. It holds nothing while it waits.
     ///
     /// # Cancel safety

@@ -22,7 +22,7 @@ use mainstem::{Harness, encode::EncodeExt};
 use mainstem_server::Server;
 use tokio::net::TcpListener;
 
-/// The run is polled by whoever reads the answer; a reader that leaves drops it, and with it all its agents.
+/// The reader of the response polls the run; a reader that leaves drops it, and all its agents with it.
 async fn ask(State(harness): State<Harness>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     let Some(question) = query.get("q") else {
         return (StatusCode::BAD_REQUEST, "say what to do: /ask?q=…\n").into_response();
@@ -34,7 +34,7 @@ async fn ask(State(harness): State<Harness>, Query(query): Query<BTreeMap<String
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let harness = fleet::fleet()?;
-    // Without tokens whoever reaches the loopback may ask; an application that looks itself does without, too.
+    // Without tokens every caller on loopback is accepted; an application with its own authentication needs none either.
     let server = Server::new(harness.clone()).build()?;
     let app = Router::new()
         .route("/", get(async || Html(include_str!("page.html"))))

@@ -73,7 +73,7 @@ pub(crate) async fn one(
     found.map(|event| Json(event.without_spec())).ok_or_else(|| gone(wanted + 1))
 }
 
-/// The part of a session that is asked for.
+/// The requested part of a session.
 struct Scope {
     /// None of its events is before this one.
     first: u64,

@@ -54,7 +54,7 @@ pub(crate) struct Wish {
 
 /// Whose events a reader wants, and when it has enough.
 pub(crate) enum Until {
-    /// All of the session's, for ever.
+    /// All events of the session, without an end.
     Never,
     /// Those of a run, until that ends.
     EndOf(RunId, Option<Arc<Live>>),

@@ -32,7 +32,7 @@ pub(crate) struct Once {
     turns: Vec<Arc<Mutex<()>>>,
 }
 
-/// What is asked for once.
+/// A request that has its effect once.
 pub(crate) struct Asked<'a> {
     pub(crate) key: String,
     pub(crate) digest: &'a Digest,

@@ -195,7 +195,7 @@ pub(crate) async fn post(
     Ok(response)
 }
 
-/// Who is wanted to work in a run; `None` are those who do so by themselves.
+/// Returns the crew of the requested leader; `None` for the harness's own.
 async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Option<Arc<Crew>>, Problem> {
     let own = caller.harness.crew().root.id().to_string();
     let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
@@ -253,7 +253,7 @@ struct Wanted {
     options: RunOptions,
 }
 
-/// The run that is asked for; one that was begun before if it was asked for with the same key. Whether it is new.
+/// Returns the requested run, and whether it is new: an earlier request with the same key may have begun it.
 async fn begin_once(
     app: &Arc<App>,
     caller: &Caller,

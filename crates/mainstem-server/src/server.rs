@@ -59,7 +59,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Who may ask; everybody by default, which only a server on the loopback, or an application that looks itself, can want.
+    /// Sets the tokens of callers. By default no token is required: for a server on loopback, or an application that authenticates its callers itself.
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = tokens;
         self

@@ -29,10 +29,10 @@ impl Checkpoints {
         Self { journal, latest: Arc::new(AtomicU64::new(latest)) }
     }
 
-    /// Makes another, if it is time for one, from what the journal has; whoever drives the tasks does it.
+    /// Makes another, if it is time for one, from what the journal has; the driver of the task set does it.
     pub(crate) fn begin(&self, id: &SessionId, last: u64, tasks: &TaskSet) {
         let before = self.latest.load(Ordering::Acquire);
-        // Nobody drives anything outside a runtime.
+        // Without a runtime there is no driver.
         let is_due = before != BUSY && last >= before + EVERY && Handle::try_current().is_ok();
         let taken = || self.latest.compare_exchange(before, BUSY, Ordering::AcqRel, Ordering::Relaxed);
         if !is_due || taken().is_err() {

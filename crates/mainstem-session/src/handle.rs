@@ -109,7 +109,7 @@ impl RunHandle {
     /// Answers a question that waits: see [`Session::confirm`].
     ///
     /// # Errors
-    /// Nobody asked it, or it was answered already.
+    /// There is no such request, or it was answered already.
     pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
         self.session.confirm(id, decision)
     }

@@ -87,7 +87,7 @@ impl RunOptions {
         self
     }
 
-    /// Whether somebody answers when a person is asked, by [`RunHandle::confirm`](crate::RunHandle::confirm) or
+    /// Sets whether requests for approval are answered, by [`RunHandle::confirm`](crate::RunHandle::confirm) or
     /// [`RunHandle::submit_tool_result`](crate::RunHandle::submit_tool_result); yes by default. If not, asking is refusing.
     #[must_use]
     pub fn with_people(mut self, has_people: bool) -> Self {
@@ -103,7 +103,7 @@ impl RunOptions {
     }
 
     /// What the run may spend, with all its agents: a model call or a spawn that doesn't fit is refused, within the session's budget. When the
-    /// time is over, the run ends with `timeout`; time during which nobody polls it doesn't count.
+    /// time is over, the run ends with `timeout`; time during which it is not polled doesn't count.
     #[must_use]
     pub fn with_budget(mut self, budget: Limits) -> Self {
         self.budget = budget;

@@ -77,7 +77,7 @@ struct Open {
     /// Of its latest event: a promotion adds the task.
     origin: Arc<Origin>,
     transcript: Transcript,
-    /// What its model calls used so far, and its children that ended; what it cost nobody knows any more.
+    /// What its model calls used so far, and its children that ended; the cost is not recorded.
     usage: Rollup,
     /// How it would have ended: it has its answer, and only its end was cut off.
     answered: Option<Outcome>,
@@ -270,7 +270,7 @@ impl Past {
         }
     }
 
-    /// Of the invocations that are open, the one that began last: it is nobody's parent.
+    /// Of the invocations that are open, the one that began last: it has no children.
     fn latest(&self) -> Option<ReplyId> {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }

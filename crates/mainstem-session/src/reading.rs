@@ -1,4 +1,4 @@
-//! How far a run's reader has come, for whoever asks how well the run arrived.
+//! The progress of a run's reader, for diagnostics.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -22,7 +22,7 @@ impl Reading {
         Self { kept: keeps_count.then(Mutex::default), ..Self::default() }
     }
 
-    /// Only the run itself says this, so that nobody else writes what is read here.
+    /// Only the run calls this, so there is one writer.
     pub(crate) fn handed(&self, event: &AgentEvent) {
         if self.last.load(Ordering::Relaxed) == 0 {
             self.first.store(event.seq, Ordering::Relaxed);

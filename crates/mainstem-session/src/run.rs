@@ -249,7 +249,7 @@ impl Stream for Run {
                             me.handle.session().leave(me.handle.id(), end);
                             me.handle.session().checkpoint();
                         }
-                        // Whoever hears of it finds the session free.
+                        // A reader that sees the end finds the session free.
                         me.state = State::Over(outcome.clone());
                         if let Some(outcome) = outcome {
                             me.status.send_replace(RunStatus::Ended(Box::new(outcome)));

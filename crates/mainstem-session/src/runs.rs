@@ -110,7 +110,7 @@ impl RunEnd {
         Self { outcome, error, answer, usage }
     }
 
-    /// That of a run that nobody polls any more.
+    /// The end of a run that was dropped.
     pub(crate) fn dropped() -> Self {
         let why = Failure::new("dropped", "the stream was dropped before the agent had ended");
         Self::new(Outcome::Cancelled, Some(why), None, Rollup::default())

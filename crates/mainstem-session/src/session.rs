@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     /// Its record, if the first run opens it.
     deferred: Option<Arc<Deferred>>,
     turns: Turns,
-    /// The cursor is there once somebody has asked: a reader costs.
+    /// The cursor exists from the first request on: a reader costs.
     watch: Mutex<(Option<Cursor>, FleetState)>,
     wake: Wake,
 }
@@ -114,7 +114,7 @@ impl Session {
     /// Answers a question that waits (`REQUIRE_USER_CONFIRM`), whichever agent asked it; siblings have gone on meanwhile.
     ///
     /// # Errors
-    /// Nobody asked it, or it was answered already.
+    /// There is no such request, or it was answered already.
     pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
         self.0.fleet.confirm(id, decision)
     }

@@ -12,7 +12,7 @@ pub enum OnTaskFinished {
     #[default]
     Tell,
     /// The session begins a turn of its own, without input, with the options of its last run. The turn is driven by the session's task set
-    /// and read by whoever [subscribes](Session::subscribe_from); [`Session::active`] stops it. A session that nobody holds any more is
+    /// and read by [subscribers](Session::subscribe_from); [`Session::active`] stops it. A session that was dropped is
     /// not woken.
     Wake,
 }
@@ -21,7 +21,7 @@ pub enum OnTaskFinished {
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
     when: OnTaskFinished,
-    /// Of its last run; somebody looks out as soon as there was one.
+    /// Of its last run; watched from the first run on.
     last: Mutex<Option<RunOptions>>,
 }
 
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// A turn of its own, if there is something to tell once nobody else has one.
+    /// A turn of its own, if there is something to tell once no other turn is active.
     async fn wake_up(&self) {
         let turn = self.turns().take().await;
         let Some(options) = self.wake().last().clone() else { return };

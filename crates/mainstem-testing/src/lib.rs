@@ -1,7 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(feature = "cassettes")]
-mod cassette;
 mod clock;
 mod context;
 #[cfg(target_os = "linux")]
@@ -19,8 +17,6 @@ mod server;
 pub mod task_store;
 mod timeline;
 
-#[cfg(feature = "cassettes")]
-pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{child_context, context};
 #[cfg(target_os = "linux")]

@@ -4,7 +4,8 @@ use mainstem::{
     model::{ModelError, ScriptedModel, scripted::Turn},
     vendor::{VENDORS, Vendor},
 };
-use mainstem_testing::{Cassette, Mode, ModelServer};
+use mainstem_cassette::{Cassette, Mode};
+use mainstem_testing::ModelServer;
 use serde_json::json;
 
 use crate::support::{Cli, Done, mainstem};

@@ -1,4 +1,4 @@
-//! A page of the record on its way to one cursor, with gaps where the record has nothing any more.
+//! A page of the record on its way to one cursor, with gaps where the record no longer has events.
 
 use std::{
     collections::VecDeque,

@@ -30,9 +30,9 @@ pub struct InvocationDiagnostics {
     pub received: u64,
     /// Those that the reader was handed.
     pub forwarded: u64,
-    /// Those that the reader can't get any more. A gap names instances, so that these count for the latest invocation of one.
+    /// Those that the reader can no longer get. A gap names instances, so that these count for the latest invocation of one.
     pub lost: u64,
-    /// Those that nobody has read.
+    /// Those that were not read.
     pub unread: u64,
     /// In how many gaps some of its events are.
     pub gaps: u64,

@@ -22,7 +22,7 @@ struct State {
     transcript: Transcript,
     /// The text so far of the open block.
     block: String,
-    /// What each tool at work has answered so far.
+    /// The output of each running tool so far.
     outputs: HashMap<ToolCallId, ToolResult>,
     summing_up: bool,
     has_result: bool,
@@ -37,7 +37,7 @@ impl Projector {
         Self { options, open: HashMap::new() }
     }
 
-    /// The v1 event that an event brings, if it says anything that is asked for.
+    /// Returns the v1 event of an event, if the options select one.
     pub fn push(&mut self, event: &AgentEvent) -> Option<Event> {
         let reply_id = event.reply_id()?;
         let state = self.open.entry(reply_id.clone()).or_insert_with(|| State::new(reply_id.clone()));

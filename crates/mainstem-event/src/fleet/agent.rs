@@ -29,7 +29,7 @@ pub struct AgentState {
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// Tools at work, in the order of their start.
+    /// Running tools, in the order of their start.
     pub tools: Vec<ToolActivity>,
     /// The end of what it said last.
     pub last_line: String,
@@ -65,7 +65,7 @@ pub enum Phase {
     Ended,
 }
 
-/// A tool at work.
+/// A running tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

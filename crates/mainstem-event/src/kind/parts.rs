@@ -13,7 +13,7 @@ pub enum Outcome {
     Success,
     /// With an error.
     Error,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
     /// It took too long.
     Timeout,
@@ -111,7 +111,7 @@ impl ConfirmResult {
 pub enum TaskStatus {
     /// Not yet begun.
     Pending,
-    /// At work.
+    /// It is running.
     Running,
     /// A person is asked.
     WaitingConfirm,

@@ -63,7 +63,7 @@ pub struct RunBudget {
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "the three things one can do with work that is not done")]
 pub enum Background {
-    /// They go on, and the next turn hears of them.
+    /// They continue, and the next turn is told of their end.
     #[default]
     Detach,
     /// The root waits for its tasks, reads their results, and answers again; then it waits for the tasks of its children.

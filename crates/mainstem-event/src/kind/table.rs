@@ -122,7 +122,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether a log with a [`Record`](crate::Record) shows it to nobody before it is kept: endings, changes of tasks, and what
+            /// Returns `true` if a log with a [`Record`](crate::Record) shows it to readers only once it is committed: endings, changes of tasks, and what
             /// people and callers are asked and answer.
             pub fn is_durable(&self) -> bool {
                 match self {

@@ -49,7 +49,7 @@ impl ByHand {
         self.wake();
     }
 
-    /// The first event that nobody may see.
+    /// The first event that readers must not see.
     fn first_held(&self) -> u64 {
         let events = self.events.lock().unwrap();
         let is_held = |event: &&AgentEvent| event.kind.is_durable() && event.seq > self.committed();

@@ -1,4 +1,4 @@
-//! Which events nobody may read yet, since the record does not have them.
+//! Events that are hidden from readers until the record has them.
 
 use std::collections::VecDeque;
 

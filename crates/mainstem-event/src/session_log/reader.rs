@@ -27,7 +27,7 @@ enum Kept {
     Hole(Hole),
 }
 
-/// Events in a row that the reader can't have any more.
+/// Consecutive events that the reader can no longer get.
 struct Hole {
     from: u64,
     to: u64,

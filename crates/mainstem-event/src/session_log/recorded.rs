@@ -28,7 +28,7 @@ pub(super) enum Taken {
     Shown,
     /// Not before it is committed.
     Held,
-    /// There is no record any more.
+    /// The record has failed.
     Failed,
 }
 

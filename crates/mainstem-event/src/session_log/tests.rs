@@ -305,7 +305,7 @@ fn produce(sink: &EventSink) {
     }
 }
 
-/// Producers, the caller and observers on threads of their own: one order for all, nothing lost, nobody left asleep.
+/// Producers, the caller and observers on threads of their own: one order for all, nothing lost, no producer left parked.
 #[test]
 fn threads_agree_on_the_order() {
     let log = fixture::log(PRODUCERS * EACH, 8);

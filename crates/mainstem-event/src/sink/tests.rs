@@ -53,7 +53,7 @@ fn a_producer_waits_when_the_caller_is_a_buffer_behind() {
     caller.try_next();
     assert!(waiting.is_woken());
     assert_ready!(waiting.poll());
-    assert_ready!(waiting.poll(), "for ever after");
+    assert_ready!(waiting.poll(), "and from then on");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn who_gives_up_hands_its_place_on() {
     // It was not.
     drop(waiting.pop_back());
     assert_eq!(woken(waiting.make_contiguous()), [true, false]);
-    // It went on before it was dropped: nobody inherits.
+    // It had continued before it was dropped: its turn passes to no other.
     let mut gone = waiting.pop_front().unwrap();
     assert_ready!(gone.poll());
     drop(gone);
@@ -355,7 +355,7 @@ proptest! {
             }
             prop_assert!(ahead(&log, &caller) <= buffer + sinks.len());
         }
-        // Nobody sleeps for ever: whoever waits is woken by the time that all is read.
+        // Every parked producer is woken before the last event is read.
         while caller.try_next().is_some() {}
         for one in waiting.iter().flatten() {
             prop_assert!(one.is_woken());

@@ -1,4 +1,4 @@
-//! Those who may not: no token, somebody else's, forged names, bodies and cursors that are none.
+//! Refused requests: no token, another caller's token, forged names, invalid bodies and cursors.
 
 use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
 use mainstem_server::{Hosts, Tokens};
@@ -60,7 +60,7 @@ async fn every_hostile_request_is_answered_with_its_code() {
     let deep = format!("{{\"input\": {}1{}}}", "[".repeat(500), "]".repeat(500));
     let ok = r#"{"input": "Hi"}"#;
     let rows = [
-        // Nobody.
+        // No token.
         get("/v1/sessions", &[], 401, "no_token"),
         get("/v1/runs/x", &[], 401, "no_token"),
         get("/v1/tasks", &[], 401, "no_token"),

@@ -1,4 +1,4 @@
-//! What outlives a server: sessions in a journal, their runs, and keys by which whoever asks twice asks once.
+//! What outlives a server: sessions in a journal, their runs, and the keys of requests that are repeated.
 
 use std::{path::Path, sync::Arc};
 
@@ -68,7 +68,7 @@ async fn sessions_that_nobody_asks_for_are_let_go_and_opened_again() {
         }
         tokio::time::sleep(ms(10)).await;
     }
-    assert_eq!(open().await, 2, "one is at work, and one is read");
+    assert_eq!(open().await, 2, "one is running, and one is read");
     let other = SqliteJournal::open(&path).unwrap();
     let (left, read) = (other.open(&"left".into()).await, other.open(&"read".into()).await);
     assert!(left.is_ok(), "{:?}", left.err());
@@ -167,7 +167,7 @@ async fn fifty_who_ask_with_one_key_get_one_run() {
     assert_eq!(refused(ask(&rig, "the-key", &other).await).await, (422, json!("idempotency_key_reused")));
     assert_eq!(refused(ask(&rig, "", &body).await).await, (400, json!("bad_idempotency_key")));
     assert_eq!(refused(ask(&rig, &"k".repeat(256), &body).await).await, (400, json!("bad_idempotency_key")));
-    // A stream that is asked for again is the whole stream.
+    // A repeated request gets the whole stream.
     let again = rig.ask(Method::POST, "/v1/sessions/s/runs").header("accept", "text/event-stream");
     let again =
         again.header("idempotency-key", "the-key").json(&body).send().await.unwrap().text().await.unwrap();

@@ -1,4 +1,4 @@
-//! There and back; one file for each kind, kept for ever, in `tests/wire`.
+//! There and back; one file for each kind, never changed, in `tests/wire`.
 
 use std::{fs, path::Path, sync::LazyLock};
 

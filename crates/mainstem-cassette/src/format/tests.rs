@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::cassette::exchange::{Answer, Asked, Body, Chunk, End};
+use crate::exchange::{Answer, Asked, Body, Chunk, End};
 
 fn exchange(body: Option<Body>, chunks: Vec<Chunk>, end: End) -> Exchange {
     let request = Asked { method: "POST".into(), path: "/v1/x?y=z".into(), headers: [].into(), body };

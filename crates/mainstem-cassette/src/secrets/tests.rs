@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cassette::{exchange::End, format};
+use crate::{exchange::End, format};
 
 fn secrets(values: &[&str]) -> Secrets {
     let mut secrets = Secrets::default();

@@ -1,12 +1,12 @@
 //! A cassette for programs that are not tests: records or replays a vendor's answers until its standard input ends.
 //!
-//! `cargo run -q -p mainstem-testing --example cassette -- demo.jsonl https://api.openai.com/v1` prints its address; what asks there, such
+//! `cargo run -q -p mainstem-cassette --example cassette -- demo.jsonl https://api.openai.com/v1` prints its address; what asks there, such
 //! as `OPENAI_BASE_URL=… mainstem run "Hi"`, is recorded or replayed as `MAINSTEM_CASSETTE` says.
 #![expect(clippy::print_stdout, reason = "it tells its address")]
 
 use std::error::Error;
 
-use mainstem_testing::Cassette;
+use mainstem_cassette::Cassette;
 use tokio::io::AsyncReadExt;
 
 #[tokio::main(flavor = "current_thread")]

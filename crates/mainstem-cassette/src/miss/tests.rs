@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cassette::exchange::Body;
+use crate::exchange::Body;
 
 fn asked(path: &str, body: Value) -> Asked {
     Asked { method: "POST".into(), path: path.into(), headers: [].into(), body: Some(Body::Json(body)) }

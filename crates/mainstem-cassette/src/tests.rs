@@ -4,9 +4,10 @@ mod faults;
 mod keys;
 mod modes;
 
-use std::{fs, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use mainstem_http::Url;
+use mainstem_testing::raw::{self, Seen, Server, Step};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -15,7 +16,6 @@ use tokio::{
 };
 
 use super::*;
-use crate::raw::{self, Seen, Server, Step};
 
 /// Where a test's tape is.
 struct Shelf(TempDir);

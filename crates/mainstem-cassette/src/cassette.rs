@@ -1,21 +1,4 @@
-//! Cassettes: a vendor's answers on a tape, chunk by chunk, so that tests see what it really sends, without a key and without a network.
-
-mod builder;
-mod canonical;
-mod deck;
-mod difference;
-mod error;
-mod exchange;
-mod format;
-mod forward;
-mod headers;
-mod miss;
-mod mode;
-mod play;
-mod secrets;
-mod serve;
-mod take;
-mod tape;
+//! The value: a tape that is open.
 
 use std::{
     fmt,
@@ -24,11 +7,7 @@ use std::{
     thread,
 };
 
-pub use builder::CassetteBuilder;
-pub use error::CassetteError;
-pub use mode::Mode;
-
-use deck::Deck;
+use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 
 /// A server on the loopback between a provider and its vendor, that records what the vendor says, or says it in the vendor's place.
 ///
@@ -39,7 +18,8 @@ use deck::Deck;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use mainstem_model::{ScriptedModel, scripted::Turn};
-/// use mainstem_testing::{Cassette, Mode, ModelServer};
+/// use mainstem_cassette::{Cassette, Mode};
+/// use mainstem_testing::ModelServer;
 ///
 /// // Asks as a provider would.
 /// async fn ask(url: &str) -> Result<String, Box<dyn std::error::Error>> {
@@ -79,11 +59,11 @@ use deck::Deck;
 /// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; what is being recorded then is kept as far as it came.
 #[must_use]
 pub struct Cassette {
-    path: PathBuf,
-    url: String,
-    deck: Arc<Deck>,
-    may_leave_rest: bool,
-    is_closed: bool,
+    pub(crate) path: PathBuf,
+    pub(crate) url: String,
+    pub(crate) deck: Arc<Deck>,
+    pub(crate) may_leave_rest: bool,
+    pub(crate) is_closed: bool,
 }
 
 impl Cassette {
@@ -161,6 +141,3 @@ impl fmt::Debug for Cassette {
             .finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;
