@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cargo::{cargo, output, run as exec};
-use crate::{api, browser, clients, deny, models, package, sbom, schema, snapshots, suite, supply, tidy};
+use crate::{
+    api, browser, clients, deny, layers, models, package, sbom, schema, snapshots, suite, supply, tidy,
+};
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     let start = Instant::now();
@@ -43,6 +45,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("deny", || deny::run(root))?;
     step("supply", || supply::run(root, false))?;
     step("sbom", || sbom::run(root, true))?;
+    step("layers", || layers::run(root))?;
     step("package", || package::run(root))?;
     step("tidy", || tidy::run(root))?;
     step("schema", || schema::run(root, true))?;

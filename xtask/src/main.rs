@@ -9,6 +9,7 @@ mod cargo;
 mod ci;
 mod clients;
 mod deny;
+mod layers;
 mod models;
 mod package;
 mod problem;
@@ -54,6 +55,8 @@ enum Chore {
         #[arg(long)]
         slow: bool,
     },
+    /// The crates that each layer brings, compared with docs/layers.md
+    Layers,
     /// The packages that would be published, and what is in them
     Package,
     /// What runs code while we compile: compared with the list in the tree
@@ -98,6 +101,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Api => api::run(root),
         Chore::Browser => browser::run(root),
         Chore::Models { slow } => models::run(root, slow),
+        Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),

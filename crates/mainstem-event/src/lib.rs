@@ -49,3 +49,6 @@ pub use sink::{EventSink, Settle};
 pub use source::{EventSource, Origin};
 #[doc(inline)]
 pub use view::{EventFilter, EventStreamExt};
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_message as message;

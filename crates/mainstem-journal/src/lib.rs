@@ -23,3 +23,7 @@ pub use retention::Retention;
 pub use scoped::Scoped;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{COMMIT_AFTER, SqliteJournal};
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_event as event;
+pub use mainstem_message as message;

@@ -29,3 +29,6 @@ pub use request::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice};
 pub use retry::{Retry, RetryPolicy};
 #[doc(inline)]
 pub use scripted::ScriptedModel;
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_message as message;

@@ -30,3 +30,9 @@ pub use middleware::{Middleware, NextModel, NextTool, PendingCall};
 pub use output::{RunOutput, StructuredOutput};
 pub use span::Unawaited;
 pub use stream::RunStream;
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_event as event;
+pub use mainstem_message as message;
+pub use mainstem_model as model;
+pub use mainstem_tool as tool;

@@ -20,3 +20,7 @@ pub use record::{CancelRequest, TaskChange, TaskRecord};
 pub use set::{CancelTask, NewTask, TaskEnd, TaskSet, Work};
 pub use status::allows;
 pub use store::{Expected, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskFilter, TaskStore};
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_event as event;
+pub use mainstem_message as message;

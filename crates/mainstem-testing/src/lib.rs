@@ -28,3 +28,9 @@ pub use laws::{Violation, laws};
 pub use models::in_all_orders;
 pub use server::ModelServer;
 pub use timeline::{render, timeline};
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_event as event;
+pub use mainstem_message as message;
+pub use mainstem_model as model;
+pub use mainstem_tool as tool;

@@ -37,3 +37,8 @@ pub use set::{ToolSet, ToolSetError};
 pub use source::ToolSource;
 pub use tool::Tool;
 pub use typed::{TypedTool, schema_of, tool_fn};
+
+// The layers in whose types this one speaks, so that it can be used alone.
+pub use mainstem_event as event;
+pub use mainstem_message as message;
+pub use mainstem_policy as policy;

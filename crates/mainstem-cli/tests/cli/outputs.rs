@@ -161,3 +161,19 @@ fn help_has_examples_and_exit_codes() {
     assert!(help.contains("Examples:\n") && help.contains("\n  130  cancelled by Ctrl-C\n"), "{help}");
     assert!(!help.contains("demo-pace"), "{help}");
 }
+
+/// The README of the package: each line that begins with `mainstem` is run as it is written, with the demo's pauses left out.
+#[test]
+fn commands_of_the_readme_succeed() {
+    let readme = include_str!("../../README.md");
+    let commands: Vec<_> = readme.lines().filter_map(|line| line.strip_prefix("mainstem ")).collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for command in commands {
+        let (arguments, prompt) = command.split_once(" \"").unwrap_or((command, ""));
+        let pace = if arguments.starts_with("run ") { "--demo-pace 0" } else { "" };
+        let line = mainstem(&format!("{arguments} {pace}"));
+        let prompt = prompt.trim_end_matches('"');
+        let done = if prompt.is_empty() { line.run() } else { line.arg(prompt).run() };
+        assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
+    }
+}

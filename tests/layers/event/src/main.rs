@@ -11,8 +11,9 @@ fn main() {
     }
 
     // Each event is a line of JSON, and is read back equal: numbered and stamped by the log alone.
-    let lines: Vec<_> =
-        std::iter::from_fn(|| reader.try_next()).map(|event| serde_json::to_string(&event).expect("JSON")).collect();
+    let lines: Vec<_> = std::iter::from_fn(|| reader.try_next())
+        .map(|event| serde_json::to_string(&event).expect("JSON"))
+        .collect();
     let events: Vec<AgentEvent> =
         lines.iter().map(|line| serde_json::from_str(line).expect("an event")).collect();
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mainstem_tool::{
     RunContext, ToolError, ToolSet,
     event::{EventSink, Origin, SessionLog},
+    message::ContentBlock,
     tool_fn,
 };
 use schemars::JsonSchema;
@@ -31,9 +32,11 @@ async fn main() {
 
     let (tool, arguments) = tools.resolve("search", json!({ "query": "Rome" })).expect("valid arguments");
     let log = SessionLog::new("session-1".into());
-    let cx = RunContext::root("main", EventSink::root(log, Origin::session("session-1".into(), None))).build();
+    let cx =
+        RunContext::root("main", EventSink::root(log, Origin::session("session-1".into(), None))).build();
     let output = tool.call(&cx, arguments).await.expect("a result");
-    assert_eq!(output.text(), "nothing about Rome");
+    let (content, _state) = output.into_parts();
+    assert!(matches!(&content[..], [ContentBlock::Text { text, .. }] if text == "nothing about Rome"));
 }
 
 #[cfg(test)]
