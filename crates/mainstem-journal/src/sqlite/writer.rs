@@ -80,9 +80,12 @@ impl Writer {
             ops.iter_mut().try_for_each(|op| transaction.apply(op))?;
             let begun = Instant::now();
             while has_room(&ops, begun)
-                && let Some(op) = more()
+                && let Some(mut op) = more()
             {
-                transaction.apply(ops.push_mut(op))?;
+                // Among the others even if it fails: each of them is answered.
+                let applied = transaction.apply(&mut op);
+                ops.push(op);
+                applied?;
             }
             Ok(())
         });
