@@ -30,7 +30,7 @@
 //!
 //! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
 //! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
-//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`sse`] events as
+//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`encode`] events as
 //! server-sent events.
 
 mod env;
