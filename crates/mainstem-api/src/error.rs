@@ -12,7 +12,7 @@ pub enum Error {
         /// The address of the server; `None` for a local session.
         place: Option<String>,
         /// The reason.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// The server can't be reached, or the connection was lost.
     #[error("{server} can't be reached: {reason}")]
@@ -58,6 +58,6 @@ impl Error {
 
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
-        Self::Refused { place: None, problem }
+        Self::Refused { place: None, problem: Box::new(problem) }
     }
 }

@@ -184,7 +184,7 @@ pub struct Problem {
     pub code: Code,
     /// Further members, which depend on the code.
     #[serde(flatten)]
-    pub more: Map<String, Value>,
+    pub more: Box<Map<String, Value>>,
 }
 
 impl Problem {
@@ -198,7 +198,7 @@ impl Problem {
             status,
             detail: detail.into(),
             code,
-            more: Map::new(),
+            more: Box::default(),
         }
     }
 

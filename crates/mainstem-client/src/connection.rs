@@ -158,7 +158,7 @@ impl Connection {
             }
             None => problem(status, &self.body(response).await.unwrap_or_default()),
         };
-        Err(Error::Refused { place: Some(self.shown.to_string()), problem })
+        Err(Error::Refused { place: Some(self.shown.to_string()), problem: Box::new(problem) })
     }
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {

@@ -73,7 +73,7 @@ impl Reader {
                 return Ok(Some(gap));
             }
             if let Some(line) = self.line() {
-                let event = self.event(&line).await?;
+                let event = whole(&self.connection, &self.session, self.last, &line).await?;
                 (self.last, self.attempts) = (event.seq, 0);
                 // Only now: the wait for the whole event can be dropped.
                 self.buffer.drain(..=line.len());
@@ -156,25 +156,32 @@ impl Reader {
             serde_json::from_slice::<Problem>(&body).unwrap_or_else(|_| Problem::new(Code::Gone, "gone"));
         let oldest = problem.more.get("oldest_seq").and_then(|oldest| oldest.as_u64());
         let Some(oldest) = oldest.filter(|oldest| *oldest > self.last + 1) else {
-            return Err(Error::Refused { place: Some(self.connection.shown.to_string()), problem });
+            return Err(Error::Refused {
+                place: Some(self.connection.shown.to_string()),
+                problem: Box::new(problem),
+            });
         };
         let (missed, now) = (self.last + 1..=oldest - 1, SystemClock.now());
         self.gap = Some(AgentEvent::unreadable(self.session.clone(), missed, now, DELETED));
         Ok(Connected::Yes)
     }
+}
 
-    /// Returns the event of a line; one that the server has cut is fetched.
-    async fn event(&mut self, line: &[u8]) -> Result<AgentEvent, Error> {
-        let wrong = |error| {
-            self.connection.invalid(format!("the line after event {} is not an event: {error}", self.last))
-        };
-        let envelope: Envelope = serde_json::from_slice(line).map_err(wrong)?;
-        if envelope.truncated.is_none() {
-            return serde_json::from_slice(line).map_err(wrong);
-        }
-        let seq = envelope.seq.to_string();
-        self.connection.get(Endpoint::GetEvent, &[self.session.as_str(), &seq], ()).await
+/// Returns the event of a line; one that the server has cut is fetched. `last` is the event before
+/// it.
+async fn whole(
+    connection: &Connection,
+    session: &SessionId,
+    last: u64,
+    line: &[u8],
+) -> Result<AgentEvent, Error> {
+    let wrong = |error| connection.invalid(format!("the line after event {last} is not an event: {error}"));
+    let envelope: Envelope = serde_json::from_slice(line).map_err(wrong)?;
+    if envelope.truncated.is_none() {
+        return serde_json::from_slice(line).map_err(wrong);
     }
+    let seq = envelope.seq.to_string();
+    connection.get(Endpoint::GetEvent, &[session.as_str(), &seq], ()).await
 }
 
 /// How long an overloaded server asks to wait.

@@ -113,6 +113,10 @@ impl AgentState {
         self.source.as_ref()?.task_id.as_ref()
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "each kind has its place, so that a new one does not compile without"
+    )]
     pub(super) fn apply(&mut self, event: &AgentEvent) {
         use EventKind::*;
         if let (Some(was), Some(is)) = (&mut self.source, event.source())
