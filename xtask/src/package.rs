@@ -1,4 +1,5 @@
-//! `cargo xtask package`: the packages that would be published, made without a registry, and what is in them.
+//! `cargo xtask package`: the packages that would be published, made without a registry, and their
+//! contents.
 
 mod check;
 mod manifest;

@@ -162,7 +162,7 @@ fn help_has_examples_and_exit_codes() {
     assert!(!help.contains("demo-pace"), "{help}");
 }
 
-/// The README of the package: each line that begins with `mainstem` is run as it is written, with the demo's pauses left out.
+/// Runs each line of the package's README that begins with `mainstem`, without the demo's pauses.
 #[test]
 fn commands_of_the_readme_succeed() {
     let readme = include_str!("../../README.md");

@@ -1,4 +1,4 @@
-//! A program over `mainstem-event` alone: a recorded stream of events, read back into a conversation.
+//! A program over `mainstem-event` alone: events of a log, as lines of JSON, and read back.
 
 use mainstem_event::{AgentEvent, EventKind, SessionLog, fold};
 
@@ -20,7 +20,7 @@ fn main() {
 
     let text: String = events.iter().filter_map(delta).collect();
     assert_eq!(text, "Rome it is.");
-    // Without a beginning there is no invocation: the fold reads what was recorded, and guesses nothing.
+    // No invocation has begun, so the fold has none.
     assert!(fold::fold(&events).is_empty());
 }
 

@@ -1,4 +1,5 @@
-//! A program over `mainstem-journal` alone: a session that is recorded, and read after its log is dropped.
+//! A program over `mainstem-journal` alone: a session is recorded, and read after its log
+//! is dropped.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A program over `mainstem-spec` alone: agents that are files, checked as an editor or a linter would.
+//! A program over `mainstem-spec` alone: agents that are files, checked as an editor would.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! A test over `mainstem-testing` alone: events that keep the laws, and the timeline that a snapshot would pin.
+//! A test over `mainstem-testing` alone: events that keep the laws, and a timeline for a
+//! snapshot.
 
 use mainstem_testing::{
     event::{EventKind, SessionLog},
