@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, ToolCall, ToolState};
 use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use mainstem_tool::{OutputSchema, RunContext};
+use mainstem_tool::RunContext;
 use serde_json::Value;
 
-use crate::{AgentError, Answer, Middleware, NextModel};
+use crate::{AgentError, Answer, Middleware, NextModel, OutputSchema};
 
 /// What the form, and the tool for it, is called.
 const FINAL_ANSWER: &str = "final_answer";

@@ -13,9 +13,8 @@ use mainstem::{
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
-    react::RunOutcome,
+    react::{OutputSchema, RunOutcome},
     session::{Crew, RunEnd, RunRecord},
-    tool::OutputSchema,
 };
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;

@@ -21,7 +21,6 @@
 //! # let _ = search;
 //! ```
 
-mod arguments;
 mod artifact;
 mod cancellation;
 mod context;
@@ -30,8 +29,6 @@ mod extensions;
 mod gate;
 mod meter;
 mod output;
-mod output_schema;
-mod schema;
 mod seldom;
 mod set;
 mod source;
@@ -48,8 +45,6 @@ pub use gate::{Gate, Passing};
 pub use mainstem_message::{ToolSpec, ToolState};
 pub use meter::Meter;
 pub use output::{Json, ToolOutput};
-pub use output_schema::{OutputSchema, OutputSchemaError};
-pub use schema::{SchemaError, SchemaLimit};
 pub use seldom::{Seldom, unless};
 pub use set::{ToolSet, ToolSetError};
 pub use source::ToolSource;

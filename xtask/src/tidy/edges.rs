@@ -6,15 +6,16 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 29] = [
+const ALLOWED: [(&str, &str); 30] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
     ("guard", ""),
+    ("schema", ""),
     ("policy", "message"),
     ("event", "message"),
     ("model", "message"),
-    ("tool", "message event policy"),
+    ("tool", "message event policy schema"),
     ("task", "message event"),
     ("journal", "message event"),
     ("http", "model sse"),
@@ -22,7 +23,7 @@ const ALLOWED: [(&str, &str); 29] = [
     ("anthropic", "message model http sse"),
     ("gemini", "message model http sse"),
     ("ollama", "message model http"),
-    ("react", "message event model tool"),
+    ("react", "message event model schema tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool guard"),
     ("mcp", "message tool http guard"),
@@ -30,7 +31,7 @@ const ALLOWED: [(&str, &str); 29] = [
     ("session", "message event model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event sse model policy spec task tool journal react subagent guard workspace mcp \
+        "message event sse model policy schema spec task tool journal react subagent guard workspace mcp \
          openai anthropic gemini ollama remote session",
     ),
     ("server", "mainstem"),

@@ -2,13 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
+use mainstem_schema::{Schema, SchemaError, SchemaLimit};
+use mainstem_tool::schema_of;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
-
-use crate::{
-    schema::{Schema, SchemaError, SchemaLimit},
-    schema_of,
-};
 
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
@@ -17,9 +14,9 @@ use crate::{
 pub struct OutputSchema(Arc<Parts>);
 
 struct Parts {
-    asked: Arc<Value>,
+    /// The schema of the object that a model is asked for.
+    asked: Schema,
     own: Value,
-    validator: Schema,
     is_wrapped: bool,
 }
 
@@ -33,7 +30,7 @@ impl OutputSchemaError {
     pub fn limit(&self) -> Option<SchemaLimit> {
         match self.0 {
             SchemaError::Limit { limit, .. } => Some(limit),
-            SchemaError::Invalid(_) => None,
+            _ => None,
         }
     }
 }
@@ -48,8 +45,8 @@ impl OutputSchema {
     pub fn new(schema: Value) -> Result<Self, OutputSchemaError> {
         let is_wrapped = schema.get("type").is_some_and(|form| form != "object");
         let asked = if is_wrapped { wrapped(schema.clone()) } else { schema.clone() };
-        let validator = Schema::compile(&asked)?;
-        Ok(Self(Arc::new(Parts { asked: Arc::new(asked), own: schema, validator, is_wrapped })))
+        let asked = Schema::compile(asked.into())?;
+        Ok(Self(Arc::new(Parts { asked, own: schema, is_wrapped })))
     }
 
     /// The form of a type; its doc comments are read by the model.
@@ -67,12 +64,12 @@ impl OutputSchema {
 
     /// The schema of the object that a model is asked for.
     pub fn asked(&self) -> &Arc<Value> {
-        &self.0.asked
+        self.0.asked.source()
     }
 
     /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the async threads.
     pub fn is_costly(&self, given: &Value) -> bool {
-        self.0.validator.is_costly(given)
+        self.0.asked.is_costly(given)
     }
 
     /// The answer in what a model gave.
@@ -80,9 +77,7 @@ impl OutputSchema {
     /// # Errors
     /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
-        if let Some(problems) = self.0.validator.problems(&self.0.asked, &given, "the answer") {
-            return Err(problems);
-        }
+        self.0.asked.check(&given, "the answer")?;
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::SchemaError;
+use crate::SchemaError;
 
 /// The parts that have an anchor.
 pub(super) type Anchors<'a> = HashMap<&'a str, &'a Value>;
