@@ -7,8 +7,9 @@ use std::sync::{
 
 use mainstem_event::RunSettings;
 use mainstem_message::AgentKey;
-use mainstem_tool::RunContext;
 use serde_json::Value;
+
+use crate::RunContext;
 
 /// What the caller has set for a run, recorded when its root starts. An extension of the run's context.
 #[derive(Clone, Debug)]

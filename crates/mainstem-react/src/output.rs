@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, ToolCall, ToolState};
 use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use mainstem_tool::RunContext;
+use mainstem_tool::blocking;
 use serde_json::Value;
 
-use crate::{AgentError, Answer, Middleware, NextModel, OutputSchema};
+use crate::{AgentError, Answer, Middleware, NextModel, OutputSchema, RunContext};
 
 /// What the form, and the tool for it, is called.
 const FINAL_ANSWER: &str = "final_answer";
@@ -161,7 +161,7 @@ impl Form {
             return self.schema.check(value);
         }
         let schema = self.schema.clone();
-        cx.blocking(move |_| schema.check(value)).await
+        blocking(cx.cancellation().token(), move |_| schema.check(value)).await
     }
 
     fn read<'a>(&self, answer: &'a Message) -> Read<'a> {

@@ -7,10 +7,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstem_message::{ToolCall, ToolState};
-use mainstem_tool::RunContext;
 use tracing::{Span, field::Empty, info_span};
 
-use crate::{Agent, AgentError, Answer, RunOutcome};
+use crate::{Agent, AgentError, Answer, RunContext, RunOutcome};
 
 /// Says that nobody waits for the next invocation of a context: its span is linked to the one that is current now instead of lying below
 /// it. Belongs into the context, as an extension.

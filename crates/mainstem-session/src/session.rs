@@ -14,12 +14,12 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
-use mainstem_react::RunOutput;
+use mainstem_react::{Cancellation, RunContext, RunOutput};
 use mainstem_subagent::{
     AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Drafted, Fleet, RunPlaces, SpawnError,
 };
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
-use mainstem_tool::{Cancellation, RunContext, ToolOutput};
+use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
 pub use self::builder::SessionBuilder;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use mainstem_event::EventSource;
 use mainstem_message::{Message, ReplyId, ToolSpec};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, RunOutcome};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
+use mainstem_react::{Agent, RunContext, RunOutcome};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, schema_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +18,7 @@ use crate::{
     launch::{new_source, run},
     report::Report,
     spending::Metered,
+    tools::engine,
 };
 
 /// Turns an [`Agent`] into a tool.
@@ -54,8 +55,9 @@ impl Tool for AgentTool {
         ToolSpec::new(&**self.agent.id(), self.description.clone(), schema_of::<Task>())
     }
 
-    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
+        let cx = engine(cx)?;
         let limits = admit(cx)?;
         let source = new_source(cx, &self.agent, None);
         let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await?;

@@ -4,9 +4,9 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{AgentKey, Failure, TaskId};
-use mainstem_react::{AgentError, RunOutcome, Unawaited};
+use mainstem_react::{AgentError, RunContext, RunOutcome, Unawaited};
 use mainstem_task::{CancelTask, NewTask, TaskEnd};
-use mainstem_tool::{RunContext, unless};
+use mainstem_tool::unless;
 
 use crate::{
     Fleet, SpawnError, SpawnOptions,
@@ -143,7 +143,10 @@ impl Fleet {
             return report(&child, &outcome);
         }
         if patience.must_end {
-            child.cx.cancel(CancelReason::Timeout { after: patience.time.unwrap_or_default() });
+            child
+                .cx
+                .cancellation()
+                .cancel(CancelReason::Timeout { after: patience.time.unwrap_or_default() });
             let outcome = child.work.as_mut().await;
             return report(&child, &outcome);
         }
@@ -266,6 +269,6 @@ fn end_of(outcome: RunOutcome) -> TaskEnd {
 
 /// Stops the agent of a context.
 fn cancel_of(cx: &RunContext) -> CancelTask {
-    let cancellation = cx.cancel_handle().clone();
+    let cancellation = cx.cancellation().clone();
     CancelTask::new(move |reason| cancellation.cancel(reason))
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_policy::Rules;
-use mainstem_react::Agent;
+use mainstem_react::{Agent, RunContext};
 use mainstem_spec::{AgentSpec, Skill, SkillSet};
-use mainstem_tool::{Artifacts, RunContext};
+use mainstem_tool::Artifacts;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
 use crate::{CatalogEntry, Crew, SpawnError};
 

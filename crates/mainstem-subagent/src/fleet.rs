@@ -9,9 +9,10 @@ use dashmap::DashSet;
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode};
+use mainstem_react::RunContext;
 use mainstem_spec::AgentSpec;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
-use mainstem_tool::{RunContext, ToolOutput};
+use mainstem_tool::ToolOutput;
 
 use crate::{
     AnswerError, CatalogEntry, Decision, Drafted, SpawnError, SpawnOptions, Spent, people::People,

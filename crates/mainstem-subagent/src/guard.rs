@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use mainstem_event::{EventKind, SessionLog};
 use mainstem_message::{ToolCall, ToolState};
 use mainstem_policy::{Effect, PlanMode, Rules};
-use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
+use mainstem_react::{Gate, Passing, RunContext};
+use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
 use crate::{Crew, Fleet, lineage::Lineage, people::Decision};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use mainstem_event::CancelReason;
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
 use crate::deadline::Deadline;
 
@@ -51,7 +51,7 @@ impl Drop for Waiting {
 pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     if most < Duration::MAX {
         silence(cx, most).await;
-        cx.cancel(CancelReason::Silence { lasted: most });
+        cx.cancellation().cancel(CancelReason::Silence { lasted: most });
     }
     pending().await
 }

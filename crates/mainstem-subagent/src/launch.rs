@@ -5,8 +5,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, Message, ReplyId, SessionId};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, RunOutcome, SpawnFacts};
-use mainstem_tool::RunContext;
+use mainstem_react::{Agent, RunContext, RunOutcome, SpawnFacts};
 
 use crate::{
     Fleet, SpawnError,

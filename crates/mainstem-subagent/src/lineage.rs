@@ -2,7 +2,7 @@
 
 use std::{iter::successors, sync::Arc};
 
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
 use crate::CatalogEntry;
 

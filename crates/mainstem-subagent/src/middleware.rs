@@ -7,8 +7,8 @@ use mainstem_event::{CancelReason, EventKind};
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel};
-use mainstem_tool::{RunContext, Tool, unless};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
+use mainstem_tool::{Tool, unless};
 
 use crate::{
     Background, Crew, Fleet, SpawnOptions,

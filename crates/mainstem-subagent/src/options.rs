@@ -1,7 +1,7 @@
 //! What the caller of a run says about its children.
 
 use mainstem_event::{Background, RunSettings};
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
 /// How a run treats its children. Belongs into the context of the run, as an extension; without one the defaults count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

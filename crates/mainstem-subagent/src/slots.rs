@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::{SpawnError, idle::Waiting};

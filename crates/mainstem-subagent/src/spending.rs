@@ -14,9 +14,8 @@ use mainstem_event::{CancelReason, EventSource};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation, Spend};
-use mainstem_react::{AgentError, Answer, Middleware, NextModel};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_spec::AgentSpec;
-use mainstem_tool::RunContext;
 
 use crate::{Crew, Fleet, SpawnError, deadline::Deadline};
 
@@ -89,8 +88,10 @@ impl Fleet {
                 account.books().clock += passed;
             }
             match account.reserve(|| Amount::tokens(0)) {
-                Err(over) => cx.cancel(CancelReason::Budget { why: over.to_string().into() }),
-                Ok(_) => cx.cancel(CancelReason::Budget { why: "the time budget is used up".into() }),
+                Err(over) => cx.cancellation().cancel(CancelReason::Budget { why: over.to_string().into() }),
+                Ok(_) => cx
+                    .cancellation()
+                    .cancel(CancelReason::Budget { why: "the time budget is used up".into() }),
             }
         })
     }

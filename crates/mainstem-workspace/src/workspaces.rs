@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use mainstem_tool::{RunContext, Tool};
+use mainstem_tool::{Tool, ToolContext};
 
 use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 
@@ -16,7 +16,7 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 /// # let (one, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
 /// # let (one, other) = (one.path(), other.path());
 /// let (reviewer, others) = (Workspace::open(one)?, Workspace::open(other)?);
-/// let workspaces = Workspaces::new(move |cx| match &**cx.agent() {
+/// let workspaces = Workspaces::new(move |cx| match cx.agent() {
 ///     "reviewer" => Ok(reviewer.clone()),
 ///     _ => Ok(others.clone()),
 /// });
@@ -26,14 +26,14 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 #[derive(Clone)]
 pub struct Workspaces(Arc<Resolve>);
 
-type Resolve = dyn Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
+type Resolve = dyn Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
 
 impl Workspaces {
-    /// By a function of what is known about the agent: its [`agent`](RunContext::agent), [`agent_key`](RunContext::agent_key),
-    /// [`session_id`](RunContext::session_id), [`path`](RunContext::path), [`user`](RunContext::user), and values that the embedding
-    /// application attached. It may block; it runs off the async threads.
+    /// By a function of what a call says about its agent: [`agent`](ToolContext::agent), [`source`](ToolContext::source),
+    /// [`session_id`](ToolContext::session_id), [`user`](ToolContext::user), and values that the embedding application attached. It may
+    /// block; it runs off the async threads.
     pub fn new(
-        resolve: impl Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
+        resolve: impl Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(resolve))
     }
@@ -74,7 +74,7 @@ impl Workspaces {
     /// Works in the agent's workspace, off the async threads.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
-        cx: &RunContext,
+        cx: &ToolContext,
         work: impl FnOnce(&Workspace, &Stop) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         let (this, run) = (self.clone(), cx.clone());

@@ -86,14 +86,14 @@ pub mod prelude {
     #[cfg(feature = "openai")]
     pub use mainstem_openai::{OpenAi, OpenAiResponses};
     pub use mainstem_policy::{Effect, RuleSet};
-    pub use mainstem_react::{Agent, Middleware, OutputSchema};
+    pub use mainstem_react::{Agent, Middleware, OutputSchema, RunContext};
     pub use mainstem_session::{
         Background, Decision, NothingToResume, OnTaskFinished, Run, RunActive, RunError, RunHandle,
         RunOptions, RunStatus, Session,
     };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
-    pub use mainstem_tool::{Json, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn};
+    pub use mainstem_tool::{Json, Tool, ToolContext, ToolError, ToolOutput, async_trait, tool_fn};
     #[cfg(all(feature = "files", unix))]
     pub use mainstem_workspace::ShellOptions;
 

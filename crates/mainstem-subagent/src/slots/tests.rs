@@ -5,12 +5,27 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use mainstem_testing::{child_context, context};
+use mainstem_event::{EventSink, EventSource, Origin, SessionLog};
 
 use super::*;
 
 fn child(session: &str) -> RunContext {
-    child_context(&context("s").build(), "kid", session)
+    let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));
+    let source = EventSource {
+        agent_key: format!("agent:kid:{session}").into(),
+        agent_id: "kid".into(),
+        agent_name: None,
+        label: None,
+        session_id: session.into(),
+        parent_session_id: "s".into(),
+        depth: 1,
+        path: "s/kid".into(),
+        task_id: None,
+        turn: 1,
+        parent_tool_call_id: None,
+        stream_id: 0,
+    };
+    RunContext::root("main", sink).build().child(source, format!("reply-{session}").into())
 }
 
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {

@@ -6,6 +6,7 @@ use mainstem_tool::{Json, Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::engine;
 use crate::{Fleet, SpawnError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +17,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "List your subagents: agent_key, agent_id, label, depth, status, turns, last activity.";
     Arc::new(
         tool_fn("agent_list", description, |cx, List {}| async move {
-            Ok::<_, SpawnError>(Json(Fleet::of(&cx)?.roster.list(Some(cx.session_id()))))
+            let cx = engine(&cx)?;
+            Ok::<_, SpawnError>(Json(Fleet::of(cx)?.roster.list(Some(cx.session_id()))))
         })
         .read_only(),
     )

@@ -6,6 +6,7 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::engine;
 use crate::{Fleet, SpawnError, launch::Order};
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,7 +33,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
         let order = Box::new(Order { agent_id, task, label });
         async move {
-            let report = Fleet::of(&cx)?.spawn(&cx, order, timeout_seconds).await?;
+            let cx = engine(&cx)?;
+            let report = Fleet::of(cx)?.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }
     }))

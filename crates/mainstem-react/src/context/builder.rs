@@ -9,11 +9,12 @@ use std::{
 use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
 use mainstem_message::ReplyId;
 use mainstem_policy::Prices;
+use mainstem_tool::Artifacts;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Artifacts, Cancellation, Gate, Meter, extensions::Extensions};
+use crate::{Cancellation, Gate, Meter, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// ```
 /// use mainstem_event::CancelReason;
-/// use mainstem_tool::Cancellation;
+/// use mainstem_react::Cancellation;
 ///
 /// let parent = Cancellation::new();
 /// let child = parent.below(&"main".into());
