@@ -3,7 +3,6 @@
 //! | item | is |
 //! |---|---|
 //! | [`Server`] | where the model is and how one gets in; the one place that shows, hides and redacts |
-//! | [`Secrets`] | values that no message may show, found in every encoding |
 //! | [`Http`] | the seam to the HTTP stack: one request, and what can go wrong on the way |
 //! | [`ask`], [`Refusal`], [`Complaint`] | a request that was accepted, or what the server says against it |
 //! | [`Answer`], [`Exchange`], [`Decode`] | the answer, as a stream of deltas through the vendor's decoder |
@@ -16,7 +15,6 @@ mod complaint;
 mod error;
 mod exchange;
 mod retry_after;
-mod secrets;
 mod server;
 mod transport;
 mod vars;
@@ -26,10 +24,10 @@ pub use answer::{Answer, Api, Form, Payloads, Refusal, ask, begin};
 pub use complaint::Complaint;
 pub use error::ConfigError;
 pub use exchange::{Decode, Deltas, Exchange};
+pub use mainstem_outbound::client;
 pub use reqwest::{Client, RequestBuilder, Response, Url};
 pub use retry_after::retry_after;
 pub use secrecy::SecretString;
-pub use secrets::Secrets;
 pub use server::{Auth, Server};
-pub use transport::{Http, client};
+pub use transport::Http;
 pub use vars::trimmed;

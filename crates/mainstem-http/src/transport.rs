@@ -1,20 +1,17 @@
 //! The seam to the HTTP stack: a client, one request, and what can go wrong on the way.
 
-use std::{error::Error, pin::Pin, sync::OnceLock, time::Duration};
+use std::{error::Error, pin::Pin, sync::OnceLock};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use mainstem_model::{ErrorKind, ModelError};
+use mainstem_outbound::client;
 use reqwest::{
     Client, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
-    redirect::Policy,
 };
 
 use crate::Server;
-
-/// How long connecting may take; the answer itself has no limit here.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// In this order.
 const ACCEPTED: &str = "text/event-stream, application/json";
@@ -50,24 +47,6 @@ impl Http {
             .body(body);
         request.send().await.map_err(|error| failure(server, error))
     }
-}
-
-/// The one place that installs a crypto provider and builds a client.
-///
-/// # Errors
-/// There is no TLS to be had.
-pub fn client() -> reqwest::Result<Client> {
-    // Refused if one is installed already, which then serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        // A compressed stream arrives in lumps.
-        .no_gzip()
-        // A redirected POST becomes a GET, and `api-key` would go to a stranger.
-        .redirect(Policy::none())
-        .build()
 }
 
 /// What happened to the connection, and what to look at.

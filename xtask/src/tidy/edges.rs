@@ -6,19 +6,20 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 30] = [
+const ALLOWED: [(&str, &str); 31] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
     ("guard", ""),
     ("schema", ""),
+    ("outbound", ""),
     ("policy", "message"),
     ("event", "message"),
     ("model", "message"),
     ("tool", "message event schema"),
     ("task", "message event"),
     ("journal", "message event"),
-    ("http", "model sse"),
+    ("http", "model sse outbound"),
     ("openai", "message model http sse"),
     ("anthropic", "message model http sse"),
     ("gemini", "message model http sse"),
@@ -26,7 +27,7 @@ const ALLOWED: [(&str, &str); 30] = [
     ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool guard"),
-    ("mcp", "message tool http guard"),
+    ("mcp", "message tool outbound guard"),
     ("remote", "message event sse task tool subagent"),
     ("session", "message event model policy spec task tool journal react subagent"),
     (
