@@ -35,6 +35,7 @@ pub struct RunContext {
     invocation: Arc<Invocation>,
     extensions: Extensions,
     call: Option<ToolCallId>,
+    deadline: Option<Timestamp>,
 }
 
 /// The same for all agents of a run.
@@ -98,7 +99,8 @@ impl RunContext {
             above: Some(self.invocation.meter.clone()),
         };
         let (shared, extensions) = (self.shared.clone(), self.extensions.clone());
-        Self { shared, invocation: Arc::new(invocation), extensions, call: None }
+        let (invocation, deadline) = (Arc::new(invocation), self.deadline);
+        Self { shared, invocation, extensions, call: None, deadline }
     }
 
     /// Returns the invocation that a tool's context belongs to, working on that call; `None` if no agent of this crate called the tool.
@@ -108,7 +110,7 @@ impl RunContext {
 
     /// The same invocation, working on one tool call.
     #[must_use]
-    pub fn for_call(&self, call: ToolCallId) -> Self {
+    pub(crate) fn for_call(&self, call: ToolCallId) -> Self {
         Self { call: Some(call), ..self.clone() }
     }
 
@@ -122,6 +124,14 @@ impl RunContext {
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
+        self
+    }
+
+    /// The same invocation with a deadline, unless it has an earlier one: for tools, which see when the time of their call is over, and for
+    /// children begun with it. The deadline cancels nothing.
+    #[must_use]
+    pub fn with_deadline(mut self, at: Timestamp) -> Self {
+        self.deadline = Some(self.deadline.map_or(at, |earlier| earlier.min(at)));
         self
     }
 
@@ -248,6 +258,11 @@ impl RunContext {
     /// The time now, on the session's clock.
     pub fn now(&self) -> Timestamp {
         self.invocation.sink.log().clock().now()
+    }
+
+    /// When its time is over, at the earliest; `None` if it has no limit, and in a background task.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.deadline.filter(|_| self.sink().task().is_none())
     }
 
     /// A new id that begins with `prefix`.

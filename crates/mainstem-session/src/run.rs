@@ -205,7 +205,7 @@ impl Start {
             session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
         let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
-        let cx = cx.with_extension(Arc::new(RunFacts(settings)));
+        let cx = session.fleet_of().with_deadline(cx.with_extension(Arc::new(RunFacts(settings))));
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Ok(Active {

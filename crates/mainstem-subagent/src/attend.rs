@@ -134,7 +134,10 @@ impl Fleet {
                 }
             }
         };
-        let mut child = launch(cx, start)?;
+        let mut child = match patience.must_end {
+            true => launch(&cx.clone().with_deadline(cx.now().after(deadline.left())), start)?,
+            false => launch(cx, start)?,
+        };
         place.belongs_to(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
             Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped))

@@ -79,6 +79,14 @@ impl Fleet {
         self.spending.of_run(cx)
     }
 
+    /// Returns the context of a run with the deadline that a budget of time gives it.
+    pub fn with_deadline(&self, cx: RunContext) -> RunContext {
+        match self.spending.of(&cx).time_left() {
+            Some(left) => cx.clone().with_deadline(cx.now().after(left)),
+            None => cx,
+        }
+    }
+
     /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
     pub fn time_run(&self, cx: RunContext) -> Option<impl Future<Output = ()> + Send + 'static> {
         let account = self.spending.of(&cx);

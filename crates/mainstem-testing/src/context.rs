@@ -4,7 +4,7 @@ mod host;
 
 use std::{any::Any, sync::Arc};
 
-use mainstem_event::{EventSink, EventSource, Origin, SessionLog};
+use mainstem_event::{EventSink, EventSource, Origin, SessionLog, Timestamp};
 use mainstem_tool::ToolContext;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,12 @@ impl ContextBuilder {
     /// Sets what asks the call to stop.
     pub fn cancel(mut self, token: CancellationToken) -> Self {
         self.host.cancel = token;
+        self
+    }
+
+    /// Sets when the time for the call is over.
+    pub fn deadline(mut self, at: Timestamp) -> Self {
+        self.host.deadline = Some(at);
         self
     }
 

@@ -96,6 +96,24 @@ impl ToolContext {
         self.host.now()
     }
 
+    /// Returns when the time for the call is over: that of the run's budget, or of the spawn that waits for the agent. `None` if there is no
+    /// limit, and in a background task. The call is asked to stop then, or later: time during which the run is not read does not count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mainstem_tool::ToolContext;
+    ///
+    /// /// How long to wait for a server that has a minute by default.
+    /// fn patience(cx: &ToolContext) -> Duration {
+    ///     let left = cx.deadline().map(|deadline| deadline.millis_since(cx.now()));
+    ///     left.map_or(Duration::MAX, Duration::from_millis).min(Duration::from_secs(60))
+    /// }
+    /// ```
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.host.deadline()
+    }
+
     /// Resolves when the call is asked to stop. The tool has the agent's grace period from then on; then its future is dropped.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
         self.cancellation().cancelled()

@@ -40,6 +40,9 @@ pub trait ToolHost: Any + Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
 
+    /// When the call is asked to stop at the earliest; `None` if its time has no limit.
+    fn deadline(&self) -> Option<Timestamp>;
+
     /// What asks the call to stop.
     fn cancellation(&self) -> &CancellationToken;
 

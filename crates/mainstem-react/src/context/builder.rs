@@ -110,7 +110,8 @@ impl RunContextBuilder {
             above: None,
         };
         let shared = Arc::new(self.shared);
-        RunContext { shared, invocation: Arc::new(invocation), extensions: self.extensions, call: None }
+        let (invocation, extensions) = (Arc::new(invocation), self.extensions);
+        RunContext { shared, invocation, extensions, call: None, deadline: None }
     }
 }
 

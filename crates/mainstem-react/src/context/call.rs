@@ -66,6 +66,10 @@ impl ToolHost for Call {
         self.cx.now()
     }
 
+    fn deadline(&self) -> Option<Timestamp> {
+        self.cx.deadline()
+    }
+
     fn cancellation(&self) -> &CancellationToken {
         self.cx.cancellation().token()
     }

@@ -18,6 +18,7 @@ pub(super) struct Host {
     pub(super) user: Option<Arc<str>>,
     pub(super) values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     pub(super) cancel: CancellationToken,
+    pub(super) deadline: Option<Timestamp>,
     call: ToolCallId,
     attributes: Map<String, Value>,
 }
@@ -29,6 +30,7 @@ impl Host {
             user: None,
             values: HashMap::new(),
             cancel: CancellationToken::new(),
+            deadline: None,
             call: "call-1".into(),
             attributes: Map::new(),
         }
@@ -37,7 +39,8 @@ impl Host {
     /// The host of a child's calls in the same run.
     pub(super) fn child(&self, sink: EventSink) -> Self {
         let (user, values) = (self.user.clone(), self.values.clone());
-        Self { user, values, cancel: self.cancel.child_token(), ..Self::new(sink) }
+        let (cancel, deadline) = (self.cancel.child_token(), self.deadline);
+        Self { user, values, cancel, deadline, ..Self::new(sink) }
     }
 }
 
@@ -82,6 +85,10 @@ impl ToolHost for Host {
 
     fn now(&self) -> Timestamp {
         self.sink.log().clock().now()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        self.deadline
     }
 
     fn cancellation(&self) -> &CancellationToken {

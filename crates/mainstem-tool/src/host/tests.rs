@@ -73,6 +73,10 @@ impl ToolHost for Bare {
         SystemClock.now()
     }
 
+    fn deadline(&self) -> Option<Timestamp> {
+        Some(Timestamp::from_micros(u64::MAX))
+    }
+
     fn cancellation(&self) -> &CancellationToken {
         &self.cancel
     }
