@@ -66,6 +66,7 @@ impl ContextBuilder {
 pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> ToolContext {
     let host = host(parent);
     let above = parent.source();
+    let path = above.map_or_else(|| parent.session_id().as_str(), |above| &above.path);
     let source = EventSource {
         agent_key: format!("agent:{agent_id}:{session_id}").into(),
         agent_id: agent_id.into(),
@@ -74,8 +75,7 @@ pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> 
         session_id: session_id.into(),
         parent_session_id: parent.session_id().clone(),
         depth: above.map_or(0, |above| above.depth) + 1,
-        path: format!("{}/{agent_id}", above.map_or(parent.session_id().as_str(), |above| &above.path))
-            .into(),
+        path: format!("{path}/{agent_id}").into(),
         task_id: None,
         turn: 1,
         parent_tool_call_id: Some(parent.call_id().clone()),
