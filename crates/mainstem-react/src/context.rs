@@ -13,7 +13,9 @@ use std::{
     },
 };
 
-use mainstem_event::{CancelReason, EventKind, EventSink, EventSource, Ids, Timestamp, fold::Transcript};
+use mainstem_event::{
+    CancelReason, EventKind, EventSink, EventSource, Ids, RunSettings, Timestamp, fold::Transcript,
+};
 use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
 use mainstem_policy::{Price, Prices};
 use mainstem_tool::{Artifacts, ToolContext};
@@ -22,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::builder::RunContextBuilder;
 use self::call::Call;
-use crate::{Cancellation, Gate, Meter, extensions::Extensions};
+use crate::{Cancellation, Declaration, Gate, Meter, OutputSchema, extensions::Extensions, span::Unawaited};
 
 /// One invocation of an agent, as the engine sees it: its events and conversation, its cancellation, what it costs, and what every tool
 /// call has to pass. Cheap to clone; explicit, never ambient.
@@ -36,6 +38,10 @@ pub struct RunContext {
     extensions: Extensions,
     call: Option<ToolCallId>,
     deadline: Option<Timestamp>,
+    /// Why the next invocation begins, if nothing waits for it.
+    cause: Option<Arc<Unawaited>>,
+    /// What a crate above this one knows about the invocation.
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The same for all agents of a run.
@@ -48,6 +54,8 @@ struct Shared {
     priced: OnceLock<(Box<str>, Option<Price>)>,
     gate: Option<Arc<dyn Gate>>,
     artifacts: Option<Arc<dyn Artifacts>>,
+    settings: Option<Arc<RunSettings>>,
+    output: Option<OutputSchema>,
     user: Option<Arc<str>>,
     attributes: Map<String, Value>,
 }
@@ -64,6 +72,7 @@ struct Invocation {
     latest_at: AtomicU64,
     meter: Meter,
     above: Option<Meter>,
+    declaration: Option<Arc<Declaration>>,
 }
 
 impl RunContext {
@@ -75,18 +84,30 @@ impl RunContext {
     /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        self.child_with(source, reply_id, self.invocation.cancel.below(self.agent()))
+        self.child_with(source, reply_id, None, self.invocation.cancel.below(self.agent()))
     }
 
     /// The same for a child that may outlive this invocation: its token hangs off the session's. Whoever waits for the child passes a
-    /// cancel of this invocation on to it, for as long as it waits.
+    /// cancel of this invocation on to it, for as long as it waits. `declaration` is what the child's `AGENT_START` records that it was
+    /// spawned as.
     #[must_use]
-    pub fn detachable_child(&self, source: EventSource, reply_id: ReplyId) -> Self {
+    pub fn detachable_child(
+        &self,
+        source: EventSource,
+        reply_id: ReplyId,
+        declaration: Option<Arc<Declaration>>,
+    ) -> Self {
         let cancel = Cancellation::below_token(&self.shared.lifetime, CancelReason::Shutdown);
-        self.child_with(source, reply_id, cancel)
+        self.child_with(source, reply_id, declaration, cancel)
     }
 
-    fn child_with(&self, source: EventSource, reply_id: ReplyId, cancel: Cancellation) -> Self {
+    fn child_with(
+        &self,
+        source: EventSource,
+        reply_id: ReplyId,
+        declaration: Option<Arc<Declaration>>,
+        cancel: Cancellation,
+    ) -> Self {
         let agent = source.agent_id.clone();
         let invocation = Invocation {
             agent,
@@ -97,10 +118,9 @@ impl RunContext {
             latest_at: AtomicU64::new(0),
             meter: Meter::default(),
             above: Some(self.invocation.meter.clone()),
+            declaration,
         };
-        let (shared, extensions) = (self.shared.clone(), self.extensions.clone());
-        let (invocation, deadline) = (Arc::new(invocation), self.deadline);
-        Self { shared, invocation, extensions, call: None, deadline }
+        Self { invocation: Arc::new(invocation), call: None, ..self.clone() }
     }
 
     /// Returns the invocation that a tool's context belongs to, working on that call; `None` if no agent of this crate called the tool.
@@ -133,6 +153,26 @@ impl RunContext {
     pub fn with_deadline(mut self, at: Timestamp) -> Self {
         self.deadline = Some(self.deadline.map_or(at, |earlier| earlier.min(at)));
         self
+    }
+
+    /// The same invocation for a child that nothing waits for: the span of the next invocation is linked to the current one.
+    #[must_use]
+    pub fn unawaited(mut self) -> Self {
+        self.cause = Some(Unawaited::now());
+        self
+    }
+
+    /// The same invocation with another [`attachment`](Self::attachment), also for children begun with it.
+    #[must_use]
+    pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+        self.attachment = Some(attachment);
+        self
+    }
+
+    /// Returns what a crate above this one attached to the run, if it is of this type: one value, in which that crate has all it knows
+    /// about an invocation.
+    pub fn attachment<T: Any>(&self) -> Option<&T> {
+        self.attachment.as_deref()?.downcast_ref()
     }
 
     // What it is.
@@ -194,7 +234,7 @@ impl RunContext {
         self.shared.artifacts.as_ref()
     }
 
-    /// A value that the embedding application or the harness attached, by its type.
+    /// A value of the embedding application, by its type.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.extensions.get()
     }
@@ -271,6 +311,26 @@ impl RunContext {
     }
 
     // What the loop keeps in it.
+
+    /// What the caller has set for the run.
+    pub(crate) fn settings(&self) -> Option<&Arc<RunSettings>> {
+        self.shared.settings.as_ref()
+    }
+
+    /// The form that the answer of the run's root shall have.
+    pub(crate) fn output(&self) -> Option<&OutputSchema> {
+        self.shared.output.as_ref()
+    }
+
+    /// What the agent was spawned as, if that is to be recorded.
+    pub(crate) fn declaration(&self) -> Option<&Declaration> {
+        self.invocation.declaration.as_deref()
+    }
+
+    /// Why the next invocation begins, if nothing waits for it.
+    pub(crate) fn cause(&self) -> Option<&Unawaited> {
+        self.cause.as_deref()
+    }
 
     /// What every tool call has to pass, if there is anything.
     pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {

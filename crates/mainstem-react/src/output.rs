@@ -27,25 +27,20 @@ const SHOWN: usize = 2000;
 #[derive(Clone, Debug)]
 pub struct StructuredOutput(Option<OutputSchema>);
 
-/// The form that a caller wants the answer of a run to have. In the context of its root, as an extension.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it wraps")]
-pub struct RunOutput(pub OutputSchema);
-
 impl StructuredOutput {
     /// Each answer of the agent has this form.
     pub fn new(schema: OutputSchema) -> Self {
         Self(Some(schema))
     }
 
-    /// The root's answer has the form that the run asks for, see [`RunOutput`]; without one, the agent's own if it has one.
+    /// The root's answer has the form that the run asks for, see [`RunContextBuilder::output`](crate::RunContextBuilder::output); without one, the agent's own if it has one.
     pub fn of_run(own: Option<OutputSchema>) -> Self {
         Self(own)
     }
 
     fn schema(&self, cx: &RunContext) -> Option<OutputSchema> {
-        let of_run = || cx.get::<RunOutput>().map(|output| output.0.clone());
-        if cx.depth() == 0 { of_run().or_else(|| self.0.clone()) } else { self.0.clone() }
+        let of_run = cx.output().filter(|_| cx.depth() == 0);
+        of_run.or(self.0.as_ref()).cloned()
     }
 }
 

@@ -13,7 +13,7 @@ use futures_core::{FusedStream, Stream};
 use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
-use mainstem_react::{Cancellation, RunContext, RunFacts, RunOutcome, RunStream};
+use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream};
 use mainstem_subagent::Background;
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -204,8 +204,8 @@ impl Start {
         if let Some(plans) = options.plan_mode {
             session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
-        let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
-        let cx = session.fleet_of().with_deadline(cx.with_extension(Arc::new(RunFacts(settings))));
+        let cx = session.context(crew.clone(), run_id.clone(), &options, settings, cancel);
+        let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Ok(Active {

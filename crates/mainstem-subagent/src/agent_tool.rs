@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
-    idle::{Waits, watch},
+    idle::watch,
     launch::{new_source, run},
+    member::Member,
     report::Report,
     spending::Metered,
     tools::engine,
@@ -67,9 +68,9 @@ impl Tool for AgentTool {
 
 /// Whether the caller may have one more child, which counts as a spawn; and its limits.
 pub(crate) fn admit(cx: &RunContext) -> Result<Limits, SpawnError> {
-    let fleet = cx.get::<Fleet>();
-    let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
-    let max_depth = fleet.as_ref().map_or(limits.max_depth, |fleet| fleet.max_depth(cx));
+    let fleet = Fleet::of(cx);
+    let limits = fleet.map_or_else(Limits::default, |fleet| fleet.limits());
+    let max_depth = fleet.map_or(limits.max_depth, |fleet| fleet.max_depth(cx));
     let depth = cx.depth();
     if depth >= max_depth {
         return Err(SpawnError::TooDeep { depth, max_depth });
@@ -90,10 +91,13 @@ pub(crate) async fn turn(
     task: String,
 ) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
     let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
-    let child = child.with_extension(Arc::<Waits>::default());
+    let child = match Member::of(cx) {
+        Ok(member) => child.with_attachment(member.child(member.account.clone(), member.lineage.clone())),
+        Err(_) => child,
+    };
     // Without a fleet nothing here needs a place or a timer.
-    let fleet = cx.get::<Fleet>();
-    let (watched, most) = (child.clone(), fleet.as_ref().map_or(Duration::MAX, |_| limits.idle));
+    let fleet = Fleet::of(cx);
+    let (watched, most) = (child.clone(), fleet.map_or(Duration::MAX, |_| limits.idle));
     let aside = async move { watch(&watched, most).await };
     let work = Box::pin(run(agent, &child, history, task, aside));
     let outcome = match fleet {

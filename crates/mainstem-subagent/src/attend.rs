@@ -4,7 +4,7 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{AgentKey, Failure, TaskId};
-use mainstem_react::{AgentError, RunContext, RunOutcome, Unawaited};
+use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_task::{CancelTask, NewTask, TaskEnd};
 use mainstem_tool::unless;
 
@@ -98,7 +98,7 @@ impl Fleet {
         let Some(time) = patience.time else {
             start.after_calls().await;
             self.admit_task(cx)?;
-            let child = launch(&cx.clone().with_extension(Unawaited::now()), Some(start))?;
+            let child = launch(&cx.clone().unawaited(), Some(start))?;
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);

@@ -5,7 +5,7 @@ use mainstem_message::{ToolCall, ToolSpec};
 use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{Fleet, tools::engine};
+use crate::{member::Member, tools::engine};
 
 /// A tool that is declared here and run by whoever reads the stream: a call of it says `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth,
 /// until its result is submitted; others go on.
@@ -42,7 +42,7 @@ impl Tool for ExternalTool {
     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let call = ToolCall::new(cx.call_id().clone(), &*self.spec.name, arguments.to_string());
         let cx = engine(cx)?;
-        let fleet = Fleet::of(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let output = fleet.have_done(cx, call).await;
         output.ok_or_else(|| ToolError::new("stopped before the caller had a result"))
     }

@@ -10,7 +10,7 @@ use mainstem_react::{Gate, Passing, RunContext};
 use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
-use crate::{Crew, Fleet, lineage::Lineage, people::Decision};
+use crate::{Fleet, lineage::Lineage, member::Member, people::Decision};
 
 #[async_trait]
 impl Gate for Fleet {
@@ -52,7 +52,7 @@ impl Fleet {
                 worst = (decision.effect, decision.to_string());
             }
         };
-        cx.get::<Crew>().iter().for_each(|crew| consider(&crew.rules));
+        Member::of(cx).iter().for_each(|member| consider(&member.crew.rules));
         Lineage::of(cx).for_each(|agent| consider(&agent.entry.rules));
         worst
     }

@@ -17,7 +17,7 @@ use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reserva
 use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_spec::AgentSpec;
 
-use crate::{Crew, Fleet, SpawnError, deadline::Deadline};
+use crate::{Crew, Fleet, SpawnError, deadline::Deadline, member::Member};
 
 /// The books of a session.
 pub(crate) struct Spending {
@@ -25,8 +25,8 @@ pub(crate) struct Spending {
 }
 
 /// Where the calls of an agent are counted, and those of all below it: the session's account, a run's, or that of a child with a budget of
-/// its own. It belongs into the context of the agent, as an extension, and is closed when the last context that has it is gone.
-pub struct Account {
+/// its own. Part of the [`Member`] of the agent; it is closed when the last context that has it is dropped.
+pub(crate) struct Account {
     books: Arc<Mutex<Books>>,
     id: AccountId,
     above: Option<Arc<Self>>,
@@ -59,16 +59,13 @@ struct Books {
 /// Holds an agent to the budget that covers it, wherever it was built.
 pub(crate) struct Metered;
 
-/// In the context of a model call that is paid for.
-struct Paid;
-
 /// An amount set aside; given back on drop.
 #[must_use]
 pub(crate) struct Reserved(Option<(Arc<Account>, Reservation)>);
 
 impl Fleet {
     /// Opens the account of a run of this crew, for its context.
-    pub fn open_run(&self, crew: &Crew, limits: Limits) -> Arc<Account> {
+    pub(crate) fn open_run(&self, crew: &Crew, limits: Limits) -> Arc<Account> {
         let root = crew.catalog.get(crew.root.id());
         let declared = root.map_or_else(Limits::default, |root| declared(&root.spec));
         self.spending.session.open("the run", None, limits.tighter(declared))
@@ -104,44 +101,22 @@ impl Fleet {
         })
     }
 
-    /// The account for a turn of a child: the caller's, or below that one of its own.
-    pub(crate) fn account(&self, cx: &RunContext, child: &EventSource, spec: &AgentSpec) -> Arc<Account> {
-        let (above, limits) = (self.spending.of(cx), declared(spec));
-        let Some(tokens) = limits.tokens else { return above };
-        let former = above.books().former.get(&child.agent_key).copied().unwrap_or_default();
-        let limits = limits.with_tokens(tokens.saturating_sub(former));
-        above.open(&child.agent_id, Some(child.agent_key.clone()), limits)
-    }
-
     /// Sets aside what the start of an agent counts.
     pub(crate) fn reserve_spawn(&self, cx: &RunContext) -> Result<Reserved, SpawnError> {
         Ok(self.spending.of(cx).reserve(Amount::spawn)?)
     }
-
-    /// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
-    pub(crate) fn paid<'a>(
-        &self,
-        cx: &'a RunContext,
-        request: ModelRequest,
-        next: NextModel<'a>,
-    ) -> BoxFuture<'a, Result<Answer, AgentError>> {
-        let account = self.spending.of(cx);
-        if !account.is_limited() || cx.get::<Paid>().is_some() {
-            return next.run(cx, request);
-        }
-        Box::pin(paid_from(account, cx, request, next))
-    }
 }
 
+/// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
 async fn paid_from(
-    account: Arc<Account>,
+    member: &Member,
     cx: &RunContext,
     request: ModelRequest,
     next: NextModel<'_>,
 ) -> Result<Answer, AgentError> {
     let amount = |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
-    let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
-    let answer = next.run(&cx.clone().with_extension(Arc::new(Paid)), request).await;
+    let reserved = member.account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
+    let answer = next.run(&cx.clone().with_attachment(member.paid()), request).await;
     match &answer {
         Ok(answer) => reserved.settle(answer.usage.map(amount)),
         Err(error) if is_free(error) => drop(reserved),
@@ -169,9 +144,11 @@ impl Middleware for Metered {
         'life2: 'async_trait,
         Self: 'async_trait,
     {
-        match cx.get::<Fleet>() {
-            Some(fleet) => fleet.paid(cx, request, next),
-            None => next.run(cx, request),
+        match Member::of(cx) {
+            Ok(member) if member.account.is_limited() && !member.is_paid => {
+                Box::pin(paid_from(member, cx, request, next))
+            }
+            _ => next.run(cx, request),
         }
     }
 }
@@ -210,7 +187,7 @@ impl Spending {
     }
 
     fn of(&self, cx: &RunContext) -> Arc<Account> {
-        cx.get().unwrap_or_else(|| self.session.clone())
+        Member::of(cx).map_or_else(|_| self.session.clone(), |member| member.account.clone())
     }
 
     /// Keeps what a child has spent, for its next turn.
@@ -238,6 +215,15 @@ impl Account {
         #[expect(clippy::expect_used, reason = "it is closed on drop, and the one below holds it")]
         let id = books.ledger.open(self.id, label, limits, opened).expect("an account that is held is open");
         Arc::new(Self { books: self.books.clone(), id, above: Some(self.clone()), key, limits, opened })
+    }
+
+    /// The account for a turn of a child: this one, or below it one of its own.
+    pub(crate) fn for_child(self: &Arc<Self>, child: &EventSource, spec: &AgentSpec) -> Arc<Self> {
+        let limits = declared(spec);
+        let Some(tokens) = limits.tokens else { return self.clone() };
+        let former = self.books().former.get(&child.agent_key).copied().unwrap_or_default();
+        let limits = limits.with_tokens(tokens.saturating_sub(former));
+        self.open(&child.agent_id, Some(child.agent_key.clone()), limits)
     }
 
     /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is counted.

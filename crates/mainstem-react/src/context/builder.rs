@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
-use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
+use mainstem_event::{EventSink, Ids, RandomIds, RunSettings, fold::Transcript};
 use mainstem_message::ReplyId;
 use mainstem_policy::Prices;
 use mainstem_tool::Artifacts;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Cancellation, Gate, Meter, extensions::Extensions};
+use crate::{Cancellation, Gate, Meter, OutputSchema, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -23,6 +23,7 @@ pub struct RunContextBuilder {
     sink: EventSink,
     cancel: Cancellation,
     extensions: Extensions,
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
     shared: Shared,
 }
 
@@ -35,10 +36,19 @@ impl RunContextBuilder {
             priced: OnceLock::new(),
             gate: None,
             artifacts: None,
+            settings: None,
+            output: None,
             user: None,
             attributes: Map::new(),
         };
-        Self { agent, sink, cancel: Cancellation::new(), extensions: Extensions::default(), shared }
+        Self {
+            agent,
+            sink,
+            cancel: Cancellation::new(),
+            extensions: Extensions::default(),
+            attachment: None,
+            shared,
+        }
     }
 
     /// Where ids come from; random ones by default.
@@ -89,6 +99,24 @@ impl RunContextBuilder {
         self
     }
 
+    /// What the caller has set for the run: `AGENT_START` of its root records it.
+    pub fn settings(mut self, settings: Arc<RunSettings>) -> Self {
+        self.shared.settings = Some(settings);
+        self
+    }
+
+    /// The form that the answer of the run's root shall have; see [`StructuredOutput`](crate::StructuredOutput).
+    pub fn output(mut self, schema: Option<OutputSchema>) -> Self {
+        self.shared.output = schema;
+        self
+    }
+
+    /// The value for [`RunContext::attachment`].
+    pub fn attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+        self.attachment = Some(attachment);
+        self
+    }
+
     /// A value for [`RunContext::get`]; one of each type.
     pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
@@ -108,10 +136,12 @@ impl RunContextBuilder {
             latest_at: AtomicU64::new(0),
             meter: Meter::default(),
             above: None,
+            declaration: None,
         };
         let shared = Arc::new(self.shared);
         let (invocation, extensions) = (Arc::new(invocation), self.extensions);
-        RunContext { shared, invocation, extensions, call: None, deadline: None }
+        let attachment = self.attachment;
+        RunContext { shared, invocation, extensions, call: None, deadline: None, cause: None, attachment }
     }
 }
 

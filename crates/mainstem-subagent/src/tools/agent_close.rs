@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        agent_key and label.";
     Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
         let cx = engine(&cx)?;
-        let fleet = Fleet::of(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
         fleet.close(cx, &key, &CancelReason::agent(cx.agent())).await?;

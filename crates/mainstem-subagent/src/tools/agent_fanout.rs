@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError, launch::Order, report::Report};
+use crate::{SpawnError, launch::Order, member::Member, report::Report};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +45,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start several subagents at once and wait for all their replies. One result for each, in the same order.";
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
         let cx = engine(&cx)?;
-        let fleet = Fleet::of(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let Fanout { spawns, timeout_seconds } = fanout;
         let spawn = |spawn: Spawn| fleet.spawn(cx, Box::new(spawn.into()), timeout_seconds);
         let reports = join_all(spawns.into_iter().map(spawn)).await;

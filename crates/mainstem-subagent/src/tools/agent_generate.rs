@@ -15,8 +15,9 @@ use serde::Deserialize;
 
 use super::engine;
 use crate::{
-    AgentFactory, CatalogEntry, Drafted,
+    AgentFactory, CatalogEntry,
     agent_tool::{admit, turn},
+    drafted::Drafted,
     factory::rules,
     launch::new_source,
     spending::Metered,

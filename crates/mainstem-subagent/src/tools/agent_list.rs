@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(
         tool_fn("agent_list", description, |cx, List {}| async move {
             let cx = engine(&cx)?;
-            Ok::<_, SpawnError>(Json(Fleet::of(cx)?.roster.list(Some(cx.session_id()))))
+            Ok::<_, SpawnError>(Json(Member::of(cx)?.fleet.roster.list(Some(cx.session_id()))))
         })
         .read_only(),
     )

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        can be steered or interrupted. Give exactly one of agent_key and label.";
     Arc::new(tool_fn("agent_send", description, |cx, send: Send| async move {
         let cx = engine(&cx)?;
-        let fleet = Fleet::of(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let Send { agent_key, label, message, mode, timeout_seconds } = send;
         let key = fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
         let report = fleet.tell(cx, &key, message, mode, timeout_seconds).await?;

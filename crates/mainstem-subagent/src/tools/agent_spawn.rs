@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError, launch::Order};
+use crate::{SpawnError, launch::Order, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +34,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let order = Box::new(Order { agent_id, task, label });
         async move {
             let cx = engine(&cx)?;
-            let report = Fleet::of(cx)?.spawn(cx, order, timeout_seconds).await?;
+            let report = Member::of(cx)?.fleet.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }
     }))

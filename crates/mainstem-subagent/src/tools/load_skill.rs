@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Crew, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        the workspace; read those that you need.";
     let load = tool_fn("load_skill", description, |cx, Load { name }| async move {
         let cx = engine(&cx)?;
-        let crew = Crew::of(cx)?;
+        let crew = &Member::of(cx)?.crew;
         let known: Vec<_> = crew.skills_of(cx).collect();
         let skill = known.iter().find(|skill| skill.name == name).ok_or_else(|| {
             SpawnError::UnknownSkill { name, known: known.iter().map(|skill| skill.name.clone()).collect() }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(
         tool_fn("plan_enter", description, |cx, Enter {}| async move {
             let cx = engine(&cx)?;
-            Fleet::of(cx)?.set_plan_mode(PlanMode::On, cx.sink().log());
+            Member::of(cx)?.fleet.set_plan_mode(PlanMode::On, cx.sink().log());
             Ok::<_, SpawnError>("You are planning. Look around, make a plan, then call plan_exit with it.")
         })
         .read_only(),

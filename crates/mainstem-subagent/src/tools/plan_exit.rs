@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::engine;
-use crate::{Decision, Fleet, SpawnError};
+use crate::{Decision, SpawnError, member::Member};
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +25,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         tool_fn("plan_exit", description, |cx, Exit { plan }: Exit| async move {
             let id = cx.call_id().clone();
             let cx = engine(&cx)?;
-            let fleet = Fleet::of(cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             if fleet.plan_mode() == PlanMode::Off {
                 return Ok(ToolOutput::from("You are not planning; go on."));
             }

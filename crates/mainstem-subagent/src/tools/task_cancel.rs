@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError, delivery::task_text};
+use crate::{SpawnError, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "Stop a background task. Returns once it has stopped; what its agent said until then is kept.";
     Arc::new(tool_fn("task_cancel", description, |cx, Cancel { task_id }: Cancel| async move {
         let cx = engine(&cx)?;
-        let fleet = Fleet::of(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let id = TaskId::new(task_id);
         let before = fleet.task(cx, &id).await?;
         if before.is_over() {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError};
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let cx = engine(&cx)?;
             let mine = TaskFilter::of_parent(cx.session_id().clone());
             let filter = status.into_iter().fold(mine, TaskFilter::with_status);
-            let tasks = Fleet::of(cx)?.tasks.list(&filter).await?;
+            let tasks = Member::of(cx)?.fleet.tasks.list(&filter).await?;
             let lines: Vec<_> = tasks.iter().map(line).collect();
             let which = status.map(|status| format!(" that are {}", status.as_str())).unwrap_or_default();
             let head = if lines.is_empty() {

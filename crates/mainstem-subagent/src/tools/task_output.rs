@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text};
+use crate::{SpawnError, attend::LONGEST, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(
         tool_fn("task_output", description, |cx, output: Output| async move {
             let cx = engine(&cx)?;
-            let fleet = Fleet::of(cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             let id = TaskId::new(output.task_id);
             let mut task = fleet.task(cx, &id).await?;
             if output.block.unwrap_or(true) && !task.is_over() {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{engine, task_output::state};
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text};
+use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(
         tool_fn("task_wait", description, |cx, wait: Wait| async move {
             let cx = engine(&cx)?;
-            let fleet = Fleet::of(cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             let ids = match wait.task_ids {
                 Some(ids) => ids.into_iter().map(TaskId::new).collect(),
                 None => fleet.open_tasks(cx).await?,

@@ -55,8 +55,7 @@ impl Places {
 
 fn place_of(cx: &ToolContext) -> Place {
     let Some(source) = cx.source() else { return Place::Root };
-    let fleet = RunContext::of(cx).and_then(RunContext::get::<Fleet>);
-    let Some(fleet) = fleet else { return Place::Own(source.clone()) };
+    let Some(fleet) = RunContext::of(cx).and_then(Fleet::of) else { return Place::Own(source.clone()) };
     place(source.clone(), |agent| fleet.spec_of(agent), |session| fleet.child_of_session(session))
 }
 
