@@ -2,21 +2,19 @@
 
 mod builder;
 mod call;
+mod carried;
+mod events;
+mod identity;
 
 use std::{
     any::Any,
     fmt,
     future::Future,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
-use mainstem_event::{
-    CancelReason, EventKind, EventSink, EventSource, Ids, RunSettings, Timestamp, fold::Transcript,
-};
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
+use mainstem_event::{CancelReason, EventSink, EventSource, Ids, RunSettings, Timestamp, fold::Transcript};
+use mainstem_message::{ReplyId, ToolCallId, Usage};
 use mainstem_policy::{Price, Prices};
 use mainstem_tool::{Artifacts, ToolContext};
 use serde_json::{Map, Value};
@@ -140,138 +138,12 @@ impl RunContext {
         ToolContext::new(Arc::new(Call::new(self, call.clone())))
     }
 
-    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this context and for children begun with it.
-    #[must_use]
-    pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
-        self.extensions.insert(value);
-        self
-    }
-
     /// The same invocation with a deadline, unless it has an earlier one: for tools, which see when the time of their call is over, and for
     /// children begun with it. The deadline cancels nothing.
     #[must_use]
     pub fn with_deadline(mut self, at: Timestamp) -> Self {
         self.deadline = Some(self.deadline.map_or(at, |earlier| earlier.min(at)));
         self
-    }
-
-    /// The same invocation for a child that nothing waits for: the span of the next invocation is linked to the current one.
-    #[must_use]
-    pub fn unawaited(mut self) -> Self {
-        self.cause = Some(Unawaited::now());
-        self
-    }
-
-    /// The same invocation with another [`attachment`](Self::attachment), also for children begun with it.
-    #[must_use]
-    pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
-        self.attachment = Some(attachment);
-        self
-    }
-
-    /// Returns what a crate above this one attached to the run, if it is of this type: one value, in which that crate has all it knows
-    /// about an invocation.
-    pub fn attachment<T: Any>(&self) -> Option<&T> {
-        self.attachment.as_deref()?.downcast_ref()
-    }
-
-    // What it is.
-
-    /// The agent's id.
-    pub fn agent(&self) -> &Arc<str> {
-        &self.invocation.agent
-    }
-
-    /// The tool call that is being worked on.
-    pub fn call_id(&self) -> Option<&ToolCallId> {
-        self.call.as_ref()
-    }
-
-    /// Who the agent is; `None` for the root.
-    pub fn source(&self) -> Option<&EventSource> {
-        self.invocation.sink.origin().source.as_deref()
-    }
-
-    /// The instance; `None` for the root.
-    pub fn agent_key(&self) -> Option<&AgentKey> {
-        self.source().map(|source| &source.agent_key)
-    }
-
-    /// 0 for the root.
-    pub fn depth(&self) -> u16 {
-        self.source().map_or(0, |source| source.depth)
-    }
-
-    /// The agent's own session: the root's, or `sub-…`.
-    pub fn session_id(&self) -> &SessionId {
-        let origin = self.invocation.sink.origin();
-        origin.source.as_ref().map_or(&origin.session_id, |source| &source.session_id)
-    }
-
-    /// The run.
-    pub fn run_id(&self) -> Option<&RunId> {
-        self.invocation.sink.origin().run_id.as_ref()
-    }
-
-    /// `<root session>[/<agent_id>…]`.
-    pub fn path(&self) -> &str {
-        let origin = self.invocation.sink.origin();
-        origin.source.as_ref().map_or(origin.session_id.as_str(), |source| &source.path)
-    }
-
-    /// On whose behalf it works.
-    pub fn user(&self) -> Option<&str> {
-        self.shared.user.as_deref()
-    }
-
-    /// What the caller of the run attached to it.
-    pub fn attributes(&self) -> &Map<String, Value> {
-        &self.shared.attributes
-    }
-
-    /// Where results are kept that are too long for the conversation, if there is a place.
-    pub(crate) fn artifacts(&self) -> Option<&Arc<dyn Artifacts>> {
-        self.shared.artifacts.as_ref()
-    }
-
-    /// A value of the embedding application, by its type.
-    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.extensions.get()
-    }
-
-    // What it can do.
-
-    /// Records an event of this invocation, in the session and in its conversation; returns its number. Never waits.
-    ///
-    /// For the loop and for middleware; a tool streams through [`ToolContext::progress`]. A producer of many events awaits
-    /// [`settle`](Self::settle) in between.
-    pub fn emit(&self, kind: EventKind) -> u64 {
-        self.with_transcript(|transcript| transcript.apply(&kind));
-        let (seq, at) = self.invocation.sink.emit_timed(kind);
-        self.invocation.latest.store(seq, Ordering::Relaxed);
-        self.invocation.latest_at.store(at.as_micros(), Ordering::Relaxed);
-        seq
-    }
-
-    /// The number of the invocation's latest event; 0 before the first.
-    pub fn last_event(&self) -> u64 {
-        self.invocation.latest.load(Ordering::Relaxed)
-    }
-
-    /// When that was; `None` before the first.
-    pub fn last_event_at(&self) -> Option<Timestamp> {
-        let at = self.invocation.latest_at.load(Ordering::Relaxed);
-        (self.last_event() > 0).then(|| Timestamp::from_micros(at))
-    }
-
-    /// Waits for the caller: see [`EventSink::settle`].
-    pub fn settle(&self) -> impl Future<Output = ()> + Send {
-        self.invocation.sink.settle()
-    }
-
-    /// Why the session's record keeps nothing more: the work must end. See [`SessionLog::failure`](mainstem_event::SessionLog::failure).
-    pub(crate) fn unrecorded(&self) -> Option<&Arc<str>> {
-        self.invocation.sink.log().failure()
     }
 
     /// Resolves when the invocation is asked to stop.
@@ -310,38 +182,6 @@ impl RunContext {
         self.shared.ids.next(prefix)
     }
 
-    // What the loop keeps in it.
-
-    /// What the caller has set for the run.
-    pub(crate) fn settings(&self) -> Option<&Arc<RunSettings>> {
-        self.shared.settings.as_ref()
-    }
-
-    /// The form that the answer of the run's root shall have.
-    pub(crate) fn output(&self) -> Option<&OutputSchema> {
-        self.shared.output.as_ref()
-    }
-
-    /// What the agent was spawned as, if that is to be recorded.
-    pub(crate) fn declaration(&self) -> Option<&Declaration> {
-        self.invocation.declaration.as_deref()
-    }
-
-    /// Why the next invocation begins, if nothing waits for it.
-    pub(crate) fn cause(&self) -> Option<&Unawaited> {
-        self.cause.as_deref()
-    }
-
-    /// What every tool call has to pass, if there is anything.
-    pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {
-        self.shared.gate.as_ref()
-    }
-
-    /// The sink of this invocation.
-    pub fn sink(&self) -> &EventSink {
-        &self.invocation.sink
-    }
-
     /// What it has cost.
     pub fn meter(&self) -> &Meter {
         &self.invocation.meter
@@ -358,23 +198,6 @@ impl RunContext {
     /// What the parent's invocation has cost; `None` for the root.
     pub(crate) fn meter_above(&self) -> Option<&Meter> {
         self.invocation.above.as_ref()
-    }
-
-    /// What was said in this invocation so far.
-    pub fn messages(&self) -> Vec<Arc<Message>> {
-        self.with_transcript(|transcript| transcript.messages().to_vec())
-    }
-
-    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this reason, results.
-    pub fn close(&self, reason: &StopReason) {
-        while let Some(kind) = self.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
-            self.emit(kind);
-        }
-    }
-
-    /// Looks into the conversation; the closure must not emit.
-    pub fn with_transcript<R>(&self, f: impl FnOnce(&mut Transcript) -> R) -> R {
-        f(&mut self.invocation.transcript.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

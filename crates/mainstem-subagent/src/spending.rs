@@ -92,12 +92,9 @@ impl Fleet {
             while let Some(passed) = deadline.pass().await {
                 account.books().clock += passed;
             }
-            match account.reserve(|| Amount::tokens(0)) {
-                Err(over) => cx.cancellation().cancel(CancelReason::Budget { why: over.to_string().into() }),
-                Ok(_) => cx
-                    .cancellation()
-                    .cancel(CancelReason::Budget { why: "the time budget is used up".into() }),
-            }
+            let over = account.reserve(|| Amount::tokens(0)).err().map(|over| over.to_string());
+            let why = over.unwrap_or_else(|| "the time budget is used up".to_owned());
+            cx.cancellation().cancel(CancelReason::Budget { why: why.into() });
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mainstem_event::{AgentEvent, LogOptions, Origin, Rollup, SessionLog, SystemClock};
+use mainstem_event::{AgentEvent, EventKind, LogOptions, Origin, Rollup, SessionLog, SystemClock};
 use mainstem_message::{Role, Usage};
 use serde_json::json;
 use tokio_test::{assert_pending, assert_ready, task::spawn};
