@@ -13,7 +13,8 @@ use super::RunContext;
 impl RunContext {
     /// Records an event of this invocation, in the session and in its conversation; returns its number. Never waits.
     ///
-    /// For the loop and for middleware; a tool streams through [`ToolContext::progress`]. A producer of many events awaits
+    /// For the loop and for middleware; a tool streams through
+    /// [`ToolContext::progress`](mainstem_tool::ToolContext::progress). A producer of many events awaits
     /// [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
