@@ -12,7 +12,8 @@ use mainstem::{
     prelude::*,
     vendor::{Setup, VENDORS, Vendor},
 };
-use mainstem_testing::{Cassette, CassetteBuilder, CountedIds, FakeClock, Mode, ModelServer, laws, render};
+use mainstem_cassette::{Cassette, CassetteBuilder, Mode};
+use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 

@@ -1,9 +1,15 @@
 //! What a run has given to its fleet holds after a restart: mode, user, attributes, budgets, declarations, labels.
 
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
 use mainstem::{
+    event::SendMode,
     journal::MemoryJournal,
     message::Usage,
-    model::{ModelOptions, scripted::Turn},
+    model::{ModelOptions, ModelRequest, ModelStream, scripted::Turn},
     policy::{Cost, Limits, PlanMode, Price, Prices},
     prelude::*,
 };
@@ -295,4 +301,59 @@ async fn a_run_that_is_resumed_has_what_is_left_of_its_budget() {
     };
     assert_eq!((settings.user.as_deref(), settings.budget.tokens), (Some("ann"), Some(18_500)));
     assert_eq!(lines(&journal, &["TOOL_RESULT_TEXT_DELTA"]).await.last().unwrap().matches("ann").count(), 1);
+}
+
+#[tokio::test]
+async fn a_conversation_begins_at_its_checkpoint() {
+    let journal = FaultyJournal::new(MemoryJournal::new());
+    let model = ScriptedModel::new()
+        .agent("main", [Turn::new().spawn("kid", "one"), Turn::new().text("Said.")])
+        .agent("kid", [Turn::new().text("Done.")]);
+    let first = process(&journal, model, "K").build().unwrap();
+    run(&first, RunOptions::new()).await;
+    let session = first.open_session("s").await.unwrap();
+    let kid = session.children().remove(0).agent_key;
+    for (agent_key, summary) in [("root".into(), "a summary"), (kid.clone(), "the kid's summary")] {
+        let messages = vec![Arc::new(Message::user(summary))];
+        session.log().emit(EventKind::StateCheckpoint { agent_key, messages });
+    }
+    drop(session);
+    first.shutdown(ms(0)).await;
+    drop(first);
+
+    let again = ScriptedModel::new().agent("main", [Turn::new().text("Again.")]);
+    let (asked, inner) = (Asked::default(), again.agent("kid", [Turn::new().text("More.")]));
+    let model = Asking { asked: asked.clone(), inner };
+    let second = process(&journal, model, "K").build().unwrap();
+    let session = second.open_session("s").await.unwrap();
+    assert_eq!(texts(&session.history()), ["a summary"]);
+    session.run("go on", RunOptions::new()).unwrap().reply().await.unwrap();
+    session.send(&kid, "and you", SendMode::Queue).unwrap();
+    has_turns(&session, 2).await;
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked["main"], ["a summary", "go on"]);
+    assert_eq!(asked["kid"], ["the kid's summary", "and you"]);
+}
+
+/// The messages of each agent's latest model call.
+type Asked = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
+
+struct Asking {
+    asked: Asked,
+    inner: ScriptedModel,
+}
+
+impl Model for Asking {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        self.asked.lock().unwrap().insert(request.agent.to_string(), texts(&request.messages));
+        self.inner.stream(request)
+    }
+}
+
+fn texts(messages: &[Arc<Message>]) -> Vec<String> {
+    messages.iter().map(|message| message.text()).collect()
 }

@@ -1,18 +1,20 @@
 //! The vendors' APIs as bytes: what each says, in frames that can be played back broken.
+//!
+//! What a provider sends is recorded, and a [`ModelServer`] answers it in the vendor's words; so a
+//! vendor that is new needs no line here.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
+use futures_util::StreamExt;
 use mainstem::{
-    anthropic::Anthropic,
-    gemini::Gemini,
-    model::{Model, scripted::Turn},
-    ollama::Ollama,
-    openai::{OpenAi, OpenAiResponses},
-    prelude::*,
+    message::Message,
+    model::{Model, ModelError, ModelRequest, scripted::Turn},
+    prelude::ScriptedModel,
+    vendor::{self, Setup},
 };
 use mainstem_testing::{
     ModelServer,
-    raw::{Step, chunk, head},
+    raw::{Server, Step, chunk, head},
 };
 use serde_json::json;
 use tokio::{
@@ -21,69 +23,96 @@ use tokio::{
 };
 
 /// A vendor's API.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Vendor {
-    OpenAi,
-    Responses,
-    Anthropic,
-    Gemini,
-    Ollama,
+#[derive(Clone, Copy)]
+pub(crate) struct Vendor(&'static Known);
+
+/// What is known of it from its row in the facade's table, and from what its provider and the
+/// server say to each other.
+struct Known {
+    row: &'static vendor::Vendor,
+    request: String,
+    media_type: String,
 }
 
-use self::Vendor::{Anthropic as Claude, Gemini as Google, Ollama as Llama, OpenAi as Chat, Responses};
+/// The vendors of this build.
+pub(crate) async fn vendors() -> Vec<Vendor> {
+    let mut vendors = Vec::new();
+    for row in vendor::VENDORS {
+        let request = request(row).await;
+        let (head, _) = answer(&request, Turn::new().text("Hi")).await;
+        let media_type = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-type: ").map(str::to_owned));
+        vendors.push(Vendor(Box::leak(Box::new(Known { row, request, media_type: media_type.unwrap() }))));
+    }
+    vendors
+}
 
-pub(crate) const VENDORS: [Vendor; 5] = [Chat, Responses, Claude, Google, Llama];
+/// The request that a provider sends.
+async fn request(row: &'static vendor::Vendor) -> String {
+    let mut server = Server::start(vec![vec![]]).await;
+    let messages = vec![Arc::new(Message::user("go"))];
+    let mut stream = bare(row, &server.url()).stream(ModelRequest { messages, ..ModelRequest::default() });
+    assert!(stream.next().await.unwrap().is_err());
+    server.request().await
+}
+
+/// The bare provider at this address.
+fn bare(row: &vendor::Vendor, root: &str) -> Arc<dyn Model> {
+    let var = |name: &str| match name {
+        name if name == row.base_url => Some(root.to_owned()),
+        name if name == row.key => Some("k".to_owned()),
+        _ => None,
+    };
+    row.bare_model("main", &Setup { var: &var, headers: &[] }).unwrap()
+}
+
+/// The head and the frames in which a server answers a request.
+async fn answer(request: &str, turn: Turn) -> (String, Vec<Vec<u8>>) {
+    let server = ModelServer::start(ScriptedModel::new().agent("main", [turn])).await.unwrap();
+    let address = server.root_url().replace("http://", "");
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut read = Vec::new();
+    loop {
+        if let Some(answer) = complete(&read) {
+            return answer;
+        }
+        assert!(stream.read_buf(&mut read).await.unwrap() > 0, "{}", String::from_utf8_lossy(&read));
+    }
+}
+
+/// A response that has arrived; `None` if more is to come.
+fn complete(read: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
+    let start = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = String::from_utf8(read[..start].to_vec()).unwrap();
+    let body = &read[start..];
+    let length: Option<usize> = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    match length {
+        Some(length) => (body.len() == length).then(|| (head, vec![body.to_vec()])),
+        None => body.ends_with(b"\r\n0\r\n\r\n").then(|| (head, dechunked(body))),
+    }
+}
 
 impl Vendor {
+    pub(crate) fn name(self) -> &'static str {
+        self.0.row.name
+    }
+
     /// The bare provider at this address.
     pub(crate) fn model(self, root: &str) -> Arc<dyn Model> {
-        let v1 = format!("{root}/v1");
-        match self {
-            Chat => Arc::new(OpenAi::new("main").with_base_url(&v1).unwrap().with_api_key("k")),
-            Responses => Arc::new(OpenAiResponses::new("main").with_base_url(&v1).unwrap().with_api_key("k")),
-            Claude => Arc::new(Anthropic::new("main").with_base_url(root).unwrap().with_api_key("k")),
-            Google => Arc::new(Gemini::new("main").with_base_url(root).unwrap().with_api_key("k")),
-            Llama => Arc::new(Ollama::new("main").with_base_url(root).unwrap()),
-        }
-    }
-
-    pub(crate) fn path(self) -> &'static str {
-        match self {
-            Chat => "/v1/chat/completions",
-            Responses => "/v1/responses",
-            Claude => "/v1/messages",
-            Google => "/v1beta/models/main:streamGenerateContent?alt=sse",
-            Llama => "/api/chat",
-        }
-    }
-
-    pub(crate) fn media_type(self) -> &'static str {
-        if self == Llama { "application/x-ndjson" } else { "text/event-stream" }
+        bare(self.0.row, root)
     }
 
     /// The frames in which it says an answer.
     pub(crate) async fn frames(self, turn: Turn) -> Vec<Vec<u8>> {
-        let server = ModelServer::start(ScriptedModel::new().agent("main", [turn])).await.unwrap();
-        let address = server.root_url().replace("http://", "");
-        let mut stream = TcpStream::connect(&address).await.unwrap();
-        let body =
-            json!({ "model": "main", "stream": true, "stream_options": {"include_usage": true} }).to_string();
-        let ask = format!(
-            "POST {} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
-            self.path(),
-            body.len()
-        );
-        stream.write_all(ask.as_bytes()).await.unwrap();
-        let mut read = Vec::new();
-        while !read.ends_with(b"\r\n0\r\n\r\n") {
-            assert!(stream.read_buf(&mut read).await.unwrap() > 0, "{}", String::from_utf8_lossy(&read));
-        }
-        let start = read.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-        dechunked(&read[start..])
+        answer(&self.0.request, turn).await.1
     }
 
     pub(crate) fn stream(self, frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<Step> {
-        let headers = format!("content-type: {}\r\ntransfer-encoding: chunked\r\n", self.media_type());
+        let headers = format!("content-type: {}\r\ntransfer-encoding: chunked\r\n", self.0.media_type);
         let frames = frames.into_iter().map(|frame| chunk(&frame));
         [head("200 OK", &headers)].into_iter().chain(frames).collect()
     }
@@ -94,39 +123,40 @@ impl Vendor {
         steps
     }
 
-    /// An event of a kind that nobody has heard of yet, with fields that nobody knows.
+    /// An event of an unknown kind, with unknown fields.
     pub(crate) fn unknown(self) -> Vec<u8> {
-        let data = json!({ "type": "from_the_future", "object": "from.the.future", "what": {"x": [1]} });
-        match self {
-            Llama => format!("{}\n", json!({ "model": "main", "from_the_future": 1, "done": false })),
-            Claude | Responses => format!("event: from_the_future\ndata: {data}\n\n"),
-            Chat | Google => {
-                format!("data: {}\n\n", json!({ "choices": [], "candidates": [], "from_the_future": 1 }))
-            }
-        }
-        .into_bytes()
+        let data = json!({
+            "type": "from_the_future", "object": "from.the.future", "what": {"x": [1]}, "from_the_future": 1,
+            "choices": [], "candidates": [], "model": "main", "done": false,
+        });
+        self.frame("from_the_future", &data.to_string())
     }
 
     pub(crate) fn garbage(self) -> Vec<u8> {
-        match self {
-            Llama => b"{\"message\": nonsense\n".to_vec(),
-            Claude => b"event: content_block_delta\ndata: {\"type\": nonsense\n\n".to_vec(),
-            Responses => b"event: response.output_text.delta\ndata: {\"type\": nonsense\n\n".to_vec(),
-            Chat | Google => b"data: {\"choices\": nonsense\n\n".to_vec(),
+        self.frame("content_block_delta", "{\"type\": nonsense")
+    }
+
+    fn frame(self, event: &str, data: &str) -> Vec<u8> {
+        if self.0.media_type.contains("ndjson") {
+            format!("{data}\n").into_bytes()
+        } else {
+            format!("event: {event}\ndata: {data}\n\n").into_bytes()
         }
     }
 
-    /// A refusal in the vendor's words.
-    pub(crate) fn refusal(self, message: &str) -> String {
-        match self {
-            Chat | Responses => {
-                json!({"error": {"message": message, "type": "t", "param": null, "code": null}})
-            }
-            Claude => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
-            Google => json!({"error": {"code": 1, "message": message, "status": "UNKNOWN"}}),
-            Llama => json!({"error": message}),
-        }
-        .to_string()
+    /// The body of a refusal in the vendor's words.
+    pub(crate) async fn refusal(self, message: &str) -> String {
+        let refused = Turn::new().fail(ModelError::from_status(500, message));
+        let (_, frames) = answer(&self.0.request, refused).await;
+        let body = String::from_utf8(frames.concat()).unwrap();
+        assert!(body.contains(message), "{body}");
+        body
+    }
+}
+
+impl fmt::Debug for Vendor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

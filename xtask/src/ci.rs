@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
-use crate::cargo::{cargo, run as exec};
+use crate::cargo::{cargo, output, run as exec};
 use crate::{api, browser, clients, deny, models, sbom, schema, snapshots, suite, supply, tidy};
 
 pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
@@ -17,9 +18,9 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     })?;
     step("features", || {
         // Those who pick single layers have no warnings either.
-        for features in ["", "files", "openai", "anthropic", "gemini", "ollama", "mcp", "sqlite"] {
+        for features in features(root)? {
             let facade =
-                ["clippy", "-p", "mainstem", "--locked", "--no-default-features", "--features", features];
+                ["clippy", "-p", "mainstem", "--locked", "--no-default-features", "--features", &features];
             plain(&[&facade[..], &["--", "-D", "warnings"]].concat())?;
         }
         Ok(())
@@ -46,6 +47,17 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     step("schema", || schema::run(root, true))?;
     println!("\nci passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The features of the facade, for each alone, and none of them.
+fn features(root: &Path) -> Result<Vec<String>> {
+    let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: Value = serde_json::from_str(&json).context("cannot read cargo metadata")?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let facade = packages.filter(|package| package["name"] == "mainstem");
+    let features = facade.filter_map(|facade| facade["features"].as_object()).flat_map(|named| named.keys());
+    let alone = features.filter(|feature| *feature != "default").cloned();
+    Ok([String::new()].into_iter().chain(alone).collect())
 }
 
 fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {

@@ -4,14 +4,15 @@ mod blocks;
 
 use std::{fmt::Display, mem, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_http::{Api, Decode, Deltas, Server};
 use mainstem_message::StopReason;
-use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+use mainstem_model::{ModelDelta, ModelError};
 
 use self::blocks::Blocks;
-use crate::event::{Event, Message, Usage};
-
-pub(crate) const MESSAGES: Api = Api { answer: "message of the Messages API", form: Form::Events };
+use crate::{
+    Messages,
+    event::{Event, Message, Usage},
+};
 
 /// The state of one answer.
 pub(crate) struct Decoder {
@@ -66,10 +67,8 @@ impl Decoder {
     /// What the server says went wrong, or what is wrong with what it says.
     #[cold]
     fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
-        match serde_json::from_str(data).ok().and_then(|value| Complaint::read(&value)) {
-            Some(complaint) => complaint.interruption(&self.server),
-            None => self.server.malformed(&MESSAGES, data, problem),
-        }
+        let malformed = || self.server.malformed(Messages::ANSWER, data, problem);
+        self.server.interruption(data).unwrap_or_else(malformed)
     }
 }
 
@@ -106,8 +105,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         if self.stop_reason.is_none() && !self.done {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
+            return Err(self.server.unfinished());
         }
         self.blocks.end(deltas);
         deltas.extend(self.usage.take().map(|usage| ModelDelta::Usage(usage.into())));

@@ -1,9 +1,9 @@
 //! Anthropic's [Messages API](https://platform.claude.com/docs/en/api/messages), and the servers that speak it.
 //!
-//! [`Anthropic`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//! [`Anthropic`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
 //!
 //! ```
-//! use mainstem_anthropic::Anthropic;
+//! use mainstem_anthropic::{Anthropic, AnthropicExt as _};
 //!
 //! # fn main() -> Result<(), mainstem_anthropic::ConfigError> {
 //! let claude = Anthropic::new("claude-sonnet-4-5").with_api_key("sk-ant-…").with_prompt_caching();
@@ -62,25 +62,19 @@
 //!
 //! # Version
 //! `anthropic-version` is `2023-06-01`, which still knows `temperature`. [`2026-10-21`] differs for this crate in that alone, and can be
-//! had by [`with_header`](Anthropic::with_header), as `anthropic-beta` can.
-//!
-//! # What is not here
-//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
-//! `mainstem-model`. Without one, only connecting has a limit (10 s).
+//! had by [`with_header`](Endpoint::with_header), as `anthropic-beta` can.
 //!
 //! [adaptive thinking]: https://platform.claude.com/docs/en/build-with-claude/thinking
 //! [manual thinking]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking
 //! [`2026-10-21`]: https://platform.claude.com/docs/en/api/versioning
 
-mod client;
 mod decoder;
 mod dialect;
 mod event;
+mod messages;
 mod opaque;
-mod open;
 mod request;
 mod schema;
-mod server;
 
-pub use client::Anthropic;
-pub use mainstem_http::ConfigError;
+pub use mainstem_http::{ConfigError, Endpoint};
+pub use messages::{Anthropic, AnthropicExt, Messages};

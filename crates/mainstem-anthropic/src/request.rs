@@ -4,15 +4,13 @@ mod message;
 mod part;
 mod thinking;
 
-use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use serde::{
-    Serialize, Serializer,
-    ser::{SerializeMap, SerializeSeq},
-};
+use mainstem_http::Fields;
+use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::{Map, Value, json};
 
 use self::{message::Conversation, thinking::Thinking};
-use crate::{Anthropic, dialect::Dialect, schema};
+use crate::{Messages, dialect::Dialect, schema};
 
 /// Most tokens of an answer where the caller says nothing, for the API insists on a limit. Every model since Claude 4 can write as many.
 const MAX_TOKENS: u32 = 32_000;
@@ -20,34 +18,35 @@ const MAX_TOKENS: u32 = 32_000;
 /// The least `top_p` that goes with thinking.
 const LEAST_TOP_P: f64 = 0.95;
 
-/// The body of a request.
+/// Writes the body of a request.
 ///
 /// # Errors
-/// `Unsupported` where the conversation holds data that the API has no form for.
+/// If the conversation holds data that the API has no form for.
 pub(crate) fn body(
-    model: &Anthropic,
+    model: &str,
+    api: &Messages,
     request: &ModelRequest,
-    dialect: Dialect,
-) -> Result<Vec<u8>, ModelError> {
-    let conversation = message::conversation(request).map_err(|what| model.server.unsupported(&what))?;
-    let thinking = Thinking::of(request);
-    let body = Body { model, request, conversation, thinking, dialect };
-    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+    dialect: &Dialect,
+) -> Result<Vec<u8>, String> {
+    let conversation = message::conversation(request)?;
+    let body = Body { model, api, request, conversation, thinking: Thinking::of(request), dialect };
+    serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
 struct Body<'a> {
-    model: &'a Anthropic,
+    model: &'a str,
+    api: &'a Messages,
     request: &'a ModelRequest,
     conversation: Conversation<'a>,
     thinking: Thinking<'a>,
-    dialect: Dialect,
+    dialect: &'a Dialect,
 }
 
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ModelRequest { tools, options, .. } = self.request;
-        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
-        body.field("model", Some(self.model.name()))?;
+        let mut body = Fields::new(serializer, &options.extra)?;
+        body.field("model", Some(self.model))?;
         body.field("max_tokens", Some(self.max_tokens()))?;
         body.field("system", self.conversation.system.as_deref())?;
         body.field("messages", Some(&self.conversation.turns))?;
@@ -63,7 +62,7 @@ impl Serialize for Body<'_> {
         )?;
         body.field("top_p", options.top_p.filter(|top_p| self.may_narrow(*top_p)))?;
         body.field("stop_sequences", Some(&options.stop).filter(|stop| !stop.is_empty()))?;
-        body.field("cache_control", self.model.caching.then(|| json!({ "type": "ephemeral" })))?;
+        body.field("cache_control", self.api.caching.then(|| json!({ "type": "ephemeral" })))?;
         body.field("stream", Some(true))?;
         body.end()
     }
@@ -88,28 +87,6 @@ impl Body<'_> {
         let effort = self.thinking.effort().map(|effort| ("effort".to_owned(), effort.into()));
         let config: Map<_, _> = effort.into_iter().chain(format(&self.request.options)).collect();
         (!config.is_empty()).then_some(config)
-    }
-}
-
-/// A map in which the caller's own fields win.
-struct Fields<'a, M> {
-    map: M,
-    extra: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
-        match value {
-            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
-            _ => Ok(()),
-        }
-    }
-
-    fn end(mut self) -> Result<M::Ok, M::Error> {
-        for (name, value) in self.extra {
-            self.map.serialize_entry(name, value)?;
-        }
-        self.map.end()
     }
 }
 

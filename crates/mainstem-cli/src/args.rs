@@ -10,7 +10,7 @@ mod trust;
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
-use mainstem::policy::Cost;
+use mainstem::{policy::Cost, vendor::VENDORS};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
 pub(crate) use self::{
@@ -20,7 +20,7 @@ pub(crate) use self::{
     talk::{At, Attach, Chat, Tasks, TasksCommand},
     trust::{Source, Trust, TrustCommand},
 };
-use crate::exit;
+use crate::{exit, model};
 
 /// Runs a fleet of agents and shows what each of them does, live.
 #[derive(Debug, Parser)]
@@ -85,8 +85,7 @@ pub(crate) struct Run {
     /// Run this agent of the workspace, or of the server; without it, the one called `main` if there is one, or the server's.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// The model: `openai:gpt-4o-mini`, `anthropic:claude-haiku-4-5`, `gemini:gemini-2.5-flash` …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL].
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", help = model_help())]
     pub(crate) model: Option<String>,
     /// The directory that agents work in, and whose subagents/*.md declare them; by default the current one [env: MAINSTEM_WORKSPACE].
     #[arg(short, long, value_name = "DIR")]
@@ -118,7 +117,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle", "diagnostics"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle"])]
     pub(crate) server: Option<String>,
 
     /// What stdout gets.
@@ -350,7 +349,14 @@ fn pace(text: &str) -> Result<f64, String> {
 }
 
 fn after_help() -> String {
-    format!("{EXAMPLES}\nExit status:\n{}", exit::table())
+    let examples = EXAMPLES.replace("{variables}", &model::variables());
+    format!("{examples}\nExit status:\n{}", exit::table())
+}
+
+fn model_help() -> String {
+    let examples: Vec<_> = VENDORS.iter().take(3).map(|vendor| format!("`{}`", vendor.example())).collect();
+    let examples = examples.join(", ");
+    format!("The model: {examples} …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL]")
 }
 
 const CHAT: &str = "\
@@ -397,9 +403,9 @@ Tools of MCP servers, which are started when an agent that has them first works:
   `mainstem trust --help`.
 
 Models:
-  Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; OLLAMA_HOST for Ollama; OPENAI_BASE_URL
-  for another server that speaks OpenAI's language, such as vLLM or llama.cpp. `mainstem models`
-  lists them, `mainstem doctor` says what is set up. A flag goes before the environment, the environment before
+  Set {variables}.
+  `mainstem models` lists these, and those of other servers, such as OPENAI_BASE_URL for vLLM or
+  llama.cpp; `mainstem doctor` says what is set up. A flag goes before the environment, that before
   ./mainstem.toml, and that before the user's mainstem/config.toml:
     model = \"openai:qwen3\"
     [permissions]

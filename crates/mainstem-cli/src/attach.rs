@@ -1,30 +1,26 @@
 //! `mainstem attach`: follows a session that another process runs.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow};
-use mainstem::journal::Journal;
+use anyhow::anyhow;
+use futures_util::TryStreamExt;
+use mainstem::api::{AnySession, EventQuery, Events, SessionState};
 use mainstem_event::{AgentEvent, Clock, SystemClock};
-use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{Instant, Interval, interval_at};
 
 use crate::{
     agents::print,
     args::{Attach, Format},
     exit::{Exit, Fault, OrExit},
+    host::{self, Advise},
     progress::{self, Progress},
-    remote::{self, Remote, escape},
     replies::Replies,
     signals,
-    store::{self, Pages},
     terminal::Terminal,
 };
 
-/// How often the journal is looked at for what another process has written.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// After so many of them in vain it is asked whether anybody writes at all.
-const LOOKS: u32 = 20;
+/// How often a session without events is checked for a process that has ended.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
@@ -87,107 +83,70 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What comes of waiting.
+/// The next thing that happens.
 enum Next {
-    Event(AgentEvent),
-    /// The active run was cut off: its process has ended.
+    Event(Box<AgentEvent>),
+    /// The process of the active run has ended before the run.
     Cut,
-    /// There will be no more.
+    /// There are no further events.
     Over,
 }
 
-/// Where the events come from, and how far they are wanted with `--once`.
+/// The events of a session, and how far they are read with `--once`.
 struct Source {
-    from: From,
-    /// All there was in the beginning.
+    session: Arc<dyn AnySession>,
+    events: Events,
+    /// The number of the last event at the beginning.
     until: u64,
-    /// Whether a run was active then and has not ended yet.
-    is_at_work: bool,
+    /// Whether a run was active at the beginning and has not ended yet.
+    is_running: bool,
     seen: u64,
-}
-
-enum From {
-    Server(remote::Events),
-    /// With how often it was looked at in vain.
-    Journal {
-        pages: Pages,
-        page: VecDeque<AgentEvent>,
-        looks: u32,
-    },
+    /// When to ask whether the active run still has a process.
+    look: Interval,
 }
 
 impl Source {
     /// # Errors
     /// There is no such session, or no such server.
     async fn open(args: &Attach) -> anyhow::Result<Self> {
-        match Remote::of(&args.at)? {
-            Some(remote) => Self::on_server(&remote, args).await,
-            None => Self::in_journal(args).await,
-        }
-    }
-
-    async fn on_server(remote: &Remote, args: &Attach) -> anyhow::Result<Self> {
-        let path = format!("/sessions/{}", escape(&args.session));
-        let session = remote.get(&path).await?;
-        let runs = remote.get(&format!("{path}/runs")).await?;
+        let session = host::open(&args.at, args.journal.as_deref())?.session(&(&*args.session).into());
+        let view = session.view().await.advise()?;
         let first = match args.from {
             Some(from) => from,
-            None => runs["items"].as_array().and_then(|runs| runs.last()?["first_seq"].as_u64()).unwrap_or(1),
+            None => session.runs().await.advise()?.last().map_or(1, |run| run.first_seq),
         };
         let seen = first.saturating_sub(1);
-        let from = From::Server(remote.events(format!("{path}/events"), seen));
-        let until = session["last_seq"].as_u64().unwrap_or(0);
-        Ok(Self { from, until, is_at_work: session["active_run"] != Value::Null, seen })
+        let events = session.events(EventQuery::after(seen));
+        let is_running = matches!(view.state, SessionState::Running | SessionState::Unfinished);
+        let look = interval_at(Instant::now() + LOOK, LOOK);
+        Ok(Self { session, events, until: view.last_seq, is_running, seen, look })
     }
 
-    async fn in_journal(args: &Attach) -> anyhow::Result<Self> {
-        let journal = store::open(args.journal.as_deref())?;
-        let id = (&*args.session).into();
-        let unknown = || {
-            anyhow!("there is no session {:?}; `mainstem sessions list` says which there are", args.session)
-        };
-        let session = journal.session(&id).await?.ok_or_else(unknown)?;
-        let latest = match &session.unfinished {
-            Some(run) => journal.run(run).await?.map_or(1, |place| place.first),
-            None => 1,
-        };
-        let first = args.from.unwrap_or(latest);
-        let pages =
-            Pages::of(journal, &args.session).await?.with_context(|| unknown().to_string())?.from(first);
-        let from = From::Journal { pages, page: VecDeque::new(), looks: 0 };
-        let (until, is_at_work) = (session.last, session.unfinished.is_some());
-        Ok(Self { from, until, is_at_work, seen: first.saturating_sub(1) })
-    }
-
-    /// Returns `true` if all earlier events were seen and the active run has ended.
+    /// Returns `true` if all earlier events were read and the active run has ended.
     fn is_enough(&self) -> bool {
-        self.seen >= self.until && !self.is_at_work
+        self.seen >= self.until && !self.is_running
     }
 
-    /// What comes next; nothing is lost when it is dropped while it waits.
+    /// Returns what happens next. Dropping the wait loses nothing.
     async fn next(&mut self) -> anyhow::Result<Next> {
-        let event = match &mut self.from {
-            From::Server(events) => events.next().await?,
-            From::Journal { pages, page, looks } => {
-                while page.is_empty() {
-                    // Asked before the look, so that what was written last is seen first.
-                    let is_cut = self.is_at_work && *looks == LOOKS && !pages.is_written().await;
-                    page.extend(pages.next().await?);
-                    if page.is_empty() && is_cut {
-                        self.is_at_work = false;
+        loop {
+            tokio::select! {
+                biased;
+                event = self.events.try_next() => {
+                    let Some(event) = event.advise()? else { return Ok(Next::Over) };
+                    self.seen = event.seq;
+                    self.is_running &= !(event.ends_run() && event.seq >= self.until);
+                    return Ok(Next::Event(Box::new(event)));
+                }
+                _ = self.look.tick(), if self.is_running => {
+                    // Only what is written before this look is read before the cut is reported.
+                    let view = self.session.view().await.advise()?;
+                    if view.state == SessionState::Unfinished && view.last_seq <= self.seen {
+                        self.is_running = false;
                         return Ok(Next::Cut);
                     }
-                    if page.is_empty() {
-                        *looks = *looks % LOOKS + 1;
-                        sleep(LOOK).await;
-                    }
                 }
-                page.pop_front()
             }
-        };
-        let Some(event) = event else { return Ok(Next::Over) };
-        self.seen = event.seq;
-        self.is_at_work &= !(event.ends_run() && event.seq >= self.until);
-        Ok(Next::Event(event))
+        }
     }
 }

@@ -4,7 +4,10 @@ mod partner;
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
+use mainstem::api::{Begun, Code};
 use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, SystemClock};
+
+use tokio::time::timeout;
 
 use self::partner::Partner;
 use crate::{
@@ -12,12 +15,12 @@ use crate::{
     args::{Chat, Format, Log, Source},
     ask::Questions,
     exit::{Exit, Fault, OrExit},
+    host::{Advise, PATIENCE, advised},
     progress,
     replies::Replies,
     signals::{Signal, Signals},
     telemetry,
     terminal::Terminal,
-    turn::{Events, Turn},
 };
 
 const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
@@ -54,7 +57,7 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     async fn talk(&mut self, partner: &Partner) -> Result<Exit, Fault> {
-        self.say(&format!("{}; /help says more", partner.greeting()));
+        self.say(&format!("{}; /help says more", partner.greeting));
         loop {
             self.prompt();
             let line = tokio::select! {
@@ -68,18 +71,18 @@ impl Talk<'_> {
                 "/quit" | "/exit" => break,
                 "/help" => self.say(HELP),
                 "/agents" => match partner.agents().await {
-                    Ok(agents) if agents.is_empty() => self.say("nobody was spawned yet"),
+                    Ok(agents) if agents.is_empty() => self.say("no agent was spawned yet"),
                     Ok(agents) => print(&agents)?,
                     Err(error) => self.complain(&error),
                 },
                 "/resume" => {
                     let begun = self.unless_stopped(partner.resume()).await?;
-                    self.begun(begun, "/resume").await?;
+                    self.begun(partner, begun, "/resume").await?;
                 }
                 unknown if unknown.starts_with('/') => self.say(&format!("there is no {unknown}. {HELP}")),
                 input => {
                     let begun = self.unless_stopped(partner.say(input)).await?;
-                    self.begun(begun, input).await?;
+                    self.begun(partner, begun, input).await?;
                 }
             }
         }
@@ -96,9 +99,14 @@ impl Talk<'_> {
         }
     }
 
-    async fn begun(&mut self, turn: anyhow::Result<(Turn, Events)>, title: &str) -> Result<(), Fault> {
-        match turn {
-            Ok((turn, events)) => self.turn(&turn, events, title).await,
+    async fn begun(
+        &mut self,
+        partner: &Partner,
+        begun: anyhow::Result<Begun>,
+        title: &str,
+    ) -> Result<(), Fault> {
+        match begun {
+            Ok(begun) => self.turn(partner, begun, title).await,
             Err(error) => {
                 self.complain(&error);
                 Ok(())
@@ -107,7 +115,8 @@ impl Talk<'_> {
     }
 
     /// One turn, to its end.
-    async fn turn(&mut self, turn: &Turn, mut events: Events, title: &str) -> Result<(), Fault> {
+    async fn turn(&mut self, partner: &Partner, begun: Begun, title: &str) -> Result<(), Fault> {
+        let Begun { run, mut events } = begun;
         let mut progress = progress::on_stderr(self.terminal, self.args.progress, Format::Text, title);
         let (mut replies, mut is_stopping, mut frames) = (Replies::default(), false, progress::frames());
         loop {
@@ -119,19 +128,22 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    turn.cancel(CancelReason::user("Ctrl-C")).await;
+                    // If a server does not hear it, the turn continues, which is seen.
+                    let _ = timeout(PATIENCE, run.cancel(CancelReason::user("Ctrl-C"))).await;
                 }
                 line = self.questions.line() => {
                     if let Some((id, decision)) = self.questions.heard(line, &mut *progress)
-                        && let Err(error) = turn.confirm(&id, decision).await
+                        && let Err(error) = partner.session.confirm(&id, decision).await
+                        // Its result arrives as an event.
+                        && !error.has_code(&Code::NotAsked)
                     {
-                        progress.note(&format!("error: {error:#}"));
+                        progress.note(&format!("error: the answer was not accepted: {:#}", advised(error)));
                     }
                 }
                 // While a person types, nothing is drawn.
                 _ = frames.tick(), if is_stopping || !self.questions.is_open() => progress.tick(SystemClock.now()),
                 event = events.next() => {
-                    let Some(event) = event.transpose().or_exit(Exit::Failed)? else { break };
+                    let Some(event) = event.transpose().advise().or_exit(Exit::Failed)? else { break };
                     progress.event(&event);
                     self.questions.event(&event);
                     self.questions.ask(&mut *progress);

@@ -207,7 +207,7 @@ fn model(
     exit: &mut Exit,
 ) -> Vec<Finding> {
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
-        return vec![Finding::wrong("model: none is configured", model::HOW)];
+        return vec![Finding::wrong("model: none is configured", model::HOW.to_string())];
     };
     let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
     let model = match resolved {

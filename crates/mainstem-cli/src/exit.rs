@@ -5,7 +5,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use anyhow::anyhow;
 use mainstem_event::Outcome;
 
-use crate::turn::Ended;
+use mainstem::api::RunView;
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +74,11 @@ impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
 }
 
 /// Returns the exit code of a turn that was not cancelled by a signal; `None` is a dropped turn.
-pub(crate) fn of_end(ended: Option<&Ended>, a_child_failed: bool) -> Exit {
-    let Some(Ended { outcome, error, .. }) = ended else { return Exit::Failed };
-    let is = |codes: &[&str]| error.as_ref().is_some_and(|error| codes.contains(&&*error.code));
+pub(crate) fn of_end(ended: Option<&RunView>, a_child_failed: bool) -> Exit {
+    let Some((outcome, ended)) = ended.and_then(|ended| Some((ended.status.outcome()?, ended))) else {
+        return Exit::Failed;
+    };
+    let is = |codes: &[&str]| ended.error.as_ref().is_some_and(|error| codes.contains(&&*error.code));
     match outcome {
         Outcome::Success if a_child_failed => Exit::ChildFailed,
         Outcome::Success => Exit::Reply,

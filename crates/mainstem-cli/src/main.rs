@@ -12,12 +12,12 @@ mod demo;
 mod doctor;
 mod exit;
 mod harness;
+mod host;
 mod model;
 mod models;
 mod open_files;
 mod output;
 mod progress;
-mod remote;
 mod replay;
 mod replies;
 mod run;
@@ -32,7 +32,6 @@ mod telemetry;
 mod terminal;
 mod tools;
 mod trust;
-mod turn;
 
 use std::{
     io::{self, Write},

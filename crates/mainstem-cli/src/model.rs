@@ -1,6 +1,6 @@
 //! Which model answers, and how it is reached.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use anyhow::{Context, bail};
 use mainstem::{
@@ -13,11 +13,35 @@ use crate::{
     demo,
 };
 
-/// What to say where no model is configured.
-pub(crate) const HOW: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local server, and \
-                              choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
+/// What helps if no model is configured.
+pub(crate) const HOW: How = How;
 
-/// The model that is named, else the default of the first vendor that has a key or a server; `None` if nothing is configured.
+/// See [`HOW`].
+pub(crate) struct How;
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The API of the first vendor is the one that local servers speak.
+        let server = VENDORS.first().map_or("", |vendor| vendor.base_url);
+        let choose = "choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
+        write!(f, "set {}, or {server} for a local server, and {choose}", variables())
+    }
+}
+
+/// The variables each of which sets a vendor up, the simplest of each vendor: `A, B or C`.
+pub(crate) fn variables() -> String {
+    let mut names: Vec<_> = VENDORS.iter().filter_map(|vendor| vendor.set_up_by().next()).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} or {last}", before.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The model that is named, else the default of the first vendor that has a key or a server; `None`
+/// if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {
     let by_default = || VENDORS.iter().find_map(|vendor| default_of(vendor, settings, &var));
     settings.model.clone().or_else(by_default)
@@ -29,7 +53,7 @@ fn default_of(
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<Setting<String>> {
     let origin = set_up_by(vendor, settings, var)?;
-    Some(Setting::new(format!("{}:{}", vendor.name, vendor.default_model), origin))
+    Some(Setting::new(vendor.example(), origin))
 }
 
 /// By what a vendor is set up, a variable or a file; `None` if it is not.
@@ -43,8 +67,8 @@ pub(crate) fn set_up_by(
     vendor.is_set_up(var).map(str::to_owned).or_else(|| said().map(|said| said.origin))
 }
 
-/// Every model there is by name: the demo, and those of the vendors. They retry passing failures, leave a service alone that fails again
-/// and again, and give up on silence.
+/// Every model there is by name: the demo, and those of the vendors. They retry passing failures,
+/// leave a service alone that fails again and again, and give up on silence.
 ///
 /// # Errors
 /// Settings that can't be used, and where they were made.
@@ -103,9 +127,8 @@ impl Reached {
 
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         if name.is_empty() {
-            let Vendor { name, default_model, .. } = self.vendor;
-            let message =
-                format!("the name ends where the model should be; write it like {name}:{default_model}");
+            let example = self.vendor.example();
+            let message = format!("the name ends where the model should be; write it like {example}");
             return Err(ModelError::new(ErrorKind::InvalidRequest, message));
         }
         self.set_up(name, &|name| self.lookup(name))

@@ -27,19 +27,15 @@ pub(crate) fn run(args: &Models, config: &Source, terminal: Terminal) -> Result<
 
 fn row(vendor: &Vendor, settings: &Settings) -> [String; 4] {
     let set_up = model::set_up_by(vendor, settings, var).unwrap_or_else(|| "-".to_owned());
-    [default_of(vendor), set_up, vendor.key.to_owned(), vendor.base_url.to_owned()]
+    [vendor.example(), set_up, vendor.key.to_owned(), vendor.base_url.to_owned()]
 }
 
 fn object(vendor: &Vendor, settings: &Settings) -> Value {
     json!({
         "vendor": vendor.name,
-        "default_model": default_of(vendor),
+        "default_model": vendor.example(),
         "set_up_by": model::set_up_by(vendor, settings, var),
         "key_variable": vendor.key,
         "server_variable": vendor.base_url,
     })
-}
-
-fn default_of(vendor: &Vendor) -> String {
-    format!("{}:{}", vendor.name, vendor.default_model)
 }

@@ -3,7 +3,10 @@
 mod stdout;
 
 use bytes::Bytes;
-use mainstem::{message::Message, sse};
+use mainstem::{
+    encode::{Encoder, Sse},
+    message::Message,
+};
 use mainstem_event::{AgentEvent, Diagnostics, FleetState, Outcome};
 use serde::Serialize;
 
@@ -34,7 +37,7 @@ impl Output {
 
     /// What comes before the first event.
     pub(crate) fn begin(self) -> Option<Bytes> {
-        (self.0 == Format::Sse).then(sse::first_frame)
+        (self.0 == Format::Sse).then(|| encoder().begin())
     }
 
     /// What an event adds.
@@ -42,10 +45,7 @@ impl Output {
         match self.0 {
             Format::Text | Format::Json => None,
             Format::Ndjson => Some(json(&event.to_json())),
-            Format::Sse => {
-                let frame = sse::event_frame(event);
-                Some(sanitize::escape_json(&String::from_utf8_lossy(&frame)).into())
-            }
+            Format::Sse => Some(encoder().event(event)),
         }
     }
 
@@ -55,9 +55,14 @@ impl Output {
             Format::Text => ending.reply.map(|reply| text(&reply.text())),
             Format::Json => Some(json(&Summary::new(ending).to_json())),
             Format::Ndjson => None,
-            Format::Sse => Some(sse::end_frame()),
+            Format::Sse => Some(encoder().end()),
         }
     }
+}
+
+/// Server-sent events without control characters.
+fn encoder() -> impl Encoder {
+    Sse::with(|event: &AgentEvent| sanitize::escape_json(&event.to_json()))
 }
 
 /// With a line's end.

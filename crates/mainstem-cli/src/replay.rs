@@ -4,10 +4,11 @@ mod source;
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use mainstem_event::Timestamp;
 use tokio::time::{Instant, Interval, sleep_until};
 
-use self::source::Source;
+use self::source::{Source, open};
 use crate::{
     agents::print,
     args::{Format, Replay},
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
-        let source = Source::open(args).await.or_exit(Exit::Usage)?;
+        let source = open(args).await.or_exit(Exit::Usage)?;
         let mut player = Player {
             args,
             terminal,
@@ -59,7 +60,7 @@ struct Player<'a> {
 
 impl Player<'_> {
     async fn play(&mut self, mut source: Source) -> Result<(), Fault> {
-        while let Some(event) = source.next().await.or_exit(Exit::Failed)? {
+        while let Some(event) = source.try_next().await.or_exit(Exit::Failed)? {
             self.until(event.at).await;
             self.progress.event(&event);
             progress::damage(&event).iter().for_each(|damage| self.progress.note(damage));

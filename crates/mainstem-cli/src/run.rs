@@ -1,19 +1,22 @@
-//! `mainstem run`: sets a run up, drives it to its end, and says how it ended.
+//! `mainstem run`: sets a run up, drives it to its end, and reports how it ended.
 
 mod drive;
 mod end;
 mod filter;
 mod ledger;
+mod request;
 mod setup;
-mod there;
 
-use std::{fs::File, io, path::Path, time::Duration};
+use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
+use mainstem::client::Server;
 use mainstem::{
+    Harness,
+    api::{AnySession, Code, Error, NewRun},
     policy::PlanMode,
-    prelude::{Background, OutputSchema, RunOptions},
 };
+use tokio::runtime::Runtime;
 
 use self::{
     drive::{Drive, Sinks, Warnings},
@@ -21,88 +24,122 @@ use self::{
     setup::Setup,
 };
 use crate::{
-    args::{self, Format, Log, Source},
-    config::{Settings, read::named},
+    args::{self, Background, Format, Log, Source},
+    config::Settings,
     exit::{Exit, Fault, OrExit},
+    host::{self, new_session},
     output::{Output, Stdout},
-    progress,
-    remote::Remote,
-    signals, store, telemetry,
+    progress, signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
-    turn::{Turn, new_session},
 };
+
+/// A run to begin, wherever its session is.
+struct Plan {
+    session: Arc<dyn AnySession>,
+    run: NewRun,
+    prompt: String,
+    /// The harness of this process, if the session is here.
+    harness: Option<Harness>,
+    /// What a person should know before the run.
+    notes: Vec<String>,
+}
 
 /// Runs what the command line says.
 pub(crate) fn run(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    match Remote::at(args.server.as_deref()).or_exit(Exit::Usage)? {
-        Some(remote) => on_server(args, &remote, terminal),
-        None => here(args, config, terminal),
-    }
-}
-
-fn here(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
-    let flags = Settings::from_flags(args);
-    let settings =
-        trust::settle(flags, config, Reads::agents(args.foreign), terminal).or_exit(Exit::Config)?;
-    let options = options(args, &settings, terminal).or_exit(Exit::Usage)?;
-    let Setup { harness, prompt, notes } = setup::setup(args, &settings, terminal)?;
-    let warnings = Warnings::new(Some(harness.clone()), &notes);
-    let mut sinks = sinks(args, terminal, &prompt, warnings)?;
-    notes.iter().for_each(|note| sinks.progress.note(note));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let run = match &args.session {
-        None => harness.stream_events_with(prompt, options),
-        Some(id) => {
-            let about = || format!("--session {id}");
-            let session =
-                runtime.block_on(harness.open_session(&**id)).with_context(about).or_exit(Exit::Config)?;
-            if session.plan_mode() == PlanMode::On && plan_mode(args).is_none() {
-                sinks.progress.note("the session is in plan mode; --no-plan leaves it");
-            }
-            if args.resume {
-                session.resume(options).with_context(about).context("--resume").or_exit(Exit::Usage)?
-            } else {
-                session.run(prompt, options).with_context(about).or_exit(Exit::Failed)?
-            }
-        }
+    let _telemetry = match args.server {
+        None => Some(telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?),
+        Some(_) => None,
     };
-    let exit = runtime.block_on(async {
-        let mut drive = Drive::new(args, sinks, Turn::here(run));
-        drive.until_end().await;
-        let is_patient = drive.is_patient();
-        let wants_table = args.diagnostics && args.output != Format::Json;
-        let diagnostics = drive.turn.diagnostics().filter(|_| wants_table);
-        let exit = drive.finish(args).await;
-        if let Some(diagnostics) = diagnostics {
-            progress::say(&diagnostics.to_string(), terminal);
-        }
-        if is_patient {
-            harness.shutdown(Duration::ZERO).await;
-        }
-        store::close(&harness, terminal).await;
-        exit
-    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
+    let plan = match host::server(args.server.as_deref()).or_exit(Exit::Usage)? {
+        Some(server) => on_server(args, &server, terminal)?,
+        None => here(args, config, terminal, &runtime)?,
+    };
+    let exit = drive(args, plan, terminal, &runtime);
     // What still blocks, such as a host's name being looked up, is not waited for.
     runtime.shutdown_background();
     exit
 }
 
-fn on_server(args: &args::Run, remote: &Remote, terminal: Terminal) -> Result<Exit, Fault> {
-    let session = args.session.clone().unwrap_or_else(new_session);
-    let body = there::body(args, terminal).or_exit(Exit::Usage)?;
-    let prompt = body["input"].as_str().unwrap_or_default();
-    let sinks = sinks(args, terminal, prompt, Warnings::new(None, &[]))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let exit = runtime.block_on(async {
-        let begun = Turn::there(remote, &session, &body).await.or_exit(Exit::Failed)?;
-        let mut drive = Drive::new(args, sinks, begun);
+fn here(args: &args::Run, config: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
+    let flags = Settings::from_flags(args);
+    let settings =
+        trust::settle(flags, config, Reads::agents(args.foreign), terminal).or_exit(Exit::Config)?;
+    check_background(args).or_exit(Exit::Usage)?;
+    let options = request::options(args, settings.budget, terminal).or_exit(Exit::Usage)?;
+    let Setup { harness, prompt, mut notes } = setup::setup(args, &settings, terminal)?;
+    let session = match &args.session {
+        None => harness.new_session(),
+        Some(id) => {
+            let opened = runtime.block_on(harness.open_session(&**id));
+            opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?
+        }
+    };
+    if session.plan_mode() == PlanMode::On && request::plan_mode(args).is_none() {
+        notes.push("the session is in plan mode; --no-plan leaves it".to_owned());
+    }
+    let run = request::new_run(args, &prompt, options);
+    Ok(Plan { session: Arc::new(session), run, prompt, harness: Some(harness), notes })
+}
+
+fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
+    let options = request::options(args, request::budget(args), terminal).or_exit(Exit::Usage)?;
+    let prompt = setup::prompt(args, false).or_exit(Exit::Usage)?;
+    let mut session = server.open(args.session.clone().unwrap_or_else(new_session));
+    if let Some(agent) = &args.agent {
+        session = session.with_agent(&**agent);
+    }
+    let run = request::new_run(args, &prompt, options);
+    Ok(Plan { session: Arc::new(session), run, prompt, harness: None, notes: Vec::new() })
+}
+
+/// Tasks of this process end with it.
+fn check_background(args: &args::Run) -> anyhow::Result<()> {
+    ensure!(
+        args.background != Background::Detach,
+        "--background detach: this command ends with its run, and its tasks with it; use wait or cancel, or --server"
+    );
+    Ok(())
+}
+
+fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) -> Result<Exit, Fault> {
+    let Plan { session, run, prompt, harness, notes } = plan;
+    let mut sinks = sinks(args, terminal, &prompt, Warnings::new(harness.clone(), &notes))?;
+    notes.iter().for_each(|note| sinks.progress.note(note));
+    runtime.block_on(async {
+        let begun = session.run(run).await.map_err(|error| refused(args, error))?;
+        let mut drive = Drive::new(args, sinks, session, begun);
         drive.until_end().await;
-        drive.finish(args).await
-    });
-    runtime.shutdown_background();
-    exit
+        let is_patient = drive.is_patient();
+        let wants_table = args.diagnostics && args.output != Format::Json;
+        let diagnostics = drive.diagnostics().filter(|_| wants_table);
+        let exit = drive.finish(args).await;
+        if let Some(diagnostics) = diagnostics {
+            progress::say(&diagnostics.to_string(), terminal);
+        }
+        if let Some(harness) = harness {
+            if is_patient {
+                harness.shutdown(Duration::ZERO).await;
+            }
+            store::close(&harness, terminal).await;
+        }
+        exit
+    })
+}
+
+/// Names the flags that asked for what was refused.
+fn refused(args: &args::Run, error: Error) -> Fault {
+    let has_no_turn =
+        args.resume && error.problem().is_some_and(|problem| problem.code == Code::NothingToResume);
+    let exit = if has_no_turn { Exit::Usage } else { Exit::Failed };
+    let error = host::advised(error);
+    let error = match &args.session {
+        Some(id) if args.resume => error.context(format!("--session {id}")).context("--resume"),
+        Some(id) => error.context(format!("--session {id}")),
+        None => error,
+    };
+    Fault { exit, error }
 }
 
 /// Where everything goes that comes of a run of this prompt.
@@ -110,53 +147,13 @@ fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings)
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
     Ok(Sinks {
-        ledger: Ledger::new(record),
+        ledger: Ledger::new(record, args.diagnostics),
         output: Output::new(args.output),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: progress::on_stderr(terminal, args.progress, args.output, title),
         signals: signals::watch().or_exit(Exit::Failed)?,
         warnings,
     })
-}
-
-/// What the flags say about plan mode; `None` leaves the session as it is.
-fn plan_mode(args: &args::Run) -> Option<bool> {
-    (args.plan || args.no_plan).then_some(args.plan)
-}
-
-fn options(args: &args::Run, settings: &Settings, terminal: Terminal) -> anyhow::Result<RunOptions> {
-    let background = match args.background {
-        args::Background::Wait => Background::Wait,
-        args::Background::Cancel => Background::Cancel,
-        args::Background::Detach => {
-            bail!(
-                "--background detach: this command ends with its run, so nobody would do the tasks; use wait or cancel, or --server"
-            )
-        }
-    };
-    let output = args.output_schema.as_deref().map(output_schema).transpose()?;
-    let people = terminal.has_person() && args.prompt.as_deref() != Some("-");
-    let options = RunOptions::new()
-        .with_background(background)
-        .with_people(people)
-        .with_budget(settings.budget)
-        .with_diagnostics(args.diagnostics);
-    let options = match plan_mode(args) {
-        Some(plans) => options.with_plan_mode(plans),
-        None => options,
-    };
-    Ok(match output {
-        Some(schema) => options.with_output(schema),
-        None => options,
-    })
-}
-
-/// Largest file with an output schema, in bytes.
-const SCHEMA: u64 = 1 << 20;
-
-fn output_schema(path: &Path) -> anyhow::Result<OutputSchema> {
-    let read = || anyhow::Ok(OutputSchema::new(serde_json::from_str(&named(path, SCHEMA)?)?)?);
-    read().with_context(|| format!("--output-schema {}", path.display()))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

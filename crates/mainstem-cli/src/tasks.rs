@@ -1,19 +1,18 @@
 //! `mainstem tasks`: background tasks, of the workspace or of a server.
 
-use std::{
-    io::Write as _,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{io::Write as _, sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{anyhow, ensure};
+use futures_util::TryStreamExt;
 use mainstem::{
+    api::{Code, EventQuery, Host, TaskQuery},
     event::{Ids, RandomIds},
     message::TaskId,
-    task::{ExecutorId, FileTaskStore, LEASE, TaskFilter, TaskRecord, TaskSet},
+    session::Records,
+    task::{ExecutorId, FileTaskStore, LEASE, TaskRecord, TaskSet},
 };
-use mainstem_event::{SystemClock, TaskStatus};
-use serde_json::{Value, json};
+use mainstem_event::SystemClock;
+use serde_json::json;
 
 use crate::{
     agents::{json as print_json, print},
@@ -21,9 +20,8 @@ use crate::{
     config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
-    remote::{Remote, escape},
-    store::{self, Pages},
-    table,
+    host::{self, Advise},
+    store, table,
     terminal::Terminal,
     trust::{self, Reads},
 };
@@ -33,28 +31,29 @@ const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
 /// As much of a task as fits into a line.
 const WIDTH: usize = 48;
 
-/// As long as a server waits at once.
-const AT_ONCE: u64 = 30;
-
-/// How long another process may take to hear that a task shall stop.
+/// How long a cancel waits for the task's executor.
 const HEARD: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let place = Place::of(args, config, terminal).or_exit(Exit::Config)?;
+    let host = open(args, config, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
             TasksCommand::List { session, status, output } => {
-                let tasks = place.list(session.as_deref(), *status).await.or_exit(Exit::Failed)?;
+                let query = TaskQuery { session: session.clone(), status: *status };
+                let tasks = host.tasks(&query).await.advise().or_exit(Exit::Failed)?;
                 match output {
                     Form::Json => print_json(&tasks.iter().map(|task| json!(task)).collect())?,
                     Form::Text => print(&table::text(HEADS, tasks.iter().map(row)))?,
                 }
             }
-            TasksCommand::Show { id } => show(&place.get(id).await.or_exit(Exit::Failed)?)?,
-            TasksCommand::Logs { id } => logs(&place, args, id).await?,
+            TasksCommand::Show { id } => {
+                show(&host.task(&TaskId::new(&**id)).await.advise().or_exit(Exit::Failed)?)?;
+            }
+            TasksCommand::Logs { id } => logs(&*host, &TaskId::new(&**id)).await?,
             TasksCommand::Wait { id, timeout } => {
-                let task = place.wait(id, *timeout).await.or_exit(Exit::Failed)?;
+                let task = host.wait_for_task(&TaskId::new(&**id), *timeout).await;
+                let task = task.advise().or_exit(Exit::Failed)?;
                 show(&task)?;
                 if !task.is_over() {
                     let time = humantime::format_duration(*timeout);
@@ -62,7 +61,7 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
                 }
             }
             TasksCommand::Cancel { id } => {
-                let task = place.cancel(id).await.or_exit(Exit::Failed)?;
+                let task = host.cancel_task(&TaskId::new(&**id)).await.advise().or_exit(Exit::Failed)?;
                 show(&task)?;
                 check_stopped(&task).or_exit(Exit::Failed)?;
             }
@@ -71,84 +70,21 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
     })
 }
 
-enum Place {
-    Server(Remote),
-    Workspace(TaskSet),
-}
-
-impl Place {
-    fn of(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Self> {
-        if let Some(remote) = Remote::of(&args.at)? {
-            return Ok(Self::Server(remote));
-        }
-        let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-        let flags = Settings { workspace: flag, ..Settings::default() };
-        let settings = trust::look_and_warn(flags, config, Reads::NoAgents, terminal)?;
-        let store = Arc::new(FileTaskStore::new(workspace(&settings).value));
-        let executor = ExecutorId::new(RandomIds.next("executor-"));
-        Ok(Self::Workspace(TaskSet::new(store, Arc::new(SystemClock), executor)))
+/// Returns the server that the command names, or the tasks of the workspace; with the journal if their events are read.
+fn open(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
+    if let Some(server) = host::server(args.at.server.as_deref())? {
+        return Ok(Arc::new(server));
     }
-
-    async fn list(
-        &self,
-        session: Option<&str>,
-        status: Option<TaskStatus>,
-    ) -> anyhow::Result<Vec<TaskRecord>> {
-        match self {
-            Self::Server(remote) => {
-                let mut query = Vec::new();
-                query.extend(session.map(|session| format!("session={}", escape(session))));
-                query.extend(status.map(|status| format!("status={}", status.as_str())));
-                let mut listed = remote.get(&format!("/tasks?{}", query.join("&"))).await?;
-                Ok(serde_json::from_value(listed["items"].take())?)
-            }
-            Self::Workspace(tasks) => {
-                let filter =
-                    session.map_or_else(TaskFilter::all, |session| TaskFilter::of_root(session.into()));
-                let filter = status.into_iter().fold(filter, TaskFilter::with_status);
-                Ok(tasks.list(&filter).await?)
-            }
-        }
-    }
-
-    async fn get(&self, id: &str) -> anyhow::Result<TaskRecord> {
-        match self {
-            Self::Server(remote) => task(remote.get(&format!("/tasks/{}", escape(id))).await?),
-            Self::Workspace(tasks) => known(tasks.get(&TaskId::new(id)).await, id),
-        }
-    }
-
-    async fn wait(&self, id: &str, timeout: Duration) -> anyhow::Result<TaskRecord> {
-        match self {
-            Self::Server(remote) => {
-                let until = Instant::now() + timeout;
-                loop {
-                    let left = until.saturating_duration_since(Instant::now()).as_secs().min(AT_ONCE);
-                    let path = format!("/tasks/{}/wait?timeout={left}", escape(id));
-                    let task = task(remote.get(&path).await?)?;
-                    if task.is_over() || Instant::now() >= until || left == 0 {
-                        return Ok(task);
-                    }
-                }
-            }
-            Self::Workspace(tasks) => {
-                let task = TaskId::new(id);
-                known(tasks.wait(std::slice::from_ref(&task), timeout).await.map(drop), id)?;
-                known(tasks.get(&task).await, id)
-            }
-        }
-    }
-
-    async fn cancel(&self, id: &str) -> anyhow::Result<TaskRecord> {
-        match self {
-            Self::Server(remote) => {
-                task(remote.post(&format!("/tasks/{}/cancel", escape(id)), &json!({})).await?)
-            }
-            Self::Workspace(tasks) => {
-                known(tasks.cancel(&TaskId::new(id), "the user (mainstem tasks cancel)", HEARD).await, id)
-            }
-        }
-    }
+    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
+    let flags = Settings { workspace: flag, ..Settings::default() };
+    let settings = trust::look_and_warn(flags, config, Reads::NoAgents, terminal)?;
+    let store = Arc::new(FileTaskStore::new(workspace(&settings).value));
+    let executor = ExecutorId::new(RandomIds.next("executor-"));
+    let records = Records::new(TaskSet::new(store, Arc::new(SystemClock), executor));
+    Ok(Arc::new(match args.command {
+        TasksCommand::Logs { .. } => records.with_journal(Arc::new(store::open(args.journal.as_deref())?)),
+        _ => records,
+    }))
 }
 
 /// A cancel is done when the task's executor has acknowledged it.
@@ -161,20 +97,6 @@ fn check_stopped(task: &TaskRecord) -> anyhow::Result<()> {
         LEASE.as_secs()
     );
     Ok(())
-}
-
-fn task(value: Value) -> anyhow::Result<TaskRecord> {
-    serde_json::from_value(value).context("the server's answer is no task")
-}
-
-/// An unknown task is said in words for people, not for a model.
-fn known<T>(result: Result<T, mainstem::task::TaskError>, id: &str) -> anyhow::Result<T> {
-    result.map_err(|error| match error {
-        mainstem::task::TaskError::Unknown { .. } => {
-            anyhow!("there is no task {id:?}; `mainstem tasks list` says which there are")
-        }
-        error => error.into(),
-    })
 }
 
 fn row(task: &TaskRecord) -> [String; 5] {
@@ -205,37 +127,23 @@ fn show(task: &TaskRecord) -> Result<(), Fault> {
     print(&String::from_utf8_lossy(&text))
 }
 
-/// The events of a task, a line each.
-async fn logs(place: &Place, args: &Tasks, id: &str) -> Result<(), Fault> {
-    let task = place.get(id).await.or_exit(Exit::Failed)?;
-    match place {
-        Place::Server(remote) => {
-            let path = format!("/tasks/{}/events?follow=false", escape(id));
-            let mut events = remote.events(path, 0);
-            while let Some(event) = events.next().await.or_exit(Exit::Failed)? {
-                print(&format!("{event}\n"))?;
+/// Prints the events of a task, a line each.
+async fn logs(host: &dyn Host, id: &TaskId) -> Result<(), Fault> {
+    let task = host.task(id).await.advise().or_exit(Exit::Failed)?;
+    let session = host.session(&task.root_session_id);
+    let mut events = session.events(EventQuery { task: Some(id.to_string()), ..EventQuery::stored() });
+    loop {
+        match events.try_next().await {
+            Ok(Some(event)) => print(&format!("{event}\n"))?,
+            Ok(None) => return Ok(()),
+            Err(error) if error.has_code(&Code::NotFound) => {
+                let session = task.root_session_id.as_str();
+                return Err(anyhow!(
+                    "session {session:?} of the task is not recorded here; `mainstem tasks show` prints its result"
+                ))
+                .or_exit(Exit::Failed);
             }
-        }
-        Place::Workspace(_) => {
-            let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
-            let session = task.root_session_id.as_str();
-            let pages = Pages::of(journal, session).await.or_exit(Exit::Failed)?;
-            let unkept =
-                || anyhow!("session {session:?} of the task is not kept here; its result is all there is");
-            let mut pages = pages.ok_or_else(unkept).or_exit(Exit::Failed)?;
-            loop {
-                let page = pages.next().await.or_exit(Exit::Failed)?;
-                if page.is_empty() {
-                    return Ok(());
-                }
-                let is_of_task = |event: &&mainstem_event::AgentEvent| {
-                    event.source().and_then(|source| source.task_id.as_ref()) == Some(&task.id)
-                };
-                for event in page.iter().filter(is_of_task) {
-                    print(&format!("{event}\n"))?;
-                }
-            }
+            Err(error) => return Err(error).advise().or_exit(Exit::Failed),
         }
     }
-    Ok(())
 }

@@ -143,8 +143,12 @@ impl AgentEvent {
 
     /// Returns `true` if this is the only event of a run: the run was cancelled while it was queued, and never began.
     pub fn cancels_queued_run(&self) -> bool {
-        let is_of_run = self.reply_id().is_none() && self.run_id().is_some();
-        is_of_run && matches!(self.kind, EventKind::RequestStop { .. })
+        matches!(self.kind, EventKind::RunCancelled { .. })
+    }
+
+    /// Returns `true` if this starts the root's invocation, and with it the run.
+    pub fn starts_run(&self) -> bool {
+        self.is_root() && matches!(self.kind, EventKind::AgentStart { .. })
     }
 
     /// Whether this ends the root's invocation, and with it the run.

@@ -67,6 +67,15 @@ impl Cursor {
         }
     }
 
+    /// Returns the next event if there is one already, and waits only until it is read from the record or committed to it. Returns `None`
+    /// at the end of what has happened. Dropping the wait loses nothing.
+    pub async fn at_hand(&mut self) -> Option<AgentEvent> {
+        match self.try_next() {
+            None if !self.is_at_end() => std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await,
+            next => next,
+        }
+    }
+
     fn advance(&mut self, waker: Option<&Waker>) -> Poll<Option<AgentEvent>> {
         loop {
             if let Some(paging) = &mut self.paging {

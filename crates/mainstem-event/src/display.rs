@@ -20,9 +20,7 @@ impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = OneLine(f);
         line.write_str(self.name())?;
-        self.fmt_life(&mut line)?;
-        self.fmt_tools(&mut line)?;
-        self.fmt_rest(&mut line)
+        self.fmt_fields(&mut line)
     }
 }
 
@@ -42,7 +40,8 @@ impl Write for OneLine<'_, '_> {
 }
 
 impl EventKind {
-    fn fmt_life(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
+    #[expect(clippy::too_many_lines, reason = "a table of all kinds")]
+    fn fmt_fields(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
         match self {
             Self::AgentStart { name, input, .. } => {
                 let text = input.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n");
@@ -64,12 +63,6 @@ impl EventKind {
             | Self::ThinkingBlockDelta { delta, .. }
             | Self::DataBlockDelta { delta, .. } => write!(f, " {}", Quoted(delta)),
             Self::DataBlockStart { media_type, .. } => write!(f, " {media_type}"),
-            _ => Ok(()),
-        }
-    }
-
-    fn fmt_tools(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
-        match self {
             Self::ToolCallStart { tool_call_id, tool_call_name }
             | Self::ToolCallEnd { tool_call_id, tool_call_name, .. } => {
                 write!(f, " {tool_call_name} ({tool_call_id})")
@@ -101,13 +94,8 @@ impl EventKind {
                     results.iter().map(|r| format!("{} {}", r.name, r.state.as_str())).collect();
                 write!(f, " {}", all.join(", "))
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn fmt_rest(&self, f: &mut OneLine<'_, '_>) -> fmt::Result {
-        match self {
-            Self::RequestStop { reason, .. } | Self::StreamFallback { reason } => write!(f, " {reason}"),
+            Self::RunCancelled { error } => write!(f, " {}", error.message),
+            Self::StreamFallback { reason } => write!(f, " {reason}"),
             Self::HintBlock { hint_source, hint, .. } => write!(f, " {hint_source} {}", Quoted(hint)),
             Self::ExceedMaxIters { max_iters, current_iter } => write!(f, " {current_iter}/{max_iters}"),
             Self::TaskUpdated { task_id, from, to, error } => {
@@ -127,7 +115,12 @@ impl EventKind {
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
             }
             Self::Custom { name, value } => write!(f, " {name} {}", Json(value)),
-            _ => Ok(()),
+            Self::TextBlockStart { .. }
+            | Self::TextBlockEnd { .. }
+            | Self::ThinkingBlockStart { .. }
+            | Self::ThinkingBlockEnd { .. }
+            | Self::DataBlockEnd { .. }
+            | Self::Unknown { .. } => Ok(()),
         }
     }
 }

@@ -65,16 +65,52 @@ impl FleetState {
         }
         (self.seq, self.at) = (event.seq, event.at);
         self.session_id.get_or_insert_with(|| event.session_id().clone());
+        use EventKind::*;
         match &event.kind {
-            EventKind::Gap { missed, .. } => self.missed += missed,
-            EventKind::TaskUpdated { task_id, to, .. } => _ = self.tasks.insert(task_id.clone(), *to),
-            EventKind::PlanModeChanged { active } => self.plan_mode = *active,
-            EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
+            Gap { missed, .. } => self.missed += missed,
+            TaskUpdated { task_id, to, .. } => _ = self.tasks.insert(task_id.clone(), *to),
+            PlanModeChanged { active } => self.plan_mode = *active,
+            RequireUserConfirm { confirm_id, tool_calls } => {
                 self.confirmations.insert(confirm_id.clone(), tool_calls.clone());
             }
-            EventKind::UserConfirmResult { confirm_id, .. } => _ = self.confirmations.remove(confirm_id),
-            EventKind::ModelCallEnd { usage: Some(usage), .. } => self.usage += *usage,
-            _ => {}
+            UserConfirmResult { confirm_id, .. } => _ = self.confirmations.remove(confirm_id),
+            ModelCallEnd { usage, .. } => self.usage += usage.unwrap_or_default(),
+            // Of one agent, whose state takes them in.
+            AgentStart { .. }
+            | AgentResult { .. }
+            | AgentEnd { .. }
+            | ModelCallStart { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | TextBlockStart { .. }
+            | TextBlockDelta { .. }
+            | TextBlockEnd { .. }
+            | ThinkingBlockStart { .. }
+            | ThinkingBlockDelta { .. }
+            | ThinkingBlockEnd { .. }
+            | DataBlockStart { .. }
+            | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
+            | ToolCallStart { .. }
+            | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
+            | ToolResultStart { .. }
+            | ToolResultTextDelta { .. }
+            | ToolResultDataDelta { .. }
+            | ToolResultEnd { .. }
+            | RequireExternalExecution { .. }
+            | ExternalExecutionResult { .. }
+            | AllToolsDenied { .. }
+            | HintBlock { .. }
+            | ExceedMaxIters { .. }
+            | StreamFallback { .. } => {}
+            // These change no state of the fleet.
+            MessageSent { .. }
+            | AgentClosed { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Custom { .. }
+            | Unknown { .. } => {}
         }
         if let Some(reply_id) = event.reply_id() {
             self.agent_of(event, reply_id).apply(event);

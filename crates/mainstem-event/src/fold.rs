@@ -3,17 +3,19 @@
 //! The loop itself keeps its conversation in a [`Transcript`] and feeds it every event that it emits, so that the fold of a stream and
 //! the conversation of the agent cannot differ.
 
+mod conversation;
 mod results;
 mod transcript;
 
 use std::{collections::HashMap, sync::Arc};
 
-use mainstem_message::{Message, ReplyId};
+use mainstem_message::{AgentKey, Message, ReplyId};
 
+pub use self::conversation::{Conversation, ROOT};
 use self::results::Results;
 pub(crate) use self::results::append_text;
 pub use self::transcript::{BlockKind, Transcript};
-use crate::{AgentEvent, EventSource};
+use crate::{AgentEvent, EventKind, EventSource};
 
 /// One invocation, as its events tell it.
 #[derive(Clone, Debug)]
@@ -39,6 +41,9 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocat
     let mut all: Vec<Invocation> = Vec::new();
     let mut places: HashMap<&ReplyId, usize> = HashMap::new();
     for event in events {
+        if let EventKind::StateCheckpoint { agent_key, messages } = &event.kind {
+            replace(&mut all, agent_key, messages);
+        }
         let Some(reply_id) = event.reply_id() else { continue };
         let place = *places.entry(reply_id).or_insert_with(|| {
             let source = event.origin.source.clone();
@@ -49,6 +54,19 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocat
         all[place].transcript.apply(&event.kind);
     }
     all
+}
+
+/// The latest invocation of an agent has its whole conversation after a checkpoint, the earlier ones have none of it.
+fn replace(all: &mut [Invocation], agent: &AgentKey, messages: &[Arc<Message>]) {
+    let is_of = |one: &&mut Invocation| match &one.source {
+        Some(source) => source.agent_key == *agent,
+        None => *agent == ROOT,
+    };
+    let mut own = all.iter_mut().filter(is_of).rev();
+    if let Some(latest) = own.next() {
+        latest.transcript.replace(messages.to_vec());
+    }
+    own.for_each(|earlier| earlier.transcript.replace(Vec::new()));
 }
 
 #[cfg(test)]

@@ -233,12 +233,10 @@ kinds! {
         /// The calls.
         denied_tool_calls: Vec<ToolCall> = "deniedToolCalls",
     }
-    /// The invocation was asked to stop. Of a run without an invocation: it was cancelled while it was queued, and has no other event.
-    RequestStop = "REQUEST_STOP" durable {
-        /// Why, in words.
-        reason: String = "reason",
-        /// Why, as a code.
-        generate_reason: String = "generateReason",
+    /// A queued run was cancelled before it began. The run has no other event.
+    RunCancelled = "RUN_CANCELLED" durable {
+        /// The reason.
+        error: Failure = "error",
     }
     /// The harness puts something into the conversation.
     HintBlock = "HINT_BLOCK" {
@@ -293,9 +291,9 @@ kinds! {
     }
     /// An agent's conversation was replaced, by compaction.
     StateCheckpoint = "STATE_CHECKPOINT" {
-        /// Whose.
+        /// The agent; `root` for the root.
         agent_key: AgentKey = "agentKey",
-        /// What it is now.
+        /// The whole conversation from now on, also in place of earlier turns.
         messages: Vec<Arc<Message>> = "messages",
     }
     /// What this reader missed. Made for one reader, never stored; its `seq` is the last one missed.
@@ -317,6 +315,14 @@ kinds! {
         name: String = "name",
         /// Anything.
         value: Value = "value",
+    }
+}
+
+impl EventKind {
+    /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is streamed in pieces.
+    pub fn is_lifecycle(&self) -> bool {
+        let name = self.name();
+        !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
     }
 }
 

@@ -19,8 +19,10 @@
 
 mod agent_event;
 mod cancel;
+mod child;
 mod clock;
 mod cursor;
+mod decision;
 pub mod diagnostics;
 mod display;
 pub mod event;
@@ -38,8 +40,10 @@ pub mod view;
 
 pub use agent_event::{AgentEvent, EventData, MAX_LINE_BYTES, markdown_table};
 pub use cancel::CancelReason;
+pub use child::{ChildStatus, ChildSummary};
 pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
 pub use cursor::Cursor;
+pub use decision::Decision;
 #[doc(inline)]
 pub use diagnostics::Diagnostics;
 #[doc(inline)]

@@ -70,10 +70,10 @@ impl Position {
             self.streams = self.streams.max(source.stream_id);
             return;
         }
-        match &event.kind {
-            EventKind::AgentStart { .. } => self.run.clone_from(&event.origin.run_id),
-            EventKind::AgentEnd { .. } => self.run = None,
-            _ => {}
+        if matches!(event.kind, EventKind::AgentStart { .. }) {
+            self.run.clone_from(&event.origin.run_id);
+        } else if matches!(event.kind, EventKind::AgentEnd { .. }) {
+            self.run = None;
         }
     }
 }

@@ -4,15 +4,15 @@ mod said;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Complaint, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Server};
 use mainstem_message::{Opaque, StopReason};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde_json::value::RawValue;
 
 use self::said::Said;
 use crate::{
+    GenerateContent,
     chunk::{Candidate, Chunk, Usage},
-    client::GENERATE,
 };
 
 /// The state of one answer. `Usage` and `Stop` are its last deltas: counts come with every chunk, and older models say that they
@@ -41,12 +41,14 @@ impl Decoder {
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         let chunk: Chunk<'_> = match serde_json::from_str(data) {
             Ok(chunk) => chunk,
-            Err(error) => return Err(self.complaint(data).unwrap_or_else(|| self.malformed(data, &error))),
+            Err(error) => {
+                return Err(self.server.interruption(data).unwrap_or_else(|| self.malformed(data, &error)));
+            }
         };
         if chunk.answers_nothing()
-            && let Some(complaint) = self.complaint(data)
+            && let Some(error) = self.server.interruption(data)
         {
-            return Err(complaint);
+            return Err(error);
         }
         self.usage = self.usage.then(chunk.usage_metadata.unwrap_or_default());
         // With `candidateCount` greater than one, the first is the answer.
@@ -80,16 +82,9 @@ impl Decoder {
         elements.into_iter().try_for_each(|element| self.decode_chunk(element.get(), deltas))
     }
 
-    /// What the server says went wrong, if that is what it says.
-    #[cold]
-    fn complaint(&self, data: &str) -> Option<ModelError> {
-        let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
-        Some(complaint.interruption(&self.server))
-    }
-
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(&GENERATE, data, error)
+        self.server.malformed(GenerateContent::ANSWER, data, error)
     }
 
     /// The model failed to write a call. Where it only thought, the loop asks again, for nothing was answered; where it said nothing
@@ -172,8 +167,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         let Some(finish) = self.finish.take() else {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
+            return Err(self.server.unfinished());
         };
         let stop = self.stop_reason(&finish, deltas)?;
         deltas.extend(self.usage.counted().map(ModelDelta::Usage));

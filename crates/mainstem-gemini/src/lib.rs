@@ -1,6 +1,6 @@
 //! Google's Gemini API, `streamGenerateContent`, at Google, in Vertex AI and behind gateways.
 //!
-//! [`Gemini`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//! [`Gemini`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
 //!
 //! ```
 //! use mainstem_gemini::Gemini;
@@ -9,7 +9,7 @@
 //! let gemini = Gemini::new("gemini-2.5-flash").with_api_key("…");
 //! let vertex = Gemini::new("gemini-2.5-flash")
 //!     .with_base_url("https://aiplatform.googleapis.com/v1/projects/mine/locations/global/publishers/google")?
-//!     .with_header("authorization", "Bearer ya29.…")?;
+//!     .with_auth_token("ya29.…");
 //! # Ok(())
 //! # }
 //! ```
@@ -51,18 +51,13 @@
 //! | a filter's reason, such as `SAFETY`, or the prompt is blocked | `ContentFilter`, after a thought that says which reason it was |
 //! | `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `MALFORMED_RESPONSE` | if a call was made, `ToolCalls`; if there were only thoughts, `Other`, on which the loop asks again; else an error, retryable if nothing was said |
 //! | nothing | a transport error: it broke off |
-//!
-//! # What is not here
-//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
-//! `mainstem-model`. Without one, only connecting has a limit (10 s).
 
 mod chunk;
-mod client;
 mod decoder;
+mod generate;
 mod generation;
 mod kept;
 mod request;
-mod server;
 
-pub use client::Gemini;
-pub use mainstem_http::ConfigError;
+pub use generate::{Gemini, GenerateContent};
+pub use mainstem_http::{ConfigError, Endpoint};

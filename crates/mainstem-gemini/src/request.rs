@@ -6,21 +6,20 @@ mod contents;
 mod part;
 mod schema;
 
-use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::{contents::Content, part::Part};
-use crate::{Gemini, generation::Generation};
+use crate::generation::Generation;
 
-/// The body of a request.
+/// Writes the body of a request.
 ///
 /// # Errors
-/// `Unsupported` where the conversation holds what the API has no form for; it says where.
-pub(crate) fn body(model: &Gemini, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
-    let generation = Generation::of(model.name());
-    let body = Body::new(request, generation).map_err(|what| model.server.unsupported(&what))?;
-    serialize(&body, &request.options.extra).map_err(|error| model.server.unsupported(&error.to_string()))
+/// If the conversation holds what the API has no form for; it says where.
+pub(crate) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, String> {
+    let body = Body::new(request, Generation::of(model))?;
+    serialize(&body, &request.options.extra).map_err(|error| error.to_string())
 }
 
 /// The caller's own fields win, and are merged into ours, for nearly everything of ours is inside of `generationConfig`.

@@ -19,53 +19,15 @@ use tokio_util::{
 };
 
 use crate::{
-    Complaint, Http, Server, retry_after,
+    Api, Complaint, Form, HttpClient, Server, retry_after,
     transport::{Body, failure},
 };
 
 /// How much of a refusal is read.
 const REFUSAL_LIMIT: usize = 64 << 10;
 
-/// What an API's answers look like.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a constant of each provider")]
-pub struct Api {
-    /// What the vendor calls one, for messages.
-    pub answer: &'static str,
-    /// How it streams.
-    pub form: Form,
-}
-
-/// How an API streams.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the two that there are")]
-pub enum Form {
-    /// As server-sent events.
-    Events,
-    /// As lines of JSON.
-    Lines,
-}
-
-impl Form {
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Events => "text/event-stream",
-            Self::Lines => "application/x-ndjson",
-        }
-    }
-
-    fn read(self, response: Response) -> Payloads {
-        match self {
-            Self::Events => Payloads::events(response),
-            Self::Lines => Payloads::lines(response),
-        }
-    }
-}
-
 /// An answer that has begun.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the forms in which model servers answer")]
-pub enum Answer {
+pub(crate) enum Answer {
     /// Payload by payload.
     Payloads(Payloads),
     /// In one piece, and why.
@@ -78,7 +40,7 @@ pub enum Answer {
 }
 
 /// What the decoder reads, one by one: the data of server-sent events, or lines of JSON.
-pub struct Payloads(Source);
+pub(crate) struct Payloads(Source);
 
 enum Source {
     Events(SseStream<Body>),
@@ -86,21 +48,17 @@ enum Source {
 }
 
 /// Why a server did not answer.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// What it says.
-    pub complaint: Complaint,
-    /// The status of its response.
-    pub status: u16,
+    pub(crate) complaint: Complaint,
+    status: StatusCode,
     retry_after: Option<Duration>,
 }
 
 impl Refusal {
     /// The failure of the call.
-    pub fn into_error(self, server: &Server) -> ModelError {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let refusal = self.complaint.refusal(server, status);
+    pub(crate) fn into_error(self, server: &Server) -> ModelError {
+        let refusal = self.complaint.refusal(server, self.status);
         self.retry_after.into_iter().fold(refusal, ModelError::with_retry_after)
     }
 }
@@ -109,8 +67,8 @@ impl Refusal {
 ///
 /// # Errors
 /// The outer one if no response came; the inner one if it is a refusal.
-pub async fn ask(
-    http: &Http,
+pub(crate) async fn ask(
+    http: &HttpClient,
     server: &Server,
     body: Vec<u8>,
 ) -> Result<Result<Response, Refusal>, ModelError> {
@@ -121,27 +79,27 @@ pub async fn ask(
     }
     let retry_after = retry_after(response.headers());
     let complaint = Complaint::of(status.as_u16(), &beginning(response).await);
-    Ok(Err(Refusal { complaint, status: status.as_u16(), retry_after }))
+    Ok(Err(Refusal { complaint, status, retry_after }))
 }
 
-/// Reads an accepted response as its content type says; a server that names none is taken at its word that it streams.
+/// Reads an accepted response as its content type says; a server that names none is taken at its
+/// word that it streams.
 ///
 /// `reason` says why the answer comes in one piece, if that was asked for.
 ///
 /// # Errors
 /// The response is of no type that the API has.
-pub async fn begin(
+pub(crate) async fn begin<A: Api>(
     server: &Server,
     response: Response,
     reason: Option<Arc<str>>,
-    api: &Api,
 ) -> Result<Answer, ModelError> {
     let named =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match &*media_type {
-        "" => Ok(Answer::Payloads(api.form.read(response))),
-        named if named == api.form.media_type() => Ok(Answer::Payloads(api.form.read(response))),
+        "" => Ok(Answer::Payloads(Payloads::new(A::FORM, response))),
+        named if named == A::FORM.media_type() => Ok(Answer::Payloads(Payloads::new(A::FORM, response))),
         "application/json" => {
             let unasked =
                 || format!("{} answered in one piece although asked to stream", server.host()).into();
@@ -150,19 +108,20 @@ pub async fn begin(
         _ => {
             let (named, text) = (server.quote(&media_type), server.quote(&beginning(response).await));
             let what =
-                format!("answered with {named}, which is no {} (check the base URL): {text}", api.answer);
+                format!("answered with {named}, which is no {} (check the base URL): {text}", A::ANSWER);
             Err(server.error(ErrorKind::Protocol, &what))
         }
     }
 }
 
-impl fmt::Debug for Payloads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Payloads").finish_non_exhaustive()
-    }
-}
-
 impl Payloads {
+    fn new(form: Form, response: Response) -> Self {
+        match form {
+            Form::Events => Self::events(response),
+            Form::Lines => Self::lines(response),
+        }
+    }
+
     fn events(response: Response) -> Self {
         Self(Source::Events(SseStream::new(Box::pin(response.bytes_stream()))))
     }

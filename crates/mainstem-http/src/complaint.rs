@@ -113,7 +113,7 @@ impl Complaint {
     }
 
     /// The failure of a call that was refused with this status.
-    pub fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
+    pub(crate) fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
         let mut what = format!("answered {status}");
         if !self.message.is_empty() {
             what = format!("{what}: {}", server.quote(&self.message));

@@ -23,18 +23,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The environment holds no key for a server that wants one.
-    #[error("{variable} is not set; set it{}", or_elsewhere(.instead))]
+    /// The environment holds no key for a server that requires one.
+    #[error("{variable} is not set; set it, or set {instead} to a server that needs no key")]
     NoKey {
         /// The variable that was looked up.
         variable: &'static str,
         /// The variable by which to name a server that needs no key.
-        instead: Option<&'static str>,
+        instead: &'static str,
     },
-}
-
-fn or_elsewhere(variable: &Option<&str>) -> String {
-    variable.map_or_else(String::new, |variable| format!(", or set {variable} to a server that needs no key"))
 }
 
 /// So that a provider of a `ModelRegistry` can use `?`.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -12,8 +11,8 @@ use futures_core::Stream;
 use mainstem_model::{ModelDelta, ModelError};
 
 use crate::{
-    Answer, Server,
-    answer::{Cut, Payloads},
+    Server,
+    answer::{Answer, Cut, Payloads},
 };
 
 /// Decoded deltas that wait to be polled.
@@ -44,7 +43,7 @@ pub trait Decode: Send + Unpin + 'static {
 }
 
 /// One call. Nothing is sent before the first poll; dropping it closes the connection.
-pub struct Exchange<D> {
+pub(crate) struct Exchange<D> {
     state: State,
     decoder: D,
     server: Arc<Server>,
@@ -60,7 +59,7 @@ enum State {
 
 impl<D: Decode> Exchange<D> {
     /// The exchange that begins with `opening` and is read by `decoder`.
-    pub fn new(
+    pub(crate) fn new(
         server: Arc<Server>,
         decoder: D,
         opening: impl Future<Output = Result<Answer, ModelError>> + Send + 'static,
@@ -102,12 +101,6 @@ impl<D: Decode> Exchange<D> {
     /// The connection failed, which does no harm to an answer that was complete.
     fn cut(&mut self, cut: Cut) -> Result<(), ModelError> {
         self.finish().map_err(|_| cut.into_error(&self.server))
-    }
-}
-
-impl<D> fmt::Debug for Exchange<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("server", &self.server).finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,7 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// A date is taken relative to the server's own `Date`, so that no clock here matters; without that it says nothing.
 ///
 /// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name, unit: f64| {
         let number: f64 = headers.get(name)?.to_str().ok()?.trim().parse().ok()?;
         Duration::try_from_secs_f64(number * unit).ok()

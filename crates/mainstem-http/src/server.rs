@@ -10,19 +10,36 @@ use reqwest::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{Api, ConfigError, address, complaint::excerpt};
+use crate::{Complaint, ConfigError, address, complaint::excerpt};
 
 /// How much of what a server sent is looked through for a quotation, in bytes.
 const QUOTABLE: usize = 64 << 10;
 
-/// An endpoint, a key, and headers. The secrets in it are never shown.
+/// An address, a key, and headers. The secrets in it are never shown.
 #[derive(Clone)]
 pub struct Server {
     url: Url,
     host: Arc<str>,
-    key: Option<SecretString>,
+    credential: Option<Credential>,
+    /// How a key is sent.
     auth: Auth,
     headers: HeaderMap,
+}
+
+/// What a request is authenticated by.
+#[derive(Clone, Debug)]
+enum Credential {
+    /// Sent as the API prescribes.
+    Key(SecretString),
+    /// Sent as `Authorization: Bearer …`.
+    Token(SecretString),
+}
+
+impl Credential {
+    fn secret(&self) -> &str {
+        let (Self::Key(secret) | Self::Token(secret)) = self;
+        secret.expose_secret()
+    }
 }
 
 /// Where the key goes.
@@ -38,7 +55,7 @@ pub enum Auth {
 impl Server {
     /// The server of this endpoint, without a key.
     pub fn new(url: Url, auth: Auth) -> Self {
-        Self { host: address::host(&url), url, key: None, auth, headers: HeaderMap::new() }
+        Self { host: address::host(&url), url, credential: None, auth, headers: HeaderMap::new() }
     }
 
     /// Moves it elsewhere, with key and headers.
@@ -47,9 +64,25 @@ impl Server {
         self.url = url;
     }
 
-    /// The key, and how it is sent.
-    pub fn set_key(&mut self, key: SecretString, auth: Auth) {
-        (self.key, self.auth) = (Some(key), auth);
+    /// The key.
+    pub fn set_key(&mut self, key: SecretString) {
+        self.credential = Some(Credential::Key(key));
+    }
+
+    /// A bearer token in place of the key.
+    pub fn set_token(&mut self, token: SecretString) {
+        self.credential = Some(Credential::Token(token));
+    }
+
+    /// Sets how a key is sent.
+    ///
+    /// # Panics
+    /// If the name of its header is not a header's name in lower case.
+    pub fn set_auth(&mut self, auth: Auth) {
+        if let Auth::Header(name) = auth {
+            HeaderName::from_static(name);
+        }
+        self.auth = auth;
     }
 
     /// A header of every request. One that carries the key by hand wins over the key.
@@ -68,8 +101,8 @@ impl Server {
         Ok(())
     }
 
-    /// A header of every request that the vendor's documentation prescribes: no secret, so neither hidden nor redacted. One that is
-    /// set by hand replaces it.
+    /// A header of every request that the vendor's documentation prescribes: no secret, so neither
+    /// hidden nor redacted. One that is set by hand replaces it.
     pub fn set_constant(&mut self, name: &'static str, value: &'static str) {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
@@ -84,14 +117,9 @@ impl Server {
         &self.host
     }
 
-    /// How the key is sent.
-    pub fn auth(&self) -> Auth {
-        self.auth
-    }
-
-    /// Whether there is a key.
+    /// Returns `true` if there is a key or a token.
     pub fn has_key(&self) -> bool {
-        self.key.is_some()
+        self.credential.is_some()
     }
 
     /// All headers of a request.
@@ -100,20 +128,20 @@ impl Server {
     /// No header can carry the key.
     pub fn headers(&self) -> Result<HeaderMap, ModelError> {
         let mut headers = self.headers.clone();
-        let name = match self.auth {
+        let Some(credential) = &self.credential else { return Ok(headers) };
+        let auth = if let Credential::Token(_) = credential { Auth::Bearer } else { self.auth };
+        let name = match auth {
             Auth::Bearer => AUTHORIZATION,
             Auth::Header(name) => HeaderName::from_static(name),
         };
-        if let Some(key) = &self.key
-            && !headers.contains_key(&name)
-        {
-            headers.insert(name, self.key_value(key.expose_secret())?);
+        if !headers.contains_key(&name) {
+            headers.insert(name, self.key_value(credential.secret(), auth)?);
         }
         Ok(headers)
     }
 
-    fn key_value(&self, key: &str) -> Result<HeaderValue, ModelError> {
-        let value = match self.auth {
+    fn key_value(&self, key: &str, auth: Auth) -> Result<HeaderValue, ModelError> {
+        let value = match auth {
             Auth::Bearer => HeaderValue::try_from(format!("Bearer {key}")),
             Auth::Header(_) => HeaderValue::try_from(key),
         };
@@ -137,10 +165,25 @@ impl Server {
         self.error(ErrorKind::Unsupported, what)
     }
 
-    /// What a server sent that its API does not know; the beginning of it is quoted, without secrets.
-    pub fn malformed(&self, api: &Api, data: &str, error: &dyn fmt::Display) -> ModelError {
+    /// What a server sent in place of an `answer` of its API; the beginning of it is quoted,
+    /// without secrets.
+    #[cold]
+    pub fn malformed(&self, answer: &str, data: &str, error: &dyn fmt::Display) -> ModelError {
         let (said, error) = (self.quote(data), self.quote(&error.to_string()));
-        self.error(ErrorKind::Protocol, &format!("sent what is no {}: {error}: {said}", api.answer))
+        self.error(ErrorKind::Protocol, &format!("sent what is no {answer}: {error}: {said}"))
+    }
+
+    /// What the server says went wrong in the middle of its answer; `None` if the data holds no
+    /// complaint.
+    #[cold]
+    pub fn interruption(&self, data: &str) -> Option<ModelError> {
+        let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
+        Some(complaint.interruption(self))
+    }
+
+    /// An answer that ends without what ends one.
+    pub fn unfinished(&self) -> ModelError {
+        self.error(ErrorKind::Transport, "ended the connection before its answer was complete")
     }
 
     /// The server's name and what happened.
@@ -148,16 +191,17 @@ impl Server {
         format!("{} {what}", self.host)
     }
 
-    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats. Every message that quotes a server
-    /// takes its words from here.
+    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats.
+    /// Every message that quotes a server takes its words from here.
     pub fn quote(&self, text: &str) -> String {
         excerpt(&self.secrets().redact(&text[..text.floor_char_boundary(QUOTABLE)]))
     }
 
-    /// Everything that a message must not show: the key, the values of headers, user and password, the values of the query.
+    /// Everything that a message must not show: the key, the values of headers, user and password,
+    /// the values of the query.
     fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
-        self.key.iter().for_each(|key| secrets.add(key.expose_secret()));
+        self.credential.iter().for_each(|credential| secrets.add(credential.secret()));
         let headers = self.headers.values().filter(|value| value.is_sensitive());
         headers.filter_map(|value| value.to_str().ok()).for_each(|value| secrets.add_header(value));
         secrets.add_url(&self.url);
@@ -171,7 +215,7 @@ impl fmt::Debug for Server {
         let url = format!("{}://{}{}", self.url.scheme(), self.host, self.url.path());
         f.debug_struct("Server")
             .field("url", &url)
-            .field("key", &self.key)
+            .field("credential", &self.credential)
             .field("headers", &self.headers)
             .finish()
     }

@@ -1,6 +1,10 @@
 //! The seam to the HTTP stack: a client, one request, and what can go wrong on the way.
 
-use std::{error::Error, pin::Pin, sync::OnceLock};
+use std::{
+    error::Error,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -19,16 +23,20 @@ const ACCEPTED: &str = "text/event-stream, application/json";
 /// The bytes of a response as they arrive.
 pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// A client that is made when first used, in which case a failure has someone to be told to.
-#[derive(Debug, Default)]
-pub struct Http(OnceLock<Client>);
+/// The HTTP client that requests go through. Clones share connections.
+///
+/// The default one is [`client`], built by the first request, so that a failure is that request's
+/// error. Any other is made [from](From) a client of reqwest.
+#[derive(Clone, Debug, Default)]
+pub struct HttpClient(Arc<OnceLock<Client>>);
 
-impl Http {
-    /// Requests go through this client.
-    pub fn with(client: Client) -> Self {
-        Self(client.into())
+impl From<Client> for HttpClient {
+    fn from(client: Client) -> Self {
+        Self(Arc::new(client.into()))
     }
+}
 
+impl HttpClient {
     fn client(&self) -> reqwest::Result<&Client> {
         match self.0.get() {
             Some(client) => Ok(client),

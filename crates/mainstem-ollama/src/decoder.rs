@@ -2,13 +2,14 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_http::{Api, Complaint, Decode, Deltas, Server};
 use mainstem_message::{Opaque, StopReason, Usage};
-use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+use mainstem_model::{ModelDelta, ModelError};
 
-use crate::chunk::{Chunk, Message, ToolCall};
-
-pub(crate) const CHAT: Api = Api { answer: "answer of Ollama", form: Form::Lines };
+use crate::{
+    Chat,
+    chunk::{Chunk, Message, ToolCall},
+};
 
 /// The state of one answer.
 pub(crate) struct Decoder {
@@ -37,7 +38,8 @@ impl Decoder {
             Err(error) => return Err(self.malformed(data, &error)),
         };
         if chunk.error.is_some() {
-            return Err(self.interruption(data));
+            let silent = || Complaint::default().interruption(&self.server);
+            return Err(self.server.interruption(data).unwrap_or_else(silent));
         }
         self.usage = chunk.usage().or(self.usage);
         if let Some(message) = chunk.message {
@@ -81,14 +83,8 @@ impl Decoder {
     }
 
     #[cold]
-    fn interruption(&self, data: &str) -> ModelError {
-        let complaint = serde_json::from_str(data).ok().and_then(|value| Complaint::read(&value));
-        complaint.unwrap_or_default().interruption(&self.server)
-    }
-
-    #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(&CHAT, data, error)
+        self.server.malformed(Chat::ANSWER, data, error)
     }
 }
 
@@ -120,8 +116,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         let Some(reason) = self.done.take() else {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
+            return Err(self.server.unfinished());
         };
         deltas.extend(self.usage.take().map(ModelDelta::Usage));
         deltas.push_back(ModelDelta::Stop(self.stop_reason(reason)));

@@ -1,39 +1,23 @@
 //! Where Ollama is: a host as its own clients read one from `OLLAMA_HOST`.
 //!
-//! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python library.
+//! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python
+//! library.
 
 use std::net::Ipv6Addr;
 
-use mainstem_http::{Auth, ConfigError, Server, Url, extend, parse};
+use mainstem_http::{ConfigError, Url, parse};
 
 /// The service that runs models for others.
-const CLOUD: &str = "ollama.com";
+pub(crate) const CLOUD: &str = "ollama.com";
 
 /// The port of a host that is given without a scheme.
 const PORT: &str = ":11434";
 
-/// Ollama on this machine.
-pub(crate) fn local() -> Server {
-    let url = Url::parse("http://127.0.0.1:11434/api/chat");
-    Server::new(url.expect("a constant URL parses"), Auth::Bearer)
-}
-
-/// The endpoint at a host; that of the whole API or of the chat, which people paste too, are as good.
-pub(crate) fn chat(host: &str) -> Result<Url, ConfigError> {
+/// Reads the base URL at a host.
+pub(crate) fn base_url(host: &str) -> Result<Url, ConfigError> {
     let mut url = parse(&spelled_out(host.trim().trim_matches(['"', '\'']).trim()))?;
     connectable(&mut url)?;
-    let path = url.path().trim_end_matches('/');
-    if path.ends_with("/api") {
-        extend(&mut url, &["chat"]);
-    } else if !path.ends_with("/api/chat") {
-        extend(&mut url, &["api", "chat"]);
-    }
     Ok(url)
-}
-
-/// Whether this is Ollama's own service.
-pub(crate) fn is_cloud(server: &Server) -> bool {
-    server.host() == CLOUD
 }
 
 /// A URL. With a scheme, the port is that of the scheme.

@@ -1,9 +1,9 @@
 //! Ollama's own chat API, [`POST /api/chat`](https://docs.ollama.com/api/chat): models on one's machine, and in Ollama's cloud.
 //!
-//! [`Ollama`] is a [`Model`](mainstem_model::Model): a value with its settings in it, cheap to clone.
+//! [`Ollama`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
 //!
 //! ```
-//! use mainstem_ollama::Ollama;
+//! use mainstem_ollama::{Ollama, OllamaExt as _};
 //!
 //! # fn main() -> Result<(), mainstem_ollama::ConfigError> {
 //! let local = Ollama::new("qwen3").with_num_ctx(64_000);
@@ -43,18 +43,15 @@
 //! # A small context
 //! Unless told otherwise, Ollama [reads 4096 tokens](https://docs.ollama.com/context-length) on most machines, and drops the oldest messages
 //! of a longer conversation [without a word](https://github.com/ollama/ollama/issues/4967). It recommends 64 000 for agents: set them by
-//! [`Ollama::with_num_ctx`], or on the server by `OLLAMA_CONTEXT_LENGTH`.
+//! [`OllamaExt::with_num_ctx`], or on the server by `OLLAMA_CONTEXT_LENGTH`.
 //!
-//! # What is not here
-//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
-//! `mainstem-model`. Without one, only connecting has a limit (10 s). Loading a model takes its time before the first delta.
+//! Loading a model takes its time before the first delta.
 
+mod chat;
 mod chunk;
-mod client;
 mod decoder;
 mod host;
-mod open;
 mod request;
 
-pub use client::Ollama;
-pub use mainstem_http::ConfigError;
+pub use chat::{Chat, Ollama, OllamaExt};
+pub use mainstem_http::{ConfigError, Endpoint};

@@ -3,27 +3,26 @@
 mod message;
 mod schema;
 
-use mainstem_model::{Model, ModelError, ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use mainstem_http::Fields;
+use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-
-use crate::Ollama;
 
 /// The one field in which the caller's own and ours are merged.
 const OPTIONS: &str = "options";
 
-/// The body of a request.
+/// Writes the body of a request.
 ///
 /// # Errors
-/// `Unsupported` where the conversation holds data that the API has no form for.
-pub(crate) fn body(model: &Ollama, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
-    let messages = message::messages(request).map_err(|what| model.server.unsupported(&what))?;
-    let body = Body { model, request, messages };
-    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+/// If the conversation holds data that the API has no form for.
+pub(crate) fn body(model: &str, num_ctx: Option<u32>, request: &ModelRequest) -> Result<Vec<u8>, String> {
+    let body = Body { model, num_ctx, request, messages: message::messages(request)? };
+    serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
 struct Body<'a> {
-    model: &'a Ollama,
+    model: &'a str,
+    num_ctx: Option<u32>,
     request: &'a ModelRequest,
     messages: Vec<message::Turn<'a>>,
 }
@@ -31,40 +30,16 @@ struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let options = &*self.request.options;
-        let (tools, runtime) = (tools(self.request), runtime(self.model.num_ctx, options));
-        let mut body = Fields { map: serializer.serialize_map(None)?, extra: &options.extra };
-        body.field("model", Some(self.model.name()))?;
+        let (tools, runtime) = (tools(self.request), runtime(self.num_ctx, options));
+        let mut body = Fields::new(serializer, &options.extra)?;
+        body.field("model", Some(self.model))?;
         body.field("messages", Some(&self.messages))?;
         body.field("tools", Some(tools).filter(|tools| !tools.is_empty()))?;
         body.field("think", options.reasoning_effort.as_deref().map(think))?;
         body.field("format", options.response_format.as_ref().map(format))?;
         body.field("stream", Some(true))?;
-        body.end(runtime)
-    }
-}
-
-/// A map in which the caller's own fields win.
-struct Fields<'a, M> {
-    map: M,
-    extra: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn field(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
-        match value {
-            Some(value) if !self.extra.contains_key(name) => self.map.serialize_entry(name, &value),
-            _ => Ok(()),
-        }
-    }
-
-    fn end(mut self, options: Option<Value>) -> Result<M::Ok, M::Error> {
-        if let Some(options) = options {
-            self.map.serialize_entry(OPTIONS, &options)?;
-        }
-        for (name, value) in self.extra.iter().filter(|(name, _)| *name != OPTIONS) {
-            self.map.serialize_entry(name, value)?;
-        }
-        self.map.end()
+        body.merged(OPTIONS, runtime)?;
+        body.end()
     }
 }
 

@@ -5,17 +5,18 @@ mod template;
 
 use std::{fmt::Display, mem, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_http::{Api, Decode, Deltas, Server};
 use mainstem_message::{StopReason, Usage};
-use mainstem_model::{ErrorKind, ModelDelta, ModelError};
+use mainstem_model::{ModelDelta, ModelError};
 
 use self::{
     calls::Calls,
     template::{Out, Template},
 };
-use crate::chunk::{Choice, Chunk, Content, Delta, ToolCall};
-
-pub(crate) const CHAT: Api = Api { answer: "chat completion", form: Form::Events };
+use crate::{
+    ChatCompletions,
+    chunk::{Choice, Chunk, Content, Delta, ToolCall},
+};
 
 /// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when they say them.
 pub(crate) struct Decoder {
@@ -45,8 +46,10 @@ impl Decoder {
         let mut out = Out::new(deltas);
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| self.malformed(data, &error))?;
         let choices = chunk.choices.unwrap_or_default();
-        if chunk.error.is_some() || choices.is_empty() && chunk.usage.is_none() {
-            self.look_for_complaint(data)?;
+        if (chunk.error.is_some() || choices.is_empty() && chunk.usage.is_none())
+            && let Some(error) = self.server.interruption(data)
+        {
+            return Err(error);
         }
         if let Some(usage) = chunk.usage {
             self.usage = Some((*usage).into());
@@ -109,14 +112,8 @@ impl Decoder {
     }
 
     #[cold]
-    fn look_for_complaint(&self, data: &str) -> Result<(), ModelError> {
-        let complaint = serde_json::from_str(data).ok().and_then(|value| Complaint::read(&value));
-        complaint.map_or(Ok(()), |complaint| Err(complaint.interruption(&self.server)))
-    }
-
-    #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(&CHAT, data, error)
+        self.server.malformed(ChatCompletions::ANSWER, data, error)
     }
 }
 
@@ -149,8 +146,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         if self.finish_reason.is_none() && !self.done {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
+            return Err(self.server.unfinished());
         }
         self.calls.end(deltas);
         deltas.extend(self.usage.take().map(ModelDelta::Usage));

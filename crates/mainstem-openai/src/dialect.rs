@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use mainstem_http::Complaint;
 
-use crate::open::Heed;
+use crate::settings::is_openai;
 
 /// The deviations that a request makes allowance for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Dialect {
+#[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
+pub struct Dialect {
     /// Why the answer comes in one piece, if it does: o1-like models, organizations that may not stream.
     pub(crate) whole: Option<Arc<str>>,
     /// `stream_options` is refused: Mistral, older Azure versions.
@@ -19,7 +20,11 @@ pub(crate) struct Dialect {
     pub(crate) reasoning: bool,
 }
 
-impl Heed for Dialect {
+impl mainstem_http::Dialect for Dialect {
+    fn of(host: &str) -> Self {
+        Self { completion_tokens: is_openai(host), ..Self::default() }
+    }
+
     fn heeding(&self, complaint: &Complaint) -> Option<Self> {
         let Complaint { status, message, param, .. } = complaint;
         if !matches!(status, Some(400 | 422)) {
@@ -37,10 +42,6 @@ impl Heed for Dialect {
             heeding.whole.get_or_insert_with(|| message.as_str().into());
         }
         (heeding != *self).then_some(heeding)
-    }
-
-    fn into_whole(self) -> Option<Arc<str>> {
-        self.whole
     }
 }
 

@@ -1,15 +1,15 @@
 //! OpenAI's two APIs: chat completions, with the many servers that speak it (Azure, llama.cpp, vLLM, Ollama, LM Studio, OpenRouter, Groq,
 //! DeepSeek, Mistral, Gemini's compatible endpoint …), and responses.
 //!
-//! [`OpenAi`] and [`OpenAiResponses`] are [`Model`](mainstem_model::Model)s: values with their settings in them, cheap to clone.
+//! [`OpenAi`] and [`OpenAiResponses`] are [`Endpoint`]s, which see: values with their settings in them, cheap to clone.
 //!
 //! ```
-//! use mainstem_openai::{OpenAi, OpenAiResponses};
+//! use mainstem_openai::{OpenAi, OpenAiResponses, azure};
 //!
 //! # fn main() -> Result<(), mainstem_openai::ConfigError> {
 //! let openai = OpenAi::new("gpt-4o-mini").with_api_key("sk-…");
 //! let local = OpenAi::new("qwen3").with_base_url("http://localhost:8080/v1")?;
-//! let azure = OpenAi::azure("https://res.openai.azure.com", "my-gpt-4o", "2024-10-21")?.with_api_key("…");
+//! let azure = azure("https://res.openai.azure.com", "my-gpt-4o", "2024-10-21")?.with_api_key("…");
 //!
 //! let reasoning = OpenAiResponses::new("gpt-5.1").with_api_key("sk-…");
 //! let azure = OpenAiResponses::new("my-gpt-5").with_base_url("https://res.openai.azure.com/openai/v1")?.with_api_key("…");
@@ -62,21 +62,16 @@
 //! | responses: encrypted reasoning in `include` (a model that does not reason) | none is asked for |
 //! | responses: `reasoning.summary` (an organization that may not) | nobody sees the model think |
 //! | responses: reasoning that another account encrypted | that of earlier turns is left out, of this request only |
-//!
-//! # What is not here
-//! Waiting and asking again after a passing failure, time limits, other models to fall back to: these are decorators of
-//! `mainstem-model`. Without one, only connecting has a limit (10 s).
 
+mod chat;
 mod chunk;
-mod client;
 mod decoder;
 mod dialect;
-mod open;
 mod request;
 mod responses;
-mod server;
 mod settings;
 
-pub use client::OpenAi;
-pub use mainstem_http::ConfigError;
-pub use responses::OpenAiResponses;
+pub use chat::{ChatCompletions, OpenAi, azure};
+pub use mainstem_http::{ConfigError, Endpoint};
+pub use responses::{OpenAiResponses, Responses};
+pub use settings::OpenAiExt;

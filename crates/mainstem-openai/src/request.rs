@@ -1,32 +1,27 @@
 //! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
 
 mod address;
-mod fields;
 mod message;
 mod part;
 mod strict;
 
-use mainstem_model::{Model, ModelError, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
+use mainstem_http::Fields;
+use mainstem_model::{ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::{Value, json};
 
-pub(crate) use self::{
-    address::Address,
-    fields::Fields,
-    message::{arguments, text},
-    strict::fits_strict,
-};
+pub(crate) use self::{address::Address, message::text, strict::fits_strict};
 
-use crate::{OpenAi, dialect::Dialect};
+use crate::dialect::Dialect;
 
-/// The body of a request.
+/// Writes the body of a request.
 ///
 /// # Errors
-/// `Unsupported` where the conversation holds data that the API has no form for.
-pub(crate) fn body(model: &OpenAi, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, ModelError> {
-    let messages = message::messages(request, dialect).map_err(|what| model.server.unsupported(what))?;
-    let body = Body { model: model.name(), request, messages, dialect };
-    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+/// If the conversation holds data that the API has no form for.
+pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
+    let messages = message::messages(request, dialect)?;
+    let body = Body { model, request, messages, dialect };
+    serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
 struct Body<'a> {

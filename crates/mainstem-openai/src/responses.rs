@@ -1,4 +1,4 @@
-//! The model behind the Responses API, as a value.
+//! The Responses API.
 
 mod decoder;
 mod dialect;
@@ -6,76 +6,59 @@ mod event;
 mod kept;
 mod request;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use mainstem_http::{Exchange, Http, Server};
-use mainstem_model::{Model, ModelRequest, ModelStream};
+use mainstem_http::{Api, Auth, Decode, Endpoint, Form, Server, Url, Variables};
+use mainstem_model::ModelRequest;
 
-use self::{
-    decoder::{Decoder, RESPONSES},
-    dialect::Dialect,
-};
-use crate::{
-    open::open,
-    server::{is_openai, openai_responses, responses},
-    settings::settings,
-};
+use self::{decoder::Decoder, dialect::Dialect};
+use crate::settings::{Settings, VARIABLES, below, is_openai};
 
-/// A model behind the [Responses API]. Clones share connections, and what was found out about the server.
+/// A model behind the Responses API, at `https://api.openai.com/v1` unless told otherwise.
 ///
-/// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the model's encrypted reasoning. Azure's
-/// `…/openai/v1` addresses are base URLs like others: use [`with_base_url`](Self::with_base_url).
-///
-/// Dropping a stream of it closes the connection, so that no further token is paid for.
-///
-/// [Responses API]: https://platform.openai.com/docs/api-reference/responses
-#[derive(Clone)]
-pub struct OpenAiResponses {
-    name: Arc<str>,
-    server: Arc<Server>,
-    http: Arc<Http>,
-    /// Why answers shall come in one piece.
-    whole: Option<Arc<str>>,
-    /// Unless it goes by the server.
-    holds_schema: Option<bool>,
-    dialect: Arc<Mutex<Dialect>>,
-}
+/// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
+/// model's encrypted reasoning. A base URL reaches up to and with `/v1`, such as Azure's
+/// `…/openai/v1`; the address of the whole endpoint is as good. [`OpenAiExt`](crate::OpenAiExt) has
+/// further settings.
+pub type OpenAiResponses = Endpoint<Responses>;
 
-impl OpenAiResponses {
-    /// A model of `https://api.openai.com/v1`. Reads nothing from the environment.
-    pub fn new(model: impl Into<Arc<str>>) -> Self {
-        Self::at(model.into(), openai_responses())
+/// The [Responses API](https://platform.openai.com/docs/api-reference/responses).
+#[derive(Clone, Debug, Default)]
+pub struct Responses(pub(crate) Settings);
+
+impl Api for Responses {
+    const PROVIDER: &'static str = "openai";
+    const ANSWER: &'static str = "response";
+    const FORM: Form = Form::Events;
+    const BASE_URL: &'static str = "https://api.openai.com/v1";
+    const AUTH: Auth = Auth::Bearer;
+    const VARIABLES: Variables = VARIABLES;
+
+    type Dialect = Dialect;
+
+    fn url(base: &Url, _: &str) -> Url {
+        below(base, &["responses"])
     }
 
-    fn at(name: Arc<str>, server: Server) -> Self {
-        let (server, http, dialect) = (Arc::new(server), Arc::default(), Arc::default());
-        Self { name, server, http, whole: None, holds_schema: None, dialect }
-    }
-}
-
-settings!(OpenAiResponses, Dialect, responses);
-
-impl Model for OpenAiResponses {
-    fn name(&self) -> &str {
-        &self.name
+    fn requires_key(host: &str) -> bool {
+        is_openai(host)
     }
 
-    fn provider(&self) -> Option<&str> {
-        Some("openai")
+    fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
+        let dialect = Dialect { whole: self.whole(request, dialect), ..dialect.clone() };
+        request::body(model, request, &dialect)
     }
 
-    fn holds_schema(&self, _: &ModelRequest) -> bool {
-        self.holds_schema.unwrap_or_else(|| is_openai(&self.server))
+    fn decoder(server: Arc<Server>) -> impl Decode {
+        Decoder::new(server)
     }
 
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let (model, server) = (self.clone(), self.server.clone());
-        let decoder = Decoder::new(server.clone());
-        Box::pin(Exchange::new(server, decoder, async move {
-            let body = |dialect: &Dialect| request::body(&model, &request, dialect);
-            let learn = |dialect: &Dialect| model.learn(&dialect.lasting());
-            open(&model.http, &model.server, &RESPONSES, model.dialect(), body, learn).await
-        }))
+    fn whole(&self, _: &ModelRequest, dialect: &Dialect) -> Option<Arc<str>> {
+        self.0.whole.clone().or_else(|| dialect.whole.clone())
+    }
+
+    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.holds_schema(server)
     }
 }
 

@@ -1,144 +1,111 @@
-//! What both values can be set to, written once: they differ in the endpoint and in the dialects of their servers.
+//! What both APIs have in common: settings, variables, addresses.
 
-/// The settings of a model made of `name`, `server`, `http`, `whole`, `holds_schema` and `dialect`; `$endpoint` finds its API below a
-/// base URL.
-macro_rules! settings {
-    ($model:ident, $dialect:ident, $endpoint:path) => {
-        impl $model {
-            /// The same as [`new`](Self::new), with what OpenAI's own libraries read from the environment: `OPENAI_API_KEY`,
-            /// `OPENAI_BASE_URL`, `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`.
-            ///
-            /// # Errors
-            /// Without a key, unless the base URL names another server than OpenAI's; and where a value cannot be used.
-            pub fn from_env(model: impl Into<::std::sync::Arc<str>>) -> Result<Self, $crate::ConfigError> {
-                Self::from_vars(model, |name| ::std::env::var(name).ok())
-            }
+use std::sync::Arc;
 
-            /// The same with variables from elsewhere, such as a program's own configuration.
-            ///
-            /// # Errors
-            /// The same as for [`from_env`](Self::from_env).
-            pub fn from_vars(
-                model: impl Into<::std::sync::Arc<str>>,
-                var: impl Fn(&str) -> Option<String>,
-            ) -> Result<Self, $crate::ConfigError> {
-                let var = |name| ::mainstem_http::trimmed(&var, name);
-                let mut openai = Self::new(model);
-                if let Some(url) = var("OPENAI_BASE_URL") {
-                    openai = openai.with_base_url(&url)?;
-                }
-                if let Some(organization) = var("OPENAI_ORG_ID") {
-                    openai = openai.with_organization(&organization)?;
-                }
-                if let Some(project) = var("OPENAI_PROJECT_ID") {
-                    openai = openai.with_project(&project)?;
-                }
-                match var("OPENAI_API_KEY") {
-                    Some(key) => Ok(openai.with_api_key(key)),
-                    None if $crate::server::is_openai(&openai.server) => Err($crate::ConfigError::NoKey {
-                        variable: "OPENAI_API_KEY",
-                        instead: Some("OPENAI_BASE_URL"),
-                    }),
-                    None => Ok(openai),
-                }
-            }
+use mainstem_http::{Api, ConfigError, Endpoint, Server, Url, Variables, extend};
 
-            /// Another model of the same server, with the same key, over the same connections.
-            #[must_use]
-            pub fn with_model(self, model: impl Into<::std::sync::Arc<str>>) -> Self {
-                let Self { server, http, whole, holds_schema, .. } = self;
-                let fresh = Self::at(model.into(), (*server).clone());
-                Self { server, http, whole, holds_schema, ..fresh }
-            }
+use crate::{ChatCompletions, Responses};
 
-            /// The key. It is never shown, and taken out of what a server says about it.
-            #[must_use]
-            pub fn with_api_key(mut self, key: impl Into<::mainstem_http::SecretString>) -> Self {
-                let auth = self.server.auth();
-                ::std::sync::Arc::make_mut(&mut self.server).set_key(key.into(), auth);
-                self
-            }
-
-            /// Another server: the URL up to and with `/v1`. A trailing slash is fine, and so is the address of the whole endpoint.
-            ///
-            /// # Errors
-            /// Where it is no http(s) URL.
-            pub fn with_base_url(self, url: &str) -> Result<Self, $crate::ConfigError> {
-                let Self { name, server, http, whole, holds_schema, .. } = self;
-                let mut server = (*server).clone();
-                server.set_url($endpoint(url)?);
-                Ok(Self { http, whole, holds_schema, ..Self::at(name, server) })
-            }
-
-            /// A header of every request; one named `authorization` replaces the key. Values are never shown.
-            ///
-            /// # Errors
-            /// Where HTTP does not allow the name or the value.
-            pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, $crate::ConfigError> {
-                ::std::sync::Arc::make_mut(&mut self.server).set_header(name, value)?;
-                Ok(self)
-            }
-
-            /// The organization that pays.
-            ///
-            /// # Errors
-            /// Where HTTP does not allow the value.
-            pub fn with_organization(self, organization: &str) -> Result<Self, $crate::ConfigError> {
-                self.with_header("openai-organization", organization)
-            }
-
-            /// The project that pays.
-            ///
-            /// # Errors
-            /// Where HTTP does not allow the value.
-            pub fn with_project(self, project: &str) -> Result<Self, $crate::ConfigError> {
-                self.with_header("openai-project", project)
-            }
-
-            /// Sends requests through a client of one's own: for a proxy, certificates, a limit. Ours connects within 10 s, sets
-            /// `TCP_NODELAY`, follows no redirects and asks for no compression, which would hold deltas back.
-            #[must_use]
-            pub fn with_client(mut self, client: ::mainstem_http::Client) -> Self {
-                self.http = ::std::sync::Arc::new(::mainstem_http::Http::with(client));
-                self
-            }
-
-            /// Whether the server holds answers to a JSON schema, besides tools. OpenAI does; of others it is not assumed, and a form
-            /// is asked for as the arguments of a tool.
-            #[must_use]
-            pub fn with_json_schema(mut self, holds_schema: bool) -> Self {
-                self.holds_schema = Some(holds_schema);
-                self
-            }
-
-            /// Asks for answers in one piece, for a server that cannot stream. Each says so with the reason.
-            #[must_use]
-            pub fn without_streaming(mut self, reason: impl Into<::std::sync::Arc<str>>) -> Self {
-                self.whole = Some(reason.into());
-                self
-            }
-
-            /// What was set, and what was found out about the server so far.
-            pub(crate) fn dialect(&self) -> $dialect {
-                let learned =
-                    self.dialect.lock().unwrap_or_else(::std::sync::PoisonError::into_inner).clone();
-                $dialect { whole: self.whole.clone().or(learned.whole), ..learned }
-            }
-
-            pub(crate) fn learn(&self, dialect: &$dialect) {
-                self.dialect.lock().unwrap_or_else(::std::sync::PoisonError::into_inner).clone_from(dialect);
-            }
-        }
-
-        impl ::std::fmt::Debug for $model {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.debug_struct(stringify!($model))
-                    .field("model", &self.name)
-                    .field("server", &self.server)
-                    .finish_non_exhaustive()
-            }
-        }
-    };
+/// The settings of a model that other vendors' APIs do not have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// Why answers shall come in one piece.
+    pub(crate) whole: Option<Arc<str>>,
+    /// Unless it goes by the server.
+    pub(crate) holds_schema: Option<bool>,
 }
 
-pub(crate) use settings;
+impl Settings {
+    pub(crate) fn holds_schema(&self, server: &Server) -> bool {
+        self.holds_schema.unwrap_or_else(|| is_openai(server.host()))
+    }
+}
+
+/// What OpenAI's own libraries read from the environment.
+pub(crate) const VARIABLES: Variables = Variables {
+    headers: &[("OPENAI_ORG_ID", ORGANIZATION), ("OPENAI_PROJECT_ID", PROJECT)],
+    ..Variables::new("OPENAI_API_KEY", "OPENAI_BASE_URL")
+};
+
+const ORGANIZATION: &str = "openai-organization";
+const PROJECT: &str = "openai-project";
+
+/// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
+/// other vendors' models do not have.
+pub trait OpenAiExt: Sized {
+    /// The organization that pays.
+    ///
+    /// # Errors
+    /// If HTTP does not allow the value.
+    fn with_organization(self, organization: &str) -> Result<Self, ConfigError>;
+
+    /// The project that pays.
+    ///
+    /// # Errors
+    /// If HTTP does not allow the value.
+    fn with_project(self, project: &str) -> Result<Self, ConfigError>;
+
+    /// Says whether the server holds answers to a JSON schema, besides tools. OpenAI does; of
+    /// others it is not assumed, and a form is asked for as the arguments of a tool.
+    #[must_use]
+    fn with_json_schema(self, holds_schema: bool) -> Self;
+
+    /// Asks for answers in one piece, for a server that cannot stream. Each says so with the
+    /// reason.
+    #[must_use]
+    fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self;
+}
+
+impl<A: Api + AsMut<Settings>> OpenAiExt for Endpoint<A> {
+    fn with_organization(self, organization: &str) -> Result<Self, ConfigError> {
+        self.with_header(ORGANIZATION, organization)
+    }
+
+    fn with_project(self, project: &str) -> Result<Self, ConfigError> {
+        self.with_header(PROJECT, project)
+    }
+
+    fn with_json_schema(self, holds_schema: bool) -> Self {
+        set(self, |settings| settings.holds_schema = Some(holds_schema))
+    }
+
+    fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self {
+        set(self, |settings| settings.whole = Some(reason.into()))
+    }
+}
+
+fn set<A: Api + AsMut<Settings>>(model: Endpoint<A>, change: impl FnOnce(&mut Settings)) -> Endpoint<A> {
+    let mut api = model.api().clone();
+    change(api.as_mut());
+    model.with_api(api)
+}
+
+impl AsMut<Settings> for ChatCompletions {
+    fn as_mut(&mut self) -> &mut Settings {
+        &mut self.0
+    }
+}
+
+impl AsMut<Settings> for Responses {
+    fn as_mut(&mut self) -> &mut Settings {
+        &mut self.0
+    }
+}
+
+/// Returns the endpoint below a base URL; the whole endpoint, which people paste too, is as good.
+pub(crate) fn below(base: &Url, segments: &[&str]) -> Url {
+    let mut url = base.clone();
+    if !url.path().trim_end_matches('/').ends_with(&format!("/{}", segments.join("/"))) {
+        extend(&mut url, segments);
+    }
+    url
+}
+
+/// Returns `true` if this is OpenAI itself.
+pub(crate) fn is_openai(host: &str) -> bool {
+    // Some regions have a host of their own.
+    host == "api.openai.com" || host.ends_with(".api.openai.com")
+}
+
+#[cfg(test)]
+mod tests;

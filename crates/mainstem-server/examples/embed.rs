@@ -18,7 +18,7 @@ use axum::{
     routing::get,
 };
 use futures_util::StreamExt;
-use mainstem::{Harness, sse::SseExt};
+use mainstem::{Harness, encode::EncodeExt};
 use mainstem_server::Server;
 use tokio::net::TcpListener;
 

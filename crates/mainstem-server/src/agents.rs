@@ -1,6 +1,6 @@
 //! `/sessions/{id}/agents/{key}…` and `/sessions/{id}/confirmations/{id}`: steering from outside.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -8,24 +8,22 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use mainstem::{
-    event::{AgentEvent, AgentState, SendMode, fold::Transcript},
-    message::{AgentKey, ConfirmId, Message, RunId},
-    prelude::Decision,
-    subagent::{ChildStatus, ChildSummary, SpawnError},
+    event::{
+        AgentState, ChildStatus, ChildSummary,
+        fold::{Conversation, ROOT},
+    },
+    message::{AgentKey, ConfirmId, Message, RunId, ToolCallId},
+    session::refusal,
 };
+use mainstem_api::{AnySession, Approval, Approved, CancelledAgent, Items, NewMessage, NewToolResult};
 
 use crate::{
     app::App,
     body::{Body, Path},
     caller::Caller,
-    feed::at_hand,
     once::{self, Asked},
     problem::Problem,
-    wire::{self, Answer, Answered, Items, Mode, Said, Stopped},
 };
-
-/// What stands for the key of the agent that has none.
-const ROOT: &str = "root";
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
@@ -52,34 +50,23 @@ pub(crate) async fn transcript(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<Json<wire::Transcript>, Problem> {
+) -> Result<Json<mainstem_api::Transcript>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let is_meant = |event: &AgentEvent| match event.source() {
-        Some(source) => source.agent_key.as_str() == key,
-        None => key == ROOT,
-    };
-    let (mut said, mut is_known) = (Vec::<Transcript>::new(), key == ROOT);
-    let mut places = HashMap::new();
+    let mut said = Conversation::of(&*key);
     let mut cursor = conversation.session.log().committed_from(1);
     let mut count = 0_usize;
-    while let Some(event) = at_hand(&mut cursor).await {
+    while let Some(event) = cursor.at_hand().await {
         count += 1;
         if count.is_multiple_of(1024) {
             tokio::task::yield_now().await;
         }
-        let Some(reply) = event.reply_id().filter(|_| is_meant(&event)) else { continue };
-        is_known = true;
-        let place = *places.entry(reply.clone()).or_insert_with(|| {
-            said.push(Transcript::new(reply.clone()));
-            said.len() - 1
-        });
-        said[place].apply(&event.kind);
+        said.apply(&event);
     }
-    if !is_known {
+    if !said.has_begun() && key != ROOT {
         return Err(Problem::not_found("agent", &key));
     }
-    let messages = said.iter().flat_map(Transcript::messages).map(|message| Message::clone(message));
-    Ok(Json(wire::Transcript { agent_key: key, messages: messages.collect() }))
+    let messages = said.messages().map(|message| Message::clone(message));
+    Ok(Json(mainstem_api::Transcript { agent_key: key, messages: messages.collect() }))
 }
 
 pub(crate) async fn send(
@@ -87,7 +74,7 @@ pub(crate) async fn send(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
     headers: HeaderMap,
-    Body(said, digest): Body<Said>,
+    Body(message, digest): Body<NewMessage>,
 ) -> Result<StatusCode, Problem> {
     let conversation = app.session(&caller, &id).await?;
     // What is refused is not remembered as said.
@@ -102,18 +89,8 @@ pub(crate) async fn send(
             return Ok(StatusCode::ACCEPTED);
         }
     }
-    let mode = match said.mode {
-        Mode::Queue => SendMode::Queue,
-        Mode::Steer => SendMode::Steer,
-        Mode::Interrupt => SendMode::Interrupt,
-    };
-    let sent = conversation.session.send(&AgentKey::new(key.as_str()), said.content, mode);
-    sent.map_err(|error| match error {
-        SpawnError::UnknownChild { .. } => {
-            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
-        }
-        error => Problem::new(StatusCode::CONFLICT, "agent_closed", error.to_string()),
-    })?;
+    let sent = conversation.session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
+    sent.map_err(|error| refusal::no_message(&error))?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -121,29 +98,36 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
-) -> Result<(StatusCode, Json<Stopped>), Problem> {
+) -> Result<(StatusCode, Json<CancelledAgent>), Problem> {
     let conversation = app.session(&caller, &id).await?;
     let key = AgentKey::new(key.as_str());
     if !conversation.session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
     }
-    let was_at_work = conversation.session.cancel_agent(&key);
-    Ok((StatusCode::ACCEPTED, Json(Stopped { was_at_work })))
+    let was_running = conversation.session.cancel_agent(&key);
+    Ok((StatusCode::ACCEPTED, Json(CancelledAgent { was_running })))
 }
 
 pub(crate) async fn confirm(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path((id, confirm)): Path<(String, String)>,
-    Body(answer, _): Body<Answer>,
-) -> Result<Json<Answered>, Problem> {
+    Body(approval, _): Body<Approval>,
+) -> Result<Json<Approved>, Problem> {
     let conversation = app.session(&caller, &id).await?;
-    let decision = match answer {
-        Answer::Allow { arguments: None } => Decision::Allow,
-        Answer::Allow { arguments: Some(arguments) } => Decision::AllowWith(arguments),
-        Answer::Deny { reason } => Decision::Deny(reason.unwrap_or_else(|| "a person said no".to_owned())),
-    };
-    let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), decision);
-    answered.map_err(|error| Problem::new(StatusCode::CONFLICT, "not_asked", error.to_string()))?;
-    Ok(Json(Answered { confirm_id: confirm }))
+    let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
+    answered.map_err(|error| refusal::no_answer(&error))?;
+    Ok(Json(Approved { confirm_id: confirm }))
+}
+
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, call)): Path<(String, String)>,
+    Body(result, _): Body<NewToolResult>,
+) -> Result<StatusCode, Problem> {
+    let conversation = app.session(&caller, &id).await?;
+    let session: &dyn AnySession = &conversation.session;
+    session.submit(&ToolCallId::new(call.as_str()), &result).await?;
+    Ok(StatusCode::ACCEPTED)
 }

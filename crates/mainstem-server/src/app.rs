@@ -2,15 +2,14 @@
 
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use axum::http::StatusCode;
 use dashmap::DashMap;
 use mainstem::{
     Harness,
-    event::{Clock, SystemClock},
     journal::{JournalError, SessionSummary},
     message::{Role, RunId, SessionId},
     prelude::Run,
 };
+use mainstem_api::Code;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +128,7 @@ impl App {
     pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
         if !is_id(id) {
             let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
-            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_session_id", detail));
+            return Err(Problem::new(Code::BadSessionId, detail));
         }
         if let Some(known) = self.opened(caller, id)? {
             return Ok(known);
@@ -138,10 +137,7 @@ impl App {
         let recorded = self.recorded(caller, id).await?;
         let opened = caller.harness.open_session(id.to_owned()).await;
         let session = opened.map_err(|error| self.unreadable(&error))?;
-        let begin = || {
-            let created_at = recorded.map_or_else(|| SystemClock.now(), |session| session.created_at);
-            Arc::new(Conversation::new(session, caller.harness.clone(), created_at, share))
-        };
+        let begin = || Arc::new(Conversation::new(session, caller.harness.clone(), recorded.as_ref(), share));
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
     }
 
@@ -227,7 +223,7 @@ impl App {
                  stop reading, or delete a session",
                 shares.most()
             );
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_sessions", detail).retry_after(5)
+            Problem::new(Code::TooManySessions, detail).retry_after(5)
         })
     }
 
@@ -345,7 +341,7 @@ impl App {
         let key = key(caller, conversation.session.id().as_str());
         let waits = |run: &Arc<Live>| run.of == key && !begun.contains(run.handle.id());
         let mut waiting: Vec<_> = self.runs.iter().map(|entry| entry.clone()).filter(waits).collect();
-        waiting.sort_by_key(|run| run.created_at);
+        waiting.sort_by_key(|run| run.handle.requested_at());
         found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
         found
     }
@@ -362,7 +358,7 @@ impl App {
     /// the operator only.
     pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
         if let JournalError::Busy { .. } = error {
-            return Problem::new(StatusCode::CONFLICT, "session_busy", error.to_string());
+            return Problem::new(Code::SessionBusy, error.to_string());
         }
         tracing::error!(%error, "the journal can't be read or written");
         self.health.failed();
@@ -373,12 +369,12 @@ impl App {
     pub(crate) fn admit(&self, tenant: &Tenant) -> Result<Share, Problem> {
         if self.stop.is_cancelled() {
             let detail = "the server is shutting down";
-            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).retry_after(5));
+            return Err(Problem::new(Code::ShuttingDown, detail).retry_after(5));
         }
         self.run_shares.take(tenant).ok_or_else(|| {
             let most = self.run_shares.most();
             let detail = format!("your share of the {most} runs that this server drives at once is in use");
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_runs", detail).retry_after(5)
+            Problem::new(Code::TooManyRuns, detail).retry_after(5)
         })
     }
 
@@ -417,7 +413,7 @@ fn key(caller: &Caller, id: &str) -> Key {
 /// Returns the problem of an unavailable journal.
 pub(crate) fn unrecorded() -> Problem {
     let detail = "sessions can't be read or recorded at the moment; the server's log says why";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "journal_unavailable", detail).retry_after(5)
+    Problem::new(Code::JournalUnavailable, detail).retry_after(5)
 }
 
 /// What a session can be called here.

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
 use crate::{app::App, caller::Identified, problem::Problem};
+use mainstem_api::Code;
 
 /// The most that a body may have, in bytes.
 pub(crate) const MAX: usize = 1 << 20;
@@ -54,13 +55,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         });
         if !is_json {
             let detail = "the body has to be JSON, with Content-Type: application/json";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail).into_response());
+            return Err(Problem::new(Code::NotJson, detail).into_response());
         }
         if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
             && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
         {
             let detail = "the body has to be sent without a Content-Encoding";
-            let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body", detail);
+            let problem = Problem::new(Code::EncodedBody, detail);
             return Err(problem.into_response());
         }
         // A body may be large and slow, so each tenant has a share. Bodies without a caller are small.
@@ -90,12 +91,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
 
 fn crowded() -> Response {
     let detail = "your share of the bodies that this server reads at once is in use";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_bodies", detail).retry_after(1).into_response()
+    Problem::new(Code::TooManyBodies, detail).retry_after(1).into_response()
 }
 
 fn late() -> Problem {
     let detail = format!("the body did not come within {} s", PATIENCE.as_secs());
-    Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
+    Problem::new(Code::BodyTooSlow, detail)
 }
 
 /// The length that a body is announced with.
@@ -105,13 +106,13 @@ fn announced(request: &Request) -> Option<usize> {
 
 fn too_large(most: usize) -> Problem {
     let detail = format!("the body has more than {most} bytes");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    Problem::new(Code::BodyTooLarge, detail)
 }
 
 fn unread(error: &BytesRejection, most: usize) -> Problem {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(most),
-        status => Problem::new(status, "body_unreadable", error.body_text()),
+        _ => Problem::new(Code::BodyUnreadable, error.body_text()),
     }
 }
 
@@ -121,15 +122,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (pointer, error) = (pointer(error.path()), error.into_inner());
         if error.is_data() {
             let detail = format!("the body does not fit, at {pointer:?}: {error}");
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
+            Problem::new(Code::BadBody, detail)
                 .with("errors", json!([{ "pointer": pointer, "detail": error.to_string() }]))
         } else {
-            Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is not JSON: {error}"))
+            Problem::new(Code::BadJson, format!("the body is not JSON: {error}"))
         }
     })?;
-    json.end().map_err(|error| {
-        Problem::new(StatusCode::BAD_REQUEST, "bad_json", format!("the body is not JSON: {error}"))
-    })?;
+    json.end().map_err(|error| Problem::new(Code::BadJson, format!("the body is not JSON: {error}")))?;
     Ok(value)
 }
 
@@ -153,7 +152,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
         let query = axum::extract::Query::<T>::try_from_uri(&parts.uri);
         let refused = |error: axum::extract::rejection::QueryRejection| {
-            Problem::new(StatusCode::BAD_REQUEST, "bad_query", error.body_text()).into_response()
+            Problem::new(Code::BadQuery, error.body_text()).into_response()
         };
         query.map(|query| Self(query.0)).map_err(refused)
     }
@@ -168,7 +167,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         let refused = |error: axum::extract::rejection::PathRejection| {
-            Problem::new(StatusCode::BAD_REQUEST, "bad_path", error.body_text()).into_response()
+            Problem::new(Code::BadPath, error.body_text()).into_response()
         };
         path.map(|path| Self(path.0)).map_err(refused)
     }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use mainstem::Harness;
+use mainstem_api::{COOKIE, Code};
 
 use crate::{app::App, connection::Connection, problem::Problem, shares::Tenant, turns::Turn};
-
-/// Where a browser keeps its token: `EventSource` sends no headers of one's own.
-pub(crate) const COOKIE: &str = "mainstem_token";
 
 /// Who asks, and the harness that is theirs.
 #[derive(Clone)]
@@ -42,7 +40,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         };
         if !is_admitted {
             let detail = "your share of this server's connections is in use";
-            let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", detail);
+            let problem = Problem::new(Code::TooManyConnections, detail);
             return Err(problem.retry_after(5).into_response());
         }
         // Further requests wait, so that one tenant's flood does not delay others. A request with a body waits after the body is read.
@@ -69,11 +67,10 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     if app.tokens.is_empty() {
         return Ok(Caller { tenant: None, harness: app.harness.clone(), turn: Turn::default() });
     }
-    let unauthorized = |code, detail| Problem::new(StatusCode::UNAUTHORIZED, code, detail).challenge();
     let token = presented(headers).ok_or_else(|| {
-        unauthorized("no_token", "a token is required, as `Authorization: Bearer …` or `x-api-key`")
+        Problem::new(Code::NoToken, "a token is required, as `Authorization: Bearer …` or `x-api-key`")
     })?;
-    let tenant = app.tokens.tenant_of(token).ok_or_else(|| unauthorized("bad_token", "invalid token"))?;
+    let tenant = app.tokens.tenant_of(token).ok_or_else(|| Problem::new(Code::BadToken, "invalid token"))?;
     let harness = match tenant {
         None => app.harness.clone(),
         // It was opened when the server was built, so nothing blocks here.
@@ -81,7 +78,7 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
             // The cause may name files, which are the operator's to know.
             tracing::error!(%error, "a tenant can't be opened");
             let detail = "your tenant can't be opened at the moment; the server's log says why";
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tenant_unusable", detail)
+            Problem::new(Code::TenantUnusable, detail)
         })?,
     };
     Ok(Caller { tenant: tenant.map(Arc::from), harness, turn: Turn::default() })

@@ -4,12 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Json, extract::State};
 use mainstem::message::ToolSpec;
+use mainstem_api::{AgentView, Agents, Items, ModelView};
 
-use crate::{
-    app::App,
-    caller::Caller,
-    wire::{AgentView, Agents, Items, ModelView},
-};
+use crate::{app::App, caller::Caller};
 
 pub(crate) async fn agents(State(app): State<Arc<App>>, caller: Caller) -> Json<Agents> {
     let crew = caller.harness.crew();

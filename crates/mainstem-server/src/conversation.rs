@@ -8,18 +8,19 @@ use std::{
     time::Duration,
 };
 
-use axum::http::StatusCode;
 use mainstem::{
     Harness,
-    event::{FleetState, Timestamp},
+    event::{Clock, FleetState, SystemClock, Timestamp},
+    journal::SessionSummary,
     prelude::Session,
 };
+use mainstem_api::Code;
 use tokio::time::Instant;
 
 use crate::{
     app::{App, unrecorded},
     caller::Caller,
-    feed::at_hand,
+    encoded::Encoded,
     problem::Problem,
     shares::Share,
 };
@@ -27,8 +28,11 @@ use crate::{
 pub(crate) struct Conversation {
     pub(crate) session: Session,
     pub(crate) created_at: Timestamp,
+    /// The number of its first stored event when it was opened.
+    pub(crate) first_seq: u64,
     harness: Harness,
     readers: AtomicUsize,
+    encoded: Encoded,
     /// When it was last requested.
     asked: Mutex<Instant>,
     /// Its place among those that are open.
@@ -36,16 +40,24 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(session: Session, harness: Harness, created_at: Timestamp, share: Share) -> Self {
-        let (readers, asked) = (AtomicUsize::new(0), Mutex::new(Instant::now()));
-        Self { session, created_at, harness, readers, asked, _share: share }
+    /// A session that was opened; `recorded` is what the journal had of it.
+    pub(crate) fn new(
+        session: Session,
+        harness: Harness,
+        recorded: Option<&SessionSummary>,
+        share: Share,
+    ) -> Self {
+        let created_at = recorded.map_or_else(|| SystemClock.now(), |recorded| recorded.created_at);
+        let first_seq = recorded.map_or(1, |recorded| recorded.first);
+        let (readers, encoded, asked) = (AtomicUsize::new(0), Encoded::default(), Mutex::new(Instant::now()));
+        Self { session, created_at, first_seq, harness, readers, encoded, asked, _share: share }
     }
 
     /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
     pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
         let (fleet, log) = (self.session.fleet(), self.session.log());
         if fleet.seq > 0 {
-            at_hand(&mut log.committed_from(fleet.seq)).await;
+            log.committed_from(fleet.seq).at_hand().await;
         }
         match log.failure() {
             Some(_) => Err(unrecorded()),
@@ -112,7 +124,7 @@ impl Conversation {
 
 pub(crate) fn busy(what: &str) -> Problem {
     let detail = format!("the session can't be deleted while {what}");
-    Problem::new(StatusCode::CONFLICT, "session_busy", detail).retry_after(5)
+    Problem::new(Code::SessionBusy, detail).retry_after(5)
 }
 
 /// A place among a session's readers and its tenant's; given back when dropped.
@@ -122,14 +134,17 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// Returns the frames that readers of the session share; `None` for its only reader.
+    pub(crate) fn shared(&self) -> Option<&Encoded> {
+        (self.conversation.readers() > 1).then_some(&self.conversation.encoded)
+    }
+
     pub(crate) fn take(
         app: &App,
         caller: &Caller,
         conversation: &Arc<Conversation>,
     ) -> Result<Self, Problem> {
-        let refused = |detail: String| {
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_readers", detail).retry_after(2)
-        };
+        let refused = |detail: String| Problem::new(Code::TooManyReaders, detail).retry_after(2);
         let most = app.reader_shares.most();
         let full =
             || refused(format!("your share of the {most} readers that this server has at once is in use"));

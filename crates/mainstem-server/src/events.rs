@@ -8,105 +8,26 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::event::{AgentEvent, EventFilter, EventKind};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use mainstem::event::{AgentEvent, EventKind};
+use mainstem_api::{Code, Detail, EventQuery};
 
 use crate::{
     app::App,
     body::{Path, Query},
     caller::Caller,
     conversation::{Conversation, Seat},
-    feed::{Form, Look, Until, Wish, answer, at_hand, form, look},
+    feed::{Form, Look, Until, Wish, answer, form, look},
     prefix::Prefix,
     problem::Problem,
     runs::Found,
     tasks,
 };
 
-/// How much is wanted of what is said piece by piece.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum Detail {
-    Lifecycle,
-    #[default]
-    Full,
-    Verbose,
-}
-
-/// Which events, and from where on. What is filtered out is not renumbered.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Params {
-    /// Only what comes after the event of this number; `Last-Event-ID` goes before it.
-    after: Option<u64>,
-    /// Only this run, to its end.
-    run: Option<String>,
-    /// Only this background task.
-    task: Option<String>,
-    /// Only agents of this id.
-    agent: Option<String>,
-    /// Only this agent.
-    agent_key: Option<String>,
-    /// Only agents of this depth; the root's is 0.
-    depth: Option<u16>,
-    /// Only agents of this depth or less.
-    max_depth: Option<u16>,
-    /// Only agents below this path.
-    under: Option<String>,
-    /// Only these kinds, with commas between them.
-    kind: Option<String>,
-    /// `lifecycle` leaves out what is said piece by piece.
-    #[serde(default)]
-    detail: Detail,
-    /// Whether to wait for what comes; true by default.
-    follow: Option<bool>,
-}
-
-impl Params {
-    fn filter(&self) -> Result<EventFilter, Problem> {
-        let mut filter = EventFilter::new();
-        if let Some(agent) = &self.agent {
-            filter = filter.agent(agent);
-        }
-        if let Some(key) = &self.agent_key {
-            filter = filter.key(key.as_str());
-        }
-        if let Some(depth) = self.depth {
-            filter = filter.depth(depth);
-        }
-        if let Some(depth) = self.max_depth {
-            filter = filter.max_depth(depth);
-        }
-        if let Some(path) = &self.under {
-            filter = filter.under(path);
-        }
-        if let Some(task) = &self.task {
-            filter = filter.task(task);
-        }
-        if let Some(kinds) = &self.kind {
-            let kinds: Vec<_> = kinds.split(',').map(|kind| kind.trim().to_ascii_uppercase()).collect();
-            kinds.iter().try_for_each(|kind| check_kind(kind))?;
-            filter = filter.kinds(kinds);
-        }
-        Ok(filter)
-    }
-}
-
-/// A kind that does not exist would never come.
-fn check_kind(kind: &str) -> Result<(), Problem> {
-    if EventKind::NAMES.contains(&kind) {
-        return Ok(());
-    }
-    let detail = format!("there is no kind {kind:?}; there are {}", EventKind::NAMES.join(", "));
-    Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", detail))
-}
-
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-    Query(params): Query<Params>,
+    Query(params): Query<EventQuery>,
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -127,7 +48,7 @@ pub(crate) async fn of_task(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-    Query(params): Query<Params>,
+    Query(params): Query<EventQuery>,
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -147,7 +68,7 @@ pub(crate) async fn one(
     let log = conversation.session.log();
     let wanted = seq.parse().ok().filter(|wanted| (1..=log.last_seq()).contains(wanted));
     let wanted = wanted.ok_or_else(|| Problem::not_found("event", &seq))?;
-    let found = at_hand(&mut log.committed_from(wanted)).await;
+    let found = log.committed_from(wanted).at_hand().await;
     let found = found.filter(|event| event.seq == wanted && !matches!(event.kind, EventKind::Gap { .. }));
     found.map(|event| Json(event.without_spec())).ok_or_else(|| gone(wanted + 1))
 }
@@ -163,7 +84,7 @@ struct Scope {
 
 /// The parts of a request that decide its answer.
 struct Asked {
-    params: Params,
+    params: EventQuery,
     prefix: Prefix,
     headers: HeaderMap,
 }
@@ -181,7 +102,7 @@ async fn serve(
         filter: params.filter()?,
         lifecycle: params.detail == Detail::Lifecycle,
         until: scope.until,
-        follow: params.follow.unwrap_or(true),
+        follow: params.is_following(),
         prefix,
     };
     let after = match last_event_id(&headers)? {
@@ -191,7 +112,7 @@ async fn serve(
     let log = conversation.session.log();
     if after > log.last_seq() {
         let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_cursor", detail));
+        return Err(Problem::new(Code::BadCursor, detail));
     }
     let from = (after + 1).max(scope.first);
     match look(log.committed_from(from), &wish, !wish.follow || scope.is_over).await {
@@ -207,7 +128,7 @@ async fn serve(
 fn gone(oldest: u64) -> Problem {
     let before = oldest - 1;
     let detail = format!("events up to {before} are no longer stored; begin with after={before}");
-    Problem::new(StatusCode::GONE, "gone", detail).with("oldest_seq", oldest)
+    Problem::new(Code::Gone, detail).with("oldest_seq", oldest)
 }
 
 /// A run, if it is one of this session.
@@ -221,7 +142,6 @@ async fn run_of(app: &App, caller: &Caller, conversation: &Conversation, id: &st
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    let wrong =
-        || Problem::new(StatusCode::BAD_REQUEST, "bad_cursor", "Last-Event-ID is not the number of an event");
+    let wrong = || Problem::new(Code::BadCursor, "Last-Event-ID is not the number of an event");
     number.map(Some).ok_or_else(wrong)
 }

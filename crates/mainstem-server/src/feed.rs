@@ -10,10 +10,10 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mainstem::{
+    encode::{Encoder, Ndjson, Sse},
     event::{AgentEvent, CancelReason, Cursor, EventFilter, EventKind},
     message::{RunId, TaskId},
     prelude::RunHandle,
-    sse::{end_frame, first_frame, json_frame},
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -101,15 +101,17 @@ impl Until {
 
 impl Wish {
     pub(crate) fn wants(&self, event: &AgentEvent) -> bool {
-        let wanted = (!self.lifecycle || is_lifecycle(event)) && self.filter.matches(event);
+        let wanted = (!self.lifecycle || event.kind.is_lifecycle()) && self.filter.matches(event);
         is_gap(event) || (self.until.wants(event) && wanted)
     }
 
-    fn encode(&self, event: &AgentEvent) -> Bytes {
-        let json = large::json(&event.without_spec(), &self.prefix.0);
+    /// Returns the encoder of the form: without the operator's prompts, and with large events cut.
+    fn encoder(&self) -> Box<dyn Encoder> {
+        let prefix = self.prefix.clone();
+        let json = move |event: &AgentEvent| large::json(&event.without_spec(), &prefix.0);
         match self.form {
-            Form::Sse => json_frame(event, &json),
-            Form::Ndjson => (json + "\n").into(),
+            Form::Sse => Box::new(Sse::with(json)),
+            Form::Ndjson => Box::new(Ndjson::with(json)),
         }
     }
 }
@@ -118,16 +120,11 @@ fn is_gap(event: &AgentEvent) -> bool {
     matches!(event.kind, EventKind::Gap { .. })
 }
 
-/// Who begins and ends, which tools are called, what people are asked; not what is said meanwhile.
-fn is_lifecycle(event: &AgentEvent) -> bool {
-    let name = event.kind.name();
-    !name.contains("_BLOCK_") && !name.ends_with("_DELTA")
-}
-
 /// An answer under way.
 struct Feed {
     app: Arc<App>,
     cursor: Cursor,
+    encoder: Box<dyn Encoder>,
     wish: Wish,
     place: Place,
     /// Whether the last piece was full.
@@ -135,7 +132,7 @@ struct Feed {
     /// When the reader got something last.
     sent: Instant,
     /// Given back when the reader leaves.
-    _seat: Seat,
+    seat: Seat,
     /// Stopped when the reader leaves, if it asked for that.
     _tied: Option<Tied>,
 }
@@ -162,19 +159,17 @@ impl Drop for Tied {
 
 /// The answer that sends what a reader wants, from where the cursor stands.
 pub(crate) fn answer(app: &Arc<App>, cursor: Cursor, wish: Wish, seat: Seat, tied: Option<Tied>) -> Response {
-    let media_type = match wish.form {
-        Form::Sse => "text/event-stream",
-        Form::Ndjson => "application/x-ndjson",
-    };
-    let app = app.clone();
+    let (app, encoder) = (app.clone(), wish.encoder());
+    let media_type = encoder.media_type();
     let feed = Feed {
         app,
         cursor,
+        encoder,
         wish,
         place: Place::First,
         has_more: false,
         sent: Instant::now(),
-        _seat: seat,
+        seat,
         _tied: tied,
     };
     let body = stream::unfold(Box::pin(feed), |mut feed: Pin<Box<Feed>>| async move {
@@ -196,8 +191,8 @@ impl Feed {
             match self.place {
                 Place::First => {
                     self.place = Place::Events;
-                    if self.wish.form == Form::Sse {
-                        return Some(first_frame());
+                    if let Some(frames) = some(self.encoder.begin()) {
+                        return Some(frames);
                     }
                 }
                 Place::Events => {
@@ -210,15 +205,11 @@ impl Feed {
                         self.wish.until.is_over().await;
                     }
                     self.place = Place::Over;
-                    if self.wish.form == Form::Sse {
-                        return Some(end_frame());
-                    }
+                    return some(self.encoder.end());
                 }
                 Place::Failed => {
                     self.place = Place::Over;
-                    if self.wish.form == Form::Sse {
-                        return Some(format!("event: problem\ndata: {}\n\n", unrecorded().json()).into());
-                    }
+                    return some(self.encoder.fail(&unrecorded().json()));
                 }
                 Place::Over => return None,
             }
@@ -236,7 +227,7 @@ impl Feed {
         if std::mem::take(&mut self.has_more) {
             tokio::task::yield_now().await;
         }
-        let there = if self.wish.follow { self.cursor.try_next() } else { at_hand(&mut self.cursor).await };
+        let there = if self.wish.follow { self.cursor.try_next() } else { self.cursor.at_hand().await };
         let first = match there {
             Some(event) => event,
             None if !self.wish.follow => {
@@ -264,7 +255,7 @@ impl Feed {
         let (mut next, mut count, mut sent) = (Some(first), 0, 0);
         while let Some(event) = next.take() {
             if self.wish.wants(&event) {
-                out.extend_from_slice(&self.wish.encode(&event));
+                out.extend_from_slice(&self.encode(&event));
                 sent += 1;
             }
             if self.wish.until.is_reached_by(&event) {
@@ -288,11 +279,28 @@ impl Feed {
 
     fn sign_of_life(&mut self) -> Bytes {
         self.sent = Instant::now();
-        match self.wish.form {
-            Form::Sse => Bytes::from_static(b": still here\n\n"),
-            Form::Ndjson => Bytes::from_static(b"\n"),
+        self.encoder.keep_alive()
+    }
+
+    /// Encodes an event, once for all readers of the form.
+    fn encode(&mut self, event: &AgentEvent) -> Bytes {
+        let Self { app, encoder, seat, .. } = self;
+        let form = encoder.shared_as();
+        let mut encode = || {
+            app.metrics.encoded();
+            encoder.event(event)
+        };
+        match (form, seat.shared()) {
+            // A gap is one reader's.
+            (Some(form), Some(encoded)) if !is_gap(event) => encoded.frame(form, event.seq, encode),
+            _ => encode(),
         }
     }
+}
+
+/// The frames, unless there are none.
+fn some(frames: Bytes) -> Option<Bytes> {
+    Some(frames).filter(|frames| !frames.is_empty())
 }
 
 /// What was found before anything is sent: a reader that is behind the first stored event, or one for which there is nothing more.
@@ -304,7 +312,7 @@ pub(crate) enum Look {
 
 /// Looks at what there is, from where the cursor stands; `over` says whether nothing more will come.
 pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
-    let mut next = at_hand(&mut cursor).await;
+    let mut next = cursor.at_hand().await;
     if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {
         return Look::Gone { oldest: to_seq + 1 };
     }
@@ -315,17 +323,9 @@ pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
         if wish.wants(&event) {
             return Look::Something;
         }
-        next = at_hand(&mut cursor).await;
+        next = cursor.at_hand().await;
     }
     Look::Nothing
-}
-
-/// The next event, if there is one: it may have to be read from the journal first, or committed to it.
-pub(crate) async fn at_hand(cursor: &mut Cursor) -> Option<AgentEvent> {
-    match cursor.try_next() {
-        None if !cursor.is_at_end() => cursor.next().await,
-        next => next,
-    }
 }
 
 /// The form that an `Accept` header asks for; `None` if it asks for neither.

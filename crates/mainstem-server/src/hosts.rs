@@ -1,8 +1,9 @@
 //! Under which names it may be asked: a page of a stranger's can make a browser ask a server of the loopback under the stranger's own name.
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 
 use crate::problem::Problem;
+use mainstem_api::Code;
 
 /// Names that requests may come to and pages may come from, without ports. Those of the loopback always may.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +35,7 @@ impl Hosts {
     pub(crate) fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
         if headers.get_all(header::HOST).iter().count() > 1 {
             let detail = "the request has more than one Host header";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "two_hosts", detail));
+            return Err(Problem::new(Code::TwoHosts, detail));
         }
         if self.all {
             return Ok(());
@@ -72,7 +73,7 @@ fn without_port(host: &str) -> &str {
 fn refused(header: &str, value: &str) -> Problem {
     let value: String = value.chars().take(100).collect();
     let detail = format!("{header} {value:?} is not allowed here; `--allow-host` allows a name");
-    Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", detail)
+    Problem::new(Code::HostNotAllowed, detail)
 }
 
 #[cfg(test)]

@@ -16,13 +16,12 @@
 //!
 //! An application of one's own takes [`Server::router`] and nests it.
 //!
-//! [`openapi`] says what can be asked; the document is checked in as `docs/schema/openapi.json`.
+//! [`openapi`](mainstem_api::openapi) describes the endpoints; the document is checked in as `docs/schema/openapi.json`.
 //!
 //! Errors are `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with a stable `code`. Whatever is
 //! another tenant's is `404`, as if there were no such thing.
 
 mod agents;
-mod api;
 mod app;
 mod body;
 mod caller;
@@ -30,6 +29,7 @@ mod capacity;
 mod catalog;
 mod connection;
 mod conversation;
+mod encoded;
 mod events;
 mod feed;
 mod health;
@@ -42,9 +42,9 @@ mod login;
 mod metrics;
 mod observe;
 mod once;
-mod operation;
 mod prefix;
 mod problem;
+mod routes;
 mod runs;
 mod runtime;
 mod server;
@@ -53,10 +53,9 @@ mod shares;
 mod tasks;
 mod tokens;
 mod turns;
-mod wire;
 
 pub use hosts::Hosts;
 pub use limits::{Bound, bounds};
 pub use runtime::runtime;
-pub use server::{Builder, Server, ServerError, openapi};
+pub use server::{Builder, Server, ServerError};
 pub use tokens::{TokenError, Tokens};

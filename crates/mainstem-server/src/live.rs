@@ -1,9 +1,6 @@
 //! A run that is queued or active here.
 
-use mainstem::{
-    event::{Clock, SystemClock, Timestamp},
-    prelude::RunHandle,
-};
+use mainstem::prelude::RunHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{app::Key, shares::Tenant};
@@ -14,8 +11,6 @@ pub(crate) struct Live {
     pub(crate) handle: RunHandle,
     /// The lowest possible number of its events.
     pub(crate) first: u64,
-    /// When it was requested.
-    pub(crate) created_at: Timestamp,
     /// Cancelled when the run is over and no longer counts as one of the session's.
     pub(crate) over: CancellationToken,
 }
@@ -24,6 +19,6 @@ impl Live {
     pub(crate) fn new(handle: RunHandle, tenant: &Tenant) -> Self {
         let of = (tenant.clone(), handle.session().id().to_string());
         let first = handle.first();
-        Self { of, handle, first, created_at: SystemClock.now(), over: CancellationToken::new() }
+        Self { of, handle, first, over: CancellationToken::new() }
     }
 }

@@ -8,7 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{app::App, body::Body, caller::COOKIE, problem::Problem, wire::Login};
+use mainstem_api::{COOKIE, Code, Login};
+
+use crate::{app::App, body::Body, problem::Problem};
 
 /// The cookie is out of reach of scripts, and no other site's page can send it. Over TLS a proxy may add `Secure`.
 pub(crate) async fn login(
@@ -16,7 +18,7 @@ pub(crate) async fn login(
     Body(login, _): Body<Login>,
 ) -> Result<Response, Problem> {
     if app.tokens.tenant_of(&login.token).is_none() {
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "bad_token", "invalid token").challenge());
+        return Err(Problem::new(Code::BadToken, "invalid token"));
     }
     Ok(set(&format!("{COOKIE}={}; HttpOnly; SameSite=Strict; Path=/", login.token)))
 }

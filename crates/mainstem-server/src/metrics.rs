@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::react::RunOutcome;
+use mainstem_api::Code;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -51,6 +52,7 @@ pub(crate) struct Metrics {
     runs: Family<End, Counter>,
     tokens: Family<Direction, Counter>,
     events: Counter<u64, AtomicU64>,
+    encoded: Counter<u64, AtomicU64>,
     active: Gauge,
     sessions: Gauge,
     sessions_limit: Gauge,
@@ -76,6 +78,12 @@ impl Metrics {
                 Family::default(),
             ),
             events: registered(to, "events_sent", "Events that readers were sent", Counter::default()),
+            encoded: registered(
+                to,
+                "events_encoded",
+                "Events that were encoded for readers",
+                Counter::default(),
+            ),
             active: registered(to, "runs_active", "Runs that are active", Gauge::default()),
             sessions: registered(to, "sessions_open", "Sessions in memory", Gauge::default()),
             readers: registered(to, "readers", "Readers that follow a session", Gauge::default()),
@@ -128,6 +136,10 @@ impl Metrics {
         }
     }
 
+    pub(crate) fn encoded(&self) {
+        self.encoded.inc();
+    }
+
     pub(crate) fn sent(&self, events: u64) {
         self.events.inc_by(events);
     }
@@ -142,7 +154,7 @@ fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
 pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
     if caller.tenant.is_some() {
         let detail = "the figures are those of the whole server, which a tenant's token does not show";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "operator_only", detail));
+        return Err(Problem::new(Code::OperatorOnly, detail));
     }
     let metrics = &app.metrics;
     let (sessions, readers) = app.open_sessions();

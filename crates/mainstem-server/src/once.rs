@@ -8,12 +8,13 @@ use std::{
     sync::Arc,
 };
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use mainstem::{
     event::{Clock, SystemClock},
     journal::{Claim, Claimed, Journal, MemoryJournal, Scoped},
     message::{RunId, SessionId},
 };
+use mainstem_api::Code;
 use tokio::sync::Mutex;
 
 use crate::{app::App, body::Digest, caller::Caller, problem::Problem};
@@ -77,7 +78,7 @@ impl Once {
             Claimed::Same { session: same, run } if same == session => Ok((run, true)),
             Claimed::Same { .. } | Claimed::Other => {
                 let detail = "something else was asked with this Idempotency-Key; use a new one";
-                Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail))
+                Err(Problem::new(Code::IdempotencyKeyReused, detail))
             }
         }
     }
@@ -88,6 +89,6 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().ok().map(str::trim).filter(|key| (1..=LONGEST).contains(&key.len()));
     let detail = "an Idempotency-Key has 1 to 255 visible ASCII characters";
-    let wrong = || Problem::new(StatusCode::BAD_REQUEST, "bad_idempotency_key", detail);
+    let wrong = || Problem::new(Code::BadIdempotencyKey, detail);
     key.map(|key| Some(key.to_owned())).ok_or_else(wrong)
 }

@@ -1,99 +1,79 @@
-//! What went wrong, as RFC 9457 has it.
+//! Why a request is refused, as a response.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use schemars::JsonSchema;
-use serde_json::{Map, Value, json};
+use mainstem_api::{Code, Error, Problem as Body};
+use serde_json::Value;
 
-/// A problem as it is described to others.
-#[derive(JsonSchema)]
-#[schemars(rename = "Problem")]
-#[expect(dead_code, reason = "its schema is what is wanted")]
-pub(crate) struct Described {
-    r#type: String,
-    title: String,
-    status: u16,
-    /// For people.
-    detail: String,
-    /// For programs; stable.
-    code: String,
-}
-
-/// An answer that is an error. The code is stable; the detail is for people.
+/// A response that is an error ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
 #[derive(Debug)]
-pub(crate) struct Problem(Box<Said>);
+pub(crate) struct Problem(Box<Body>);
 
-#[derive(Debug)]
-struct Said {
-    status: StatusCode,
-    code: &'static str,
-    detail: String,
-    more: Map<String, Value>,
-    headers: Vec<(header::HeaderName, HeaderValue)>,
-}
+/// The member that says after how many milliseconds the client may try again.
+const RETRY_AFTER: &str = "retry_after_ms";
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Said { status, code, detail: detail.into(), more: Map::new(), headers: Vec::new() }))
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Body::new(code, detail).into()
     }
 
-    /// The same for what is not there and for what is another tenant's.
-    pub(crate) fn not_found(what: &str, id: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what} {id:?}"))
+    /// The same for what does not exist and for what belongs to another tenant.
+    pub(crate) fn not_found(kind: &str, id: &str) -> Self {
+        Body::not_found(kind, id).into()
     }
 
     pub(crate) fn is_not_found(&self) -> bool {
         self.0.status == StatusCode::NOT_FOUND
     }
 
-    /// One more member of the object.
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.more.insert(name.to_owned(), value.into());
-        self
+    /// Adds a member.
+    pub(crate) fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.with(name, value).into()
     }
 
     /// Adds the time after which the client may try again.
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
-        let mut problem = self.with("retry_after_ms", seconds * 1000);
-        problem.0.headers.push((header::RETRY_AFTER, seconds.into()));
-        problem
+        self.with(RETRY_AFTER, seconds * 1000)
     }
 
-    /// Says how one gets in.
-    pub(crate) fn challenge(mut self) -> Self {
-        self.0
-            .headers
-            .push((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"mainstem\"")));
-        self
+    /// The body of the response.
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+
+    /// `Retry-After`, in seconds.
+    fn delay(&self) -> Option<HeaderValue> {
+        Some((self.0.more.get(RETRY_AFTER)?.as_u64()? / 1000).into())
     }
 }
 
-impl Problem {
-    /// The body of the answer.
-    pub(crate) fn json(&self) -> Value {
-        let Said { status, code, detail, more, .. } = &*self.0;
-        let mut body = json!({
-            "type": format!("/problems/{}", code.replace('_', "-")),
-            "title": status.canonical_reason().unwrap_or("Error"),
-            "status": status.as_u16(),
-            "detail": detail,
-            "code": code,
-        });
-        if let Value::Object(fields) = &mut body {
-            fields.extend(more.clone());
-        }
-        body
+impl From<Body> for Problem {
+    fn from(body: Body) -> Self {
+        Self(Box::new(body))
+    }
+}
+
+/// A local session's error is a refusal.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let problem = error.problem().cloned();
+        problem.unwrap_or_else(|| Body::new(Code::JournalUnavailable, error.to_string())).into()
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = self.json().to_string();
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let media_type = [(header::CONTENT_TYPE, "application/problem+json")];
-        let mut response = (self.0.status, media_type, body).into_response();
-        response.headers_mut().extend(self.0.headers);
+        let mut response = (status, media_type, self.json()).into_response();
+        let headers = response.headers_mut();
+        headers.extend(self.delay().map(|delay| (header::RETRY_AFTER, delay)));
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"mainstem\"");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
         response
     }
 }

@@ -12,10 +12,11 @@ use mainstem::{
     BuildError,
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
-    prelude::{Background, NothingToResume, RunActive, RunOptions, RunStatus},
-    react::{OutputSchema, RunOutcome},
-    session::{Crew, RunEnd, RunRecord},
+    prelude::{RunActive, RunOptions},
+    react::OutputSchema,
+    session::{Crew, RunRecord},
 };
+use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -30,7 +31,6 @@ use crate::{
     prefix::Prefix,
     problem::Problem,
     shares::Tenant,
-    wire::{Cancel, Input, Items, Leftover, NewRun, OnDisconnect, Options, RunView},
 };
 
 /// The code of a run that ended because its record failed.
@@ -79,30 +79,11 @@ impl Found {
     }
 
     pub(crate) fn describe(&self) -> RunView {
-        let (created_at, status, end) = match &self.is {
-            Is::Live(run) => {
-                let record = self.conversation.session.runs().into_iter().rfind(|known| known.id == self.id);
-                let began_at = record.map_or(run.created_at, |record| record.began_at);
-                let status = run.handle.status();
-                (began_at, name(&status), status.outcome().map(ended))
-            }
-            Is::Past(run) => {
-                let status = run.end.as_ref().map_or("running", |end| end.outcome.as_str());
-                (run.began_at, status, run.end.clone())
-            }
+        let view = match &self.is {
+            Is::Live(run) => run.handle.view(),
+            Is::Past(run) => run.view(self.conversation.session.id()),
         };
-        let answer = end.as_ref().and_then(|end| end.answer.as_deref());
-        RunView {
-            id: self.id.clone(),
-            session_id: self.conversation.session.id().clone(),
-            status: status.to_owned(),
-            first_seq: self.first,
-            created_at,
-            reply: answer.map(mainstem::message::Message::text),
-            message: answer.cloned(),
-            usage: end.as_ref().map(|end| end.usage),
-            error: end.and_then(|end| end.error).map(without_paths),
-        }
+        RunView { error: view.error.map(without_paths), ..view }
     }
 }
 
@@ -114,51 +95,22 @@ fn without_paths(mut failure: Failure) -> Failure {
     failure
 }
 
-fn name(status: &RunStatus) -> &'static str {
-    match status {
-        RunStatus::Queued => "queued",
-        RunStatus::Running => "running",
-        RunStatus::Ended(outcome) => outcome.outcome.as_str(),
-        _ => "dropped",
-    }
-}
-
-fn ended(outcome: &RunOutcome) -> RunEnd {
-    let error = outcome.error.as_ref().map(Failure::from);
-    RunEnd::new(outcome.outcome, error, outcome.answer.clone(), outcome.usage)
-}
-
-impl Options {
-    async fn into_run(self, app: &App, caller: &Caller) -> Result<RunOptions, Problem> {
-        let limits = caller.harness.limits();
-        within("max_depth", self.max_depth.map(usize::from), 0, limits.max_depth.into())?;
-        within("max_children", self.max_children, 1, limits.max_children)?;
-        let mut options = RunOptions::new()
-            .with_budget(self.budget)
-            .with_force_sync(self.force_sync)
-            .with_people(self.people.unwrap_or(true))
-            .with_background(match self.background {
-                Leftover::Detach => Background::Detach,
-                Leftover::Wait => Background::Wait,
-                Leftover::Cancel => Background::Cancel,
-            });
-        (options.spawn.max_depth, options.spawn.max_children) = (self.max_depth, self.max_children);
-        options.plan_mode = self.plan_mode;
-        options.attributes = self.attributes;
-        if let Some(user) = self.user {
-            options = options.with_user(user);
-        }
-        if let Some(schema) = self.output_schema {
-            options = options.with_output(compiled(schema, app, &caller.tenant).await?);
-        }
-        Ok(options)
+/// Checks the options of a request and converts them.
+async fn checked(options: api::RunOptions, app: &App, caller: &Caller) -> Result<RunOptions, Problem> {
+    let limits = caller.harness.limits();
+    within("max_depth", options.max_depth.map(usize::from), 0, limits.max_depth.into())?;
+    within("max_children", options.max_children, 1, limits.max_children)?;
+    let schema = options.output_schema.clone();
+    let options = RunOptions::from(options);
+    match schema {
+        Some(schema) => Ok(options.with_output(compiled(schema, app, &caller.tenant).await?)),
+        None => Ok(options),
     }
 }
 
 /// Compiles a caller's schema, off the async threads, one of each tenant at a time: it takes a processor's time.
 async fn compiled(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
-    let stopping =
-        || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server is shutting down");
+    let stopping = || Problem::new(Code::ShuttingDown, "the server is shutting down");
     let turn = app.schema_turns.take(tenant).await;
     let compile = move || {
         // Held until the end, also if the caller leaves.
@@ -171,10 +123,10 @@ async fn compiled(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSch
         let errors = json!([{ "pointer": "/options/output_schema", "detail": detail }]);
         match error.limit() {
             Some(limit) => {
-                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "schema_limit", detail);
+                let problem = Problem::new(Code::SchemaLimit, detail);
                 problem.with("errors", errors).with("limit", limit.name())
             }
-            None => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors),
+            None => Problem::new(Code::BadBody, detail).with("errors", errors),
         }
     })
 }
@@ -185,7 +137,7 @@ fn within(name: &str, asked: Option<usize>, least: usize, most: usize) -> Result
         return Ok(());
     }
     let detail = format!("`{name}` must be from {least} to {most}, the limit of this server");
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+    Err(Problem::new(Code::BadBody, &*detail)
         .with("errors", json!([{ "pointer": format!("/options/{name}"), "detail": detail }])))
 }
 
@@ -206,7 +158,7 @@ pub(crate) async fn post(
     if key.is_none() {
         drop(app.admit(&caller.tenant)?);
     }
-    let options = wanted.options.into_run(&app, &caller).await?;
+    let options = checked(wanted.options, &app, &caller).await?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     wanted.options.crew = crew(&app, &caller, agent).await?;
@@ -250,20 +202,16 @@ async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Optio
     if !app.agents.contains(&agent) {
         let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();
         let detail = format!("this server runs {}, not {agent:?}", known.join(", "));
-        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_agent", detail));
+        return Err(Problem::new(Code::UnknownAgent, detail));
     }
     let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
     caller.harness.led_by(agent).await.map(Some).map_err(|error| match error {
-        BuildError::UnknownAgent { .. } => {
-            Problem::new(StatusCode::NOT_FOUND, "unknown_agent", error.to_string())
-        }
-        BuildError::OnlySpawned { .. } => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "only_spawned", error.to_string())
-        }
+        BuildError::UnknownAgent { .. } => Problem::new(Code::UnknownAgent, error.to_string()),
+        BuildError::OnlySpawned { .. } => Problem::new(Code::OnlySpawned, error.to_string()),
         // The cause may name files, which are the operator's to know.
         _ => {
             tracing::error!(%error, "an agent can't lead a run");
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "agent_unusable", named)
+            Problem::new(Code::AgentUnusable, named)
         }
     })
 }
@@ -273,7 +221,7 @@ fn either_input_or_resume(wanted: &NewRun) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "either an `input` or `resume: true` is required";
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail)
+    Err(Problem::new(Code::BadBody, detail)
         .with("errors", json!([{ "pointer": "/input", "detail": detail }])))
 }
 
@@ -282,7 +230,7 @@ fn check_input(input: &Input) -> Result<(), Problem> {
     let Some((pointer, detail)) = input.problem() else { return Ok(()) };
     let errors = json!([{ "pointer": pointer, "detail": detail }]);
     let detail = format!("the body does not fit, at {pointer:?}: {detail}");
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", detail).with("errors", errors))
+    Err(Problem::new(Code::BadBody, detail).with("errors", errors))
 }
 
 /// Refuses an input whose role is not allowed: other roles speak for the operator or the agent.
@@ -292,7 +240,7 @@ fn check_role(app: &App, input: Option<&Input>) -> Result<(), Problem> {
     };
     let allowed: Vec<_> = app.roles.iter().map(|role| json!(role).to_string()).collect();
     let detail = format!("the role of an input is {}, not {}", allowed.join(" or "), json!(message.role));
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_body", &*detail)
+    Err(Problem::new(Code::BadBody, &*detail)
         .with("errors", json!([{ "pointer": "/input/role", "detail": detail }])))
 }
 
@@ -346,27 +294,18 @@ fn begin(
     }
     let begun = match wanted.input {
         Some(input) if wanted.queue => session.queue(input.0, options),
-        Some(input) => session.run(input.0, options).map_err(|active| run_active(&active))?,
-        None => session.resume(options).map_err(nothing_to_resume)?,
+        Some(input) => session.run(input.0, options).map_err(run_active)?,
+        None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
     let live = app.drive(begun, &caller.tenant, share);
     Ok(Found::live(conversation, live))
 }
 
-fn run_active(active: &RunActive) -> Problem {
-    let detail = format!("{active} (`\"queue\": true`)");
-    let problem = Problem::new(StatusCode::CONFLICT, "run_active", detail);
-    match &active.run {
-        Some(run) => problem.with("run_id", run.as_str()),
-        None => problem,
-    }
-}
-
-fn nothing_to_resume(why: NothingToResume) -> Problem {
-    if why == NothingToResume::Active {
-        return Problem::new(StatusCode::CONFLICT, "run_active", why.to_string());
-    }
-    Problem::new(StatusCode::CONFLICT, "nothing_to_resume", why.to_string())
+/// Names the way to queue a run.
+fn run_active(active: RunActive) -> Problem {
+    let mut problem = mainstem_api::Problem::from(active);
+    problem.detail.push_str(" (`\"queue\": true`)");
+    problem.into()
 }
 
 /// The reader of a run that its request has begun.
@@ -428,11 +367,11 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-    Query(cancel): Query<Cancel>,
+    Query(cancel): Query<CancelQuery>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
     if let Is::Live(run) = &found.is {
-        let waited = Duration::from_millis(SystemClock.now().millis_since(run.created_at));
+        let waited = Duration::from_millis(SystemClock.now().millis_since(run.handle.requested_at()));
         run.handle.cancel_because(cancel.reason(waited));
     }
     Ok((StatusCode::ACCEPTED, Json(found.describe())))

@@ -5,23 +5,22 @@ use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Request, State},
-    http::StatusCode,
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use mainstem::{BuildError, Harness, message::Role};
+use mainstem_api::Code;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::operations,
     app::{App, Limits},
     body,
     hosts::Hosts,
     listen,
     observe::observe,
-    operation::{document, routes},
     problem::Problem,
+    routes::routes,
     tokens::Tokens,
 };
 
@@ -140,13 +139,11 @@ impl Server {
 
     /// Its routes, to be served by an application of one's own.
     pub fn router(&self) -> Router {
-        routes(operations())
-            .fallback(async || {
-                Problem::new(StatusCode::NOT_FOUND, "no_such_path", "there is nothing at this path")
-            })
+        routes()
+            .fallback(async || Problem::new(Code::NoSuchPath, "there is nothing at this path"))
             .method_not_allowed_fallback(async || {
                 let detail = "this path does not take this method";
-                Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+                Problem::new(Code::MethodNotAllowed, detail)
             })
             .layer(DefaultBodyLimit::max(body::MAX))
             .layer(from_fn_with_state(self.0.clone(), guard))
@@ -182,11 +179,6 @@ impl Server {
     }
 }
 
-/// What can be asked of a server, as an [OpenAPI 3.1](https://spec.openapis.org/oas/v3.1.0) document; a server has it at `/openapi.json`.
-pub fn openapi() -> serde_json::Value {
-    document(&operations(), "")
-}
-
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("tokens", &self.0.tokens).finish_non_exhaustive()
@@ -196,7 +188,7 @@ impl std::fmt::Debug for Server {
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
     if app.stop.is_cancelled() {
         let detail = "the server is shutting down";
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).into_response();
+        return Problem::new(Code::ShuttingDown, detail).into_response();
     }
     match app.health.check(&app).await {
         Ok(()) => "ready\n".into_response(),

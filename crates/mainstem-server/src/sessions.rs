@@ -8,7 +8,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::journal::SessionSummary;
+use mainstem::session::view;
+use mainstem_api::{Items, SessionState, SessionView};
 
 use crate::{
     app::{App, is_id},
@@ -16,7 +17,6 @@ use crate::{
     caller::Caller,
     conversation::Conversation,
     problem::Problem,
-    wire::{Items, SessionView},
 };
 
 pub(crate) async fn list(
@@ -31,9 +31,8 @@ pub(crate) async fn list(
     recorded.retain(|session| is_id(session.id.as_str()));
     // An open session is more recent than its record.
     let mut items: BTreeMap<_, _> =
-        recorded.iter().map(|session| (session.id.to_string(), describe_recorded(session))).collect();
-    items
-        .extend(app.sessions(&caller).into_iter().map(|(id, session)| (id.clone(), describe(&id, &session))));
+        recorded.iter().map(|session| (session.id.to_string(), view::recorded(session, false))).collect();
+    items.extend(app.sessions(&caller).into_iter().map(|(id, session)| (id, describe(&session))));
     Ok(Json(Items { items: items.into_values().collect() }))
 }
 
@@ -42,7 +41,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(describe(&id, &*app.session(&caller, &id).await?)))
+    Ok(Json(describe(&*app.session(&caller, &id).await?)))
 }
 
 pub(crate) async fn delete(
@@ -70,27 +69,19 @@ pub(crate) async fn fleet(
     Ok(([(header::ETAG, tag)], Json(fleet)).into_response())
 }
 
-fn describe_recorded(session: &SessionSummary) -> SessionView {
-    SessionView {
-        id: session.id.to_string(),
-        created_at: session.created_at,
-        last_seq: session.last,
-        updated_at: session.updated_at,
-        active_run: None,
-        queued_runs: Vec::new(),
-        runs: session.runs,
-    }
-}
-
-fn describe(id: &str, conversation: &Conversation) -> SessionView {
+fn describe(conversation: &Conversation) -> SessionView {
     let session = &conversation.session;
+    let active = session.active();
     SessionView {
-        id: id.to_owned(),
+        id: session.id().clone(),
+        state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
         created_at: conversation.created_at,
+        first_seq: conversation.first_seq,
         last_seq: session.log().committed().unwrap_or_else(|| session.log().last_seq()),
         updated_at: session.fleet().at.max(conversation.created_at),
-        active_run: session.active().map(|run| run.id().clone()),
+        active_run: active.map(|run| run.id().clone()),
         queued_runs: session.queued().iter().map(|run| run.id().clone()).collect(),
         runs: session.runs().len() as u64,
+        damage: None,
     }
 }

@@ -4,47 +4,27 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Json, extract::State, http::StatusCode};
 use mainstem::{
-    event::TaskStatus,
     message::TaskId,
-    task::{TaskError, TaskFilter, TaskRecord},
+    task::{TaskError, TaskRecord},
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
+use mainstem_api::{Code, Items, TaskQuery, WaitQuery};
 
 use crate::{
     app::{App, is_id},
     body::{Path, Query},
     caller::Caller,
     problem::Problem,
-    wire::Items,
 };
 
 /// How long a cancel or a wait may take.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Which tasks.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Params {
-    /// Only those of this session.
-    session: Option<String>,
-    /// Only those that stand so.
-    status: Option<TaskStatus>,
-}
-
 pub(crate) async fn list(
     State(_): State<Arc<App>>,
     caller: Caller,
-    Query(params): Query<Params>,
+    Query(params): Query<TaskQuery>,
 ) -> Result<Json<Items<TaskRecord>>, Problem> {
-    let mut filter = match params.session {
-        Some(session) => TaskFilter::of_root(session.as_str().into()),
-        None => TaskFilter::all(),
-    };
-    if let Some(status) = params.status {
-        filter = filter.with_status(status);
-    }
-    let mut records = caller.harness.tasks().list(&filter).await.map_err(|error| failed(&error))?;
+    let mut records = caller.harness.tasks().list(&params.filter()).await.map_err(|error| failed(&error))?;
     // Leave out tasks of tenants, and tasks with ids that only programs can name.
     records.retain(|task| is_id(task.id.as_str()));
     Ok(Json(Items { items: records }))
@@ -65,18 +45,10 @@ fn named(id: &str) -> Result<TaskId, Problem> {
     if is_id(id) { Ok(task) } else { Err(failed(&TaskError::Unknown { id: task })) }
 }
 
-/// How long to wait.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Wait {
-    /// In seconds: 30 by default, 60 at most.
-    timeout: Option<u64>,
-}
-
 pub(crate) async fn wait(
     caller: Caller,
     Path(id): Path<String>,
-    Query(params): Query<Wait>,
+    Query(params): Query<WaitQuery>,
 ) -> Result<(StatusCode, Json<TaskRecord>), Problem> {
     caller.rest();
     let (tasks, id) = (caller.harness.tasks(), named(&id)?);
@@ -100,7 +72,7 @@ pub(crate) async fn cancel(
 
 fn failed(error: &TaskError) -> Problem {
     match error {
-        TaskError::Unknown { .. } => Problem::new(StatusCode::NOT_FOUND, "not_found", error.to_string()),
+        TaskError::Unknown { .. } => Problem::new(Code::NotFound, error.to_string()),
         _ => unreadable(error),
     }
 }
@@ -109,5 +81,5 @@ fn failed(error: &TaskError) -> Problem {
 pub(crate) fn unreadable(error: &TaskError) -> Problem {
     tracing::error!(%error, "the records of tasks can't be read or written");
     let detail = "the records of tasks can't be read or written; the server's log says why";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "tasks_unreadable", detail)
+    Problem::new(Code::TasksUnreadable, detail)
 }

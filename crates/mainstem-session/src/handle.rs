@@ -12,7 +12,8 @@ use futures_util::{
     future::{Either, select},
 };
 use mainstem_event::{
-    AgentEvent, CancelReason, Cursor, Diagnostics, EventStreamExt, FleetState, SendMode, view::ReplyError,
+    AgentEvent, CancelReason, Cursor, Diagnostics, EventStreamExt, FleetState, SendMode, Timestamp,
+    view::ReplyError,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, RunId, ToolCallId};
 use mainstem_react::{Cancellation, RunOutcome};
@@ -31,6 +32,7 @@ pub struct RunHandle {
     cancel: Cancellation,
     status: watch::Receiver<RunStatus>,
     first: u64,
+    requested_at: Timestamp,
     reading: Arc<Reading>,
 }
 
@@ -42,8 +44,8 @@ impl RunHandle {
         status: watch::Receiver<RunStatus>,
         reading: Arc<Reading>,
     ) -> Self {
-        let first = session.log().last_seq() + 1;
-        Self { session, id, cancel, status, first, reading }
+        let (first, requested_at) = (session.log().last_seq() + 1, session.log().clock().now());
+        Self { session, id, cancel, status, first, requested_at, reading }
     }
 
     /// The run's id.
@@ -54,6 +56,11 @@ impl RunHandle {
     /// Returns the lowest possible number of the run's events.
     pub fn first(&self) -> u64 {
         self.first
+    }
+
+    /// Returns when the run was requested.
+    pub fn requested_at(&self) -> Timestamp {
+        self.requested_at
     }
 
     /// The session.

@@ -35,6 +35,24 @@ pub struct RunOptions {
     pub diagnostics: bool,
 }
 
+/// All but the output schema, which is compiled by [`OutputSchema::new`].
+impl From<mainstem_api::RunOptions> for RunOptions {
+    fn from(options: mainstem_api::RunOptions) -> Self {
+        let mut spawn = SpawnOptions::new().with_force_sync(options.force_sync);
+        spawn.has_people = options.people.unwrap_or(true);
+        spawn.background = options.background;
+        (spawn.max_depth, spawn.max_children) = (options.max_depth, options.max_children);
+        Self {
+            user: options.user.map(Arc::from),
+            attributes: options.attributes,
+            spawn,
+            plan_mode: options.plan_mode,
+            budget: options.budget,
+            ..Self::default()
+        }
+    }
+}
+
 impl RunOptions {
     /// The defaults.
     pub fn new() -> Self {

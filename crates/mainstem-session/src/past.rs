@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_event::{
     AgentEvent, CancelReason, EventKind, EventSink, FleetState, Origin, Outcome, Rollup, SessionLog,
-    TaskStatus, Timestamp, fold::Transcript,
+    TaskStatus, Timestamp, fold::ROOT, fold::Transcript,
 };
 use mainstem_journal::{Checkpoint, Journal, JournalError};
-use mainstem_message::{Failure, Message, ReplyId, SessionId, StopReason, TaskId};
+use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReason, TaskId};
 use mainstem_policy::Prices;
 use mainstem_subagent::{RESTARTED, Returning, Spent};
 use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
@@ -153,11 +153,11 @@ impl Past {
         self.seq = event.seq;
         self.fleet.apply(event);
         self.children.apply(event);
-        if let (EventKind::RequestStop { reason, generate_reason }, true, Some(run)) =
-            (&event.kind, event.cancels_queued_run(), event.run_id())
-        {
-            let why = Failure::new(&**generate_reason, &**reason);
-            self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, why));
+        if let (EventKind::RunCancelled { error }, Some(run)) = (&event.kind, event.run_id()) {
+            self.runs.push(RunRecord::cancelled(run.clone(), event.seq, event.at, error.clone()));
+        }
+        if let EventKind::StateCheckpoint { agent_key, messages } = &event.kind {
+            self.replace_conversation(agent_key, messages);
         }
         if let EventKind::TaskUpdated { task_id, error: Some(error), .. } = &event.kind {
             self.failures.insert(task_id.clone(), error.clone());
@@ -188,6 +188,21 @@ impl Past {
                 self.end(ended, event.at, *outcome, error.as_ref(), usage);
             }
             _ => {}
+        }
+    }
+
+    /// Takes a checkpoint in the place of what an agent has said so far.
+    fn replace_conversation(&mut self, agent: &AgentKey, messages: &[Arc<Message>]) {
+        let is_root = *agent == ROOT;
+        if is_root {
+            self.history = messages.to_vec();
+        }
+        let is_own = |open: &&mut Open| match &open.origin.source {
+            Some(source) => source.agent_key == *agent,
+            None => is_root,
+        };
+        if let Some(open) = self.open.values_mut().find(is_own) {
+            open.transcript.forget();
         }
     }
 

@@ -241,6 +241,15 @@ impl Session {
         RunId::new(self.0.ids.next("run-"))
     }
 
+    /// Returns the id of the agent that leads the next run.
+    pub(crate) async fn leader(&self) -> Arc<str> {
+        let crew = match self.0.crews.known() {
+            Some(crew) => crew,
+            None => self.0.crews.present().await,
+        };
+        crew.root.id().clone()
+    }
+
     /// A run begins.
     pub(crate) fn enter(&self, run: &RunId, settings: Arc<RunSettings>) {
         let log = &self.0.log;
@@ -258,12 +267,12 @@ impl Session {
     /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to the session's runs.
     pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
         let (log, why) = (&self.0.log, Failure::from(reason));
-        let stop = EventKind::RequestStop { reason: why.message.clone(), generate_reason: why.code.clone() };
+        let cancelled = EventKind::RunCancelled { error: why.clone() };
         let record = RunRecord::cancelled(run.clone(), log.last_seq() + 1, log.clock().now(), why);
         lock(&self.0.runs).push(record);
         let (session_id, run_id) = (self.id().clone(), Some(run.clone()));
         let origin = Origin { session_id, run_id, reply_id: None, source: None };
-        EventSink::resumed(log.clone(), Arc::new(origin)).emit(stop);
+        EventSink::resumed(log.clone(), Arc::new(origin)).emit(cancelled);
     }
 
     /// It has ended; what was known of that before stays.

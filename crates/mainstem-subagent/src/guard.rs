@@ -10,7 +10,7 @@ use mainstem_react::{Gate, Passing, RunContext};
 use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
-use crate::{Fleet, lineage::Lineage, member::Member, people::Decision};
+use crate::{Decision, Fleet, lineage::Lineage, member::Member};
 
 #[async_trait]
 impl Gate for Fleet {

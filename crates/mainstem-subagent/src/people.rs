@@ -3,26 +3,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
-use mainstem_event::{ConfirmResult, EventKind};
+use mainstem_event::{ConfirmResult, Decision, EventKind};
 use mainstem_message::{ConfirmId, ToolCall, ToolCallId, ToolResult};
 use mainstem_react::RunContext;
 use mainstem_tool::ToolOutput;
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{Fleet, SpawnOptions};
-
-/// What a person says to a tool call.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "a person says yes, yes but, or no")]
-pub enum Decision {
-    /// It may run.
-    Allow,
-    /// It may run with these arguments instead.
-    AllowWith(Value),
-    /// It may not, for this reason, which the model reads.
-    Deny(String),
-}
 
 /// Why an answer was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -114,6 +114,13 @@ impl Returning {
                     *child = None;
                 }
             }
+            EventKind::StateCheckpoint { agent_key, messages } => {
+                if let Some(Some(child)) =
+                    self.places.get(agent_key).and_then(|at| self.children.get_mut(*at))
+                {
+                    child.history.clone_from(messages);
+                }
+            }
             _ => {}
         }
     }

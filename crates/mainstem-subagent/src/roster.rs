@@ -6,12 +6,10 @@ use std::sync::{
 };
 
 use dashmap::{DashMap, mapref::entry::Entry};
-use mainstem_event::{EventSource, RunSettings, Timestamp};
+use mainstem_event::{ChildStatus, ChildSummary, EventSource, RunSettings, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
 use mainstem_react::{Cancellation, RunContext};
 use mainstem_spec::AgentSpec;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -104,48 +102,6 @@ pub(crate) struct Identity {
     /// In lower case, as labels are compared.
     pub(crate) label: Option<String>,
     pub(crate) user: Option<String>,
-}
-
-/// What a child is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ChildStatus {
-    /// It has answered and can be sent more.
-    Idle,
-    /// It is at work.
-    Running,
-    /// Running, and waiting for children, tasks or a person.
-    Waiting,
-    /// It is at work, and its parent does not wait for it.
-    Background,
-    /// Its parent has no more use for it.
-    Closed,
-}
-
-/// One line of a list of children.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ChildSummary {
-    /// The handle.
-    pub agent_key: AgentKey,
-    /// What it is an instance of.
-    pub agent_id: Arc<str>,
-    /// The name that its parent gave it.
-    pub label: Option<String>,
-    /// Its depth.
-    pub depth: u16,
-    /// What it is doing.
-    pub status: ChildStatus,
-    /// The background task that it works on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<TaskId>,
-    /// How often it was asked.
-    pub turns: u32,
-    /// When its latest event happened.
-    pub last_activity: Timestamp,
-    #[serde(skip)]
-    order: u64,
 }
 
 /// A child that is about to work: who it is, and what was said before.
@@ -274,9 +230,7 @@ impl Roster {
         match child.status {
             ChildStatus::Idle => {}
             ChildStatus::Closed => return Err(SpawnError::Closed { key: key.to_string() }),
-            ChildStatus::Running | ChildStatus::Waiting | ChildStatus::Background => {
-                return Err(SpawnError::Busy { key: key.to_string() });
-            }
+            _ => return Err(SpawnError::Busy { key: key.to_string() }),
         }
         (child.status, child.last_activity) = (ChildStatus::Running, now);
         child.work = Some(Work::Begins(Cancellation::new()));
@@ -424,10 +378,10 @@ impl Roster {
             .children
             .iter()
             .filter(|child| is_below(&child.source.session_id))
-            .map(|child| child.summary())
+            .map(|child| (child.order, child.summary()))
             .collect();
-        all.sort_by_key(|child| child.order);
-        all
+        all.sort_by_key(|(order, _)| *order);
+        all.into_iter().map(|(_, child)| child).collect()
     }
 
     /// Returns the child's label, or its agent's id.
@@ -468,7 +422,6 @@ impl Child {
             task_id: self.task.clone(),
             turns: self.source.turn,
             last_activity: self.last_activity(),
-            order: self.order,
         }
     }
 

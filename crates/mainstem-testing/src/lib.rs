@@ -1,5 +1,5 @@
-//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, [`timeline`], which prints a run, and
-//! [cassettes](Cassette) with the answers of real vendors.
+//! Test kit: a clock that obeys tokio's, ids that count, the [`laws`] of event streams, and [`timeline`],
+//! which prints a run. Answers of real vendors are recorded by `mainstem-cassette`.
 //!
 //! With these a run is the same every time, byte for byte, so that a test pins it as a snapshot:
 //!
@@ -16,8 +16,6 @@
 //! # }
 //! ```
 
-#[cfg(feature = "cassettes")]
-mod cassette;
 mod clock;
 mod context;
 #[cfg(target_os = "linux")]
@@ -28,13 +26,13 @@ pub mod journal;
 mod laws;
 #[cfg(shuttle)]
 mod models;
+#[cfg(feature = "providers")]
+pub mod provider;
 pub mod raw;
 mod server;
 pub mod task_store;
 mod timeline;
 
-#[cfg(feature = "cassettes")]
-pub use cassette::{Cassette, CassetteBuilder, CassetteError, Mode};
 pub use clock::FakeClock;
 pub use context::{ContextBuilder, child_context, context, log_of};
 #[cfg(target_os = "linux")]

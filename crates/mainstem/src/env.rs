@@ -34,7 +34,7 @@ fn var(name: &str) -> Option<String> {
 pub fn model_from_env() -> Result<Arc<dyn Model>, Error> {
     let default = || {
         let vendor = VENDORS.iter().find(|vendor| vendor.is_set_up(var).is_some())?;
-        Some(format!("{}:{}", vendor.name, vendor.default_model))
+        Some(vendor.example())
     };
     let name = var("MAINSTEM_MODEL").or_else(default).ok_or(Error::NoModel)?;
     Ok(registry_from_env().resolve(&name)?)

@@ -148,8 +148,8 @@ impl Harness {
         }
     }
 
-    /// Creates a session for one run.
-    fn new_session(&self) -> Session {
+    /// Returns a session with a new id. With a [journal](HarnessBuilder::journal), its first run records it.
+    pub fn new_session(&self) -> Session {
         let builder = self.session_builder();
         match self.journal() {
             Some(journal) => builder.begin(journal),

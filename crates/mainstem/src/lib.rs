@@ -36,7 +36,6 @@
 mod env;
 mod error;
 mod harness;
-pub mod sse;
 pub mod vendor;
 
 pub use env::{model_from_env, registry_from_env};
@@ -44,11 +43,17 @@ pub use error::{BuildError, Error};
 pub use harness::{Harness, HarnessBuilder};
 #[cfg(feature = "anthropic")]
 pub use mainstem_anthropic as anthropic;
+pub use mainstem_api as api;
+#[cfg(feature = "client")]
+pub use mainstem_client as client;
+pub use mainstem_encode as encode;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]
 pub use mainstem_gemini as gemini;
 #[cfg(feature = "files")]
 pub use mainstem_guard as guard;
+#[cfg(feature = "http")]
+pub use mainstem_http as http;
 pub use mainstem_journal as journal;
 #[cfg(feature = "mcp")]
 pub use mainstem_mcp as mcp;
@@ -73,7 +78,7 @@ pub use mainstem_workspace as workspace;
 pub mod prelude {
     pub use futures_util::StreamExt as _;
     #[cfg(feature = "anthropic")]
-    pub use mainstem_anthropic::Anthropic;
+    pub use mainstem_anthropic::{Anthropic, AnthropicExt as _};
     pub use mainstem_event::{
         AgentEvent, EventKind, EventStreamExt as _, FleetState, Outcome, SendMode, StreamOptions,
     };
@@ -82,9 +87,9 @@ pub mod prelude {
     pub use mainstem_message::{Message, Role};
     pub use mainstem_model::{Model, ModelRegistry, ScriptedModel};
     #[cfg(feature = "ollama")]
-    pub use mainstem_ollama::Ollama;
+    pub use mainstem_ollama::{Ollama, OllamaExt as _};
     #[cfg(feature = "openai")]
-    pub use mainstem_openai::{OpenAi, OpenAiResponses};
+    pub use mainstem_openai::{OpenAi, OpenAiExt as _, OpenAiResponses};
     pub use mainstem_policy::{Effect, RuleSet};
     pub use mainstem_react::{Agent, Middleware, OutputSchema, RunContext};
     pub use mainstem_session::{

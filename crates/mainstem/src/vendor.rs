@@ -1,23 +1,13 @@
 //! The vendors whose models this build can ask: by what name, and from which settings.
 
-use std::{fmt, sync::Arc};
+#[cfg(feature = "http")]
+mod api;
 
-use mainstem_model::{Model, ModelError};
+use std::{fmt, sync::Arc, time::Duration};
 
-/// A vendor's model from its settings, in its decorators.
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
-macro_rules! make {
-    ($vendor:ty, $name:expr, $setup:expr) => {{
-        use mainstem_model::{Breaker, IdleTimeout, Retry};
+use mainstem_model::{Breaker, IdleTimeout, Model, ModelError, Retry};
 
-        let mut model = <$vendor>::from_vars($name, $setup.var)?;
-        for (name, value) in $setup.headers {
-            model = model.with_header(name, value)?;
-        }
-        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
-    }};
-}
-/// A vendor, and how its models are set up. [`VENDORS`] are those of this build.
+/// A vendor's API, and how its models are set up. [`VENDORS`] are those of this build.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Vendor {
@@ -29,8 +19,9 @@ pub struct Vendor {
     pub base_url: &'static str,
     /// The model of those who name none.
     pub default_model: &'static str,
-    /// Whether a key is enough to know that the vendor is meant; else its server must be named.
-    by_key: bool,
+    /// Returns `true` if a key is enough to know that the vendor is meant; else its server must be
+    /// named.
+    is_known_by_key: fn() -> bool,
     make: Make,
 }
 
@@ -47,18 +38,39 @@ pub struct Setup<'a> {
 }
 
 impl Vendor {
-    /// A model, which retries passing failures, leaves a service alone that fails again and again, and gives up on silence.
+    /// A model, which retries passing failures, leaves a service alone that fails again and again,
+    /// and gives up on silence.
     ///
     /// # Errors
     /// What is missing, or can't be used.
     pub fn model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
+        let model = self.bare_model(name, setup)?;
+        Ok(Arc::new(Retry::new(Breaker::new(IdleTimeout::new(model, IDLE)))))
+    }
+
+    /// The same model without decorators: a failure is an error at once.
+    ///
+    /// # Errors
+    /// What is missing, or can't be used.
+    pub fn bare_model(&self, name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {
         (self.make)(name, setup)
     }
 
-    /// By which variable it is set up: by that of its key, or that of its server; not at all if neither is there.
+    /// By which variable it is set up: by that of its key, or that of its server; not at all if
+    /// neither is there.
     pub fn is_set_up(&self, var: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-        let by_key = self.by_key.then_some(self.key);
-        by_key.into_iter().chain([self.base_url]).find(|name| var(name).is_some())
+        self.set_up_by().find(|name| var(name).is_some())
+    }
+
+    /// The variables each of which is enough to set it up, the simplest first.
+    pub fn set_up_by(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let key = (self.is_known_by_key)().then_some(self.key);
+        key.into_iter().chain([self.base_url])
+    }
+
+    /// A model's name as people write it: that of its default model.
+    pub fn example(&self) -> String {
+        format!("{}:{}", self.name, self.default_model)
     }
 }
 
@@ -67,59 +79,24 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.name == name)
 }
 
-/// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is there twice: `openai` are its chat completions,
-/// which many servers speak, `responses` its newer API, which keeps the reasoning between the calls of a turn.
+/// The vendors of this build; of those that are set up, the first is asked by default. OpenAI is
+/// there twice: `openai` are its chat completions, which many servers speak, `responses` its newer
+/// API, which keeps the reasoning between the calls of a turn.
 pub const VENDORS: &[Vendor] = &[
     #[cfg(feature = "openai")]
-    Vendor {
-        name: "openai",
-        key: "OPENAI_API_KEY",
-        base_url: "OPENAI_BASE_URL",
-        default_model: "gpt-4o-mini",
-        by_key: true,
-        make: |name, setup| make!(mainstem_openai::OpenAi, name, setup),
-    },
+    Vendor::of::<mainstem_openai::ChatCompletions>("openai", "gpt-4o-mini"),
     #[cfg(feature = "anthropic")]
-    Vendor {
-        name: "anthropic",
-        key: "ANTHROPIC_API_KEY",
-        base_url: "ANTHROPIC_BASE_URL",
-        default_model: "claude-haiku-4-5",
-        by_key: true,
-        make: |name, setup| make!(mainstem_anthropic::Anthropic, name, setup),
-    },
+    Vendor::of::<mainstem_anthropic::Messages>("anthropic", "claude-haiku-4-5"),
     #[cfg(feature = "gemini")]
-    Vendor {
-        name: "gemini",
-        key: "GEMINI_API_KEY",
-        base_url: "GEMINI_BASE_URL",
-        default_model: "gemini-2.5-flash",
-        by_key: true,
-        make: |name, setup| make!(mainstem_gemini::Gemini, name, setup),
-    },
+    Vendor::of::<mainstem_gemini::GenerateContent>("gemini", "gemini-2.5-flash"),
     #[cfg(feature = "ollama")]
-    Vendor {
-        name: "ollama",
-        key: "OLLAMA_API_KEY",
-        base_url: "OLLAMA_HOST",
-        default_model: "qwen3",
-        by_key: false,
-        make: |name, setup| make!(mainstem_ollama::Ollama, name, setup),
-    },
+    Vendor::of::<mainstem_ollama::Chat>("ollama", "qwen3"),
     #[cfg(feature = "openai")]
-    Vendor {
-        name: "responses",
-        key: "OPENAI_API_KEY",
-        base_url: "OPENAI_BASE_URL",
-        default_model: "gpt-4o-mini",
-        by_key: true,
-        make: |name, setup| make!(mainstem_openai::OpenAiResponses, name, setup),
-    },
+    Vendor::of::<mainstem_openai::Responses>("responses", "gpt-4o-mini"),
 ];
 
 /// The longest silence of a model before its call fails.
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
-const IDLE: std::time::Duration = std::time::Duration::from_secs(120);
+const IDLE: Duration = Duration::from_secs(120);
 
 impl fmt::Debug for Vendor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

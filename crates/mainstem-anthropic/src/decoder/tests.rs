@@ -1,14 +1,15 @@
 //! What events mean: each kind, documented streams, and nonsense.
 
+use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::anthropic;
+use crate::Anthropic;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is kept of it, `0+id:name`,
 /// `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(anthropic()));
+    let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads.iter().try_for_each(|payload| decoder.decode(payload, &mut deltas));
     if decoded.is_ok() {
@@ -261,7 +262,9 @@ fn errors_in_mid_stream() {
             decode(&[&text(0, "a"), &error, &text(0, "b")]),
             format!("a !{expected}: api.anthropic.com broke off its answer: No")
         );
-        let failed = Decoder::new(Arc::new(anthropic())).decode(&error, &mut Deltas::new()).unwrap_err();
+        let failed = Decoder::new(Arc::new(Anthropic::new("m").server().clone()))
+            .decode(&error, &mut Deltas::new())
+            .unwrap_err();
         assert_eq!(failed.is_retryable(), retryable, "{kind}");
     };
     check("overloaded_error", "overloaded", true);
@@ -304,7 +307,8 @@ fn nonsense_is_quoted_with_its_place() {
 fn an_answer_of_one_piece() {
     let whole = |body: &str| {
         let mut deltas = Deltas::new();
-        let decoded = Decoder::new(Arc::new(anthropic())).decode_whole(body, &mut deltas);
+        let decoded =
+            Decoder::new(Arc::new(Anthropic::new("m").server().clone())).decode_whole(body, &mut deltas);
         shown(&deltas, decoded)
     };
     // https://platform.claude.com/docs/en/build-with-claude/working-with-messages
@@ -333,22 +337,9 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The payloads in bytes that arrive in these pieces.
-fn payloads<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut events = mainstem_sse::Decoder::new();
-    let mut payloads = Vec::new();
-    for mut piece in pieces {
-        while let Some(event) = events.decode(&mut piece).unwrap() {
-            payloads.push(event.data);
-        }
-    }
-    payloads.extend(events.finish().unwrap().map(|event| event.data));
-    payloads
-}
-
 /// The deltas of bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
-    decode(&payloads(pieces).iter().map(String::as_str).collect::<Vec<_>>())
+    decode(&payloads::<Messages>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 macro_rules! documented {
@@ -356,19 +347,6 @@ macro_rules! documented {
         include_bytes!(concat!("../../tests/fixtures/", $name, ".body"))
     };
 }
-
-/// To the byte the responses of <https://platform.claude.com/docs/en/build-with-claude/streaming> (as of November 2026): "Basic streaming
-/// request", "Streaming request with tool use", "… with thinking", "… with web search tool use" (where a list is elided, it ends), and
-/// the beginning of the first with "Error events". `parallel` puts together the events of `anthropic-sdk-python` 2.12
-/// (`types/raw_*_event.py`, `types/*_block.py`, `types/message_delta_usage.py`) and the signatures of the page on thinking.
-const DOCUMENTED: [&[u8]; 6] = [
-    documented!("text"),
-    documented!("tool_use"),
-    documented!("thinking"),
-    documented!("web_search"),
-    documented!("error"),
-    documented!("parallel"),
-];
 
 #[test]
 fn documented_streams() {
@@ -380,63 +358,6 @@ fn documented_streams() {
     insta::assert_snapshot!(replay(documented!("error")), @r#"Hello !overloaded: api.anthropic.com broke off its answer: Overloaded"#);
     insta::assert_snapshot!(replay(documented!("parallel")), @r#";{"anthropic":{"signature":"EosnCkYICxIMMb3LzNrMu..."}} ;{"anthropic":{"redacted":"EmwKAhgBEgy3va3pzix/LafPsn4a..."}} 0+toolu_01:get_weather 0:{"location": "Zür 0:ich"} 0. 1+toolu_02:get_time 1. 2051+120(1800,248,64) |tool_calls"#);
 }
-
-#[test]
-fn cuts_change_nothing() {
-    for bytes in DOCUMENTED {
-        let whole = replay([bytes]);
-        for cut in 0..=bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            assert_eq!(replay([left, right]), whole, "cut at {cut}");
-        }
-        assert_eq!(replay(bytes.chunks(1)), whole);
-    }
-}
-
-#[test]
-fn a_stream_that_breaks_off_is_never_taken_for_complete() {
-    for bytes in DOCUMENTED {
-        let ending = b"event: message_delta";
-        let ending = bytes.windows(ending.len()).position(|window| window == ending).unwrap_or(bytes.len());
-        let end = bytes[ending..].windows(2).position(|window| window == b"\n\n").unwrap_or(0);
-        // One before the last line break, the event is there.
-        for cut in 0..ending + end {
-            let said = replay([&bytes[..cut]]);
-            assert!(
-                ["!transport", "!protocol", "!overloaded"].iter().any(|fault| said.contains(fault)),
-                "cut at {cut}: {said}"
-            );
-        }
-    }
-}
-
-/// Pieces that events are made of, so that random texts get past the first byte.
-const PIECES: [&str; 24] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "0",
-    "-1",
-    "1e999",
-    "\"type\":",
-    "\"text_delta\"",
-    "\"content_block_start\"",
-    "\"content_block_delta\"",
-    "\"message_delta\"",
-    "\"tool_use\"",
-    "\"content_block\":",
-    "\"delta\":",
-    "\"index\":0",
-    "\"input\":",
-    "\"usage\":",
-    "\\ud800",
-    "é",
-];
 
 /// Events that need not belong together.
 fn any_event() -> impl Strategy<Value = String> {
@@ -464,27 +385,11 @@ fn any_event() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #[test]
-    fn pieces_of_any_size_mean_the_same(
-        which in 0..DOCUMENTED.len(),
-        sizes in prop::collection::vec(1..80_usize, 1..40),
-    ) {
-        let mut rest = DOCUMENTED[which];
-        let mut pieces = Vec::new();
-        for size in sizes {
-            let (piece, after) = rest.split_at(size.min(rest.len()));
-            pieces.push(piece);
-            rest = after;
-        }
-        pieces.push(rest);
-        prop_assert_eq!(replay(pieces), replay([DOCUMENTED[which]]));
-    }
-
     /// Each call that begins ends once, whatever a server sends, and nothing of it comes after.
     #[test]
     fn calls_end_once_in_any_order_of_events(events in prop::collection::vec(any_event(), 0..24)) {
         let events: Vec<_> = events.iter().map(String::as_str).chain([STOPPED]).collect();
-        let mut decoder = Decoder::new(Arc::new(anthropic()));
+        let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
         let mut deltas = Deltas::new();
         for event in events {
             decoder.decode(event, &mut deltas).unwrap();
@@ -504,31 +409,5 @@ proptest! {
         }
         prop_assert!(open.is_empty());
         prop_assert!(matches!(deltas.back(), Some(ModelDelta::Stop(_))));
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
-    #[test]
-    fn nothing_panics(
-        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
-        noise in ".{0,40}",
-        at in any::<prop::sample::Index>(),
-        row in any::<prop::sample::Index>(),
-    ) {
-        decode(&[&pieces.concat(), STOPPED]);
-        decode(&[&noise]);
-        // A real event with noise in it, and one that lost its middle.
-        let documented = std::str::from_utf8(documented!("parallel")).unwrap();
-        let rows: Vec<_> = documented.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-        let event: Vec<char> = rows[row.index(rows.len())].chars().collect();
-        let (left, right) = event.split_at(at.index(event.len()));
-        let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
-        decode(&[&format!("{left}{noise}{right}"), &left, &right]);
-        let shorter: String = right.chars().skip(noise.len()).collect();
-        decode(&[&format!("{left}{shorter}"), STOPPED]);
-        let mut deltas = Deltas::new();
-        drop(Decoder::new(Arc::new(anthropic())).decode_whole(&format!("{left}{noise}{right}"), &mut deltas));
     }
 }

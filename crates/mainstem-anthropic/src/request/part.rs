@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, DataSource, ToolCall, ToolResult, ToolState};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::opaque::{REDACTED, SIGNATURE, kept};
 
@@ -24,7 +24,7 @@ pub(super) enum Block<'a> {
     ToolUse {
         id: Cow<'a, str>,
         name: &'a str,
-        input: Input<'a>,
+        input: Arguments<'a>,
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
@@ -44,15 +44,6 @@ impl Block<'_> {
     pub(super) fn is_thinking(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
     }
-}
-
-/// The arguments of a call, which the API wants as an object. A model's slip is wrapped, for the model to see.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum Input<'a> {
-    Object(&'a RawValue),
-    Nothing {},
-    Slip { invalid_arguments: &'a str },
 }
 
 #[derive(Debug, Serialize)]
@@ -121,16 +112,7 @@ fn data<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Block<'a>, Un
 }
 
 fn tool_use(call: &ToolCall) -> Block<'_> {
-    Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input: input(&call.arguments) }
-}
-
-fn input(written: &str) -> Input<'_> {
-    let trimmed = written.trim();
-    match serde_json::from_str(trimmed) {
-        Ok(object) if trimmed.starts_with('{') => Input::Object(object),
-        _ if trimmed.is_empty() => Input::Nothing {},
-        _ => Input::Slip { invalid_arguments: written },
-    }
+    Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input: Arguments::of(&call.arguments) }
 }
 
 /// What a tool answered. Data is never an error here: the tool has run, and what it made must not stop the conversation.

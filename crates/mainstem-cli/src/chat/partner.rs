@@ -1,13 +1,14 @@
-//! With whom one talks: an agent of this process, or of a server.
+//! The session that a chat is with, in this process or on a server.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
+use mainstem::client::Server;
 use mainstem::{
     Harness,
-    prelude::{Background, RunOptions, Session},
+    api::{AnySession, Begun, NewRun, RunOptions},
+    event::{Background, ChildSummary},
 };
-use serde_json::{Value, json};
 
 use crate::{
     args::{Chat, FleetLimits, Source},
@@ -15,38 +16,45 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
-    model, progress,
-    remote::{Remote, escape},
-    store, table,
+    host::{self, Advise, new_session},
+    model, progress, store, table,
     terminal::Terminal,
     trust::{self, Reads},
-    turn::{Events, Turn, new_session},
 };
 
 const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
 
-pub(super) enum Partner {
-    Here { harness: Harness, session: Session, people: bool },
-    There { remote: Remote, session: String, agent: Option<String>, people: bool },
+pub(super) struct Partner {
+    pub(super) session: Arc<dyn AnySession>,
+    pub(super) greeting: String,
+    has_person: bool,
+    /// The harness of this process, if the session is here.
+    harness: Option<Harness>,
 }
 
 impl Partner {
     pub(super) async fn open(args: &Chat, config: &Source, terminal: Terminal) -> Result<Self, Fault> {
-        let session = args.session.clone().unwrap_or_else(new_session);
-        match Remote::of(&args.at).or_exit(Exit::Usage)? {
-            Some(_) if args.fleet != FleetLimits::default() => Err(anyhow!(
-                "--server: how far agents may go there is the server's to say; leave the limits out"
-            ))
-            .or_exit(Exit::Usage),
-            Some(remote) => {
-                let (agent, people) = (args.agent.clone(), terminal.has_person());
-                Ok(Self::There { remote, session, agent, people })
+        let id = args.session.clone().unwrap_or_else(new_session);
+        match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
+            Some(_) if args.fleet != FleetLimits::default() => {
+                Err(anyhow!("--server: the server sets the limits of its agents; leave the limits out"))
+                    .or_exit(Exit::Usage)
             }
-            None => Self::here(args, config, &session, terminal).await,
+            Some(server) => Ok(Self::on_server(args, &server, &id, terminal)),
+            None => Self::here(args, config, &id, terminal).await,
         }
     }
 
-    async fn here(args: &Chat, config: &Source, session: &str, terminal: Terminal) -> Result<Self, Fault> {
+    fn on_server(args: &Chat, server: &Server, id: &str, terminal: Terminal) -> Self {
+        let mut session = server.open(id);
+        if let Some(agent) = &args.agent {
+            session = session.with_agent(&**agent);
+        }
+        let greeting = format!("session {id}");
+        Self { session: Arc::new(session), greeting, has_person: terminal.has_person(), harness: None }
+    }
+
+    async fn here(args: &Chat, config: &Source, id: &str, terminal: Terminal) -> Result<Self, Fault> {
         let flags = Settings {
             model: args.model.clone().map(|name| Setting::new(name, "--model")),
             workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
@@ -69,76 +77,52 @@ impl Partner {
         }
         let notes = harness::notes(&settings, false);
         notes.into_iter().chain(harness.warnings()).for_each(|note| progress::say(&note, terminal));
-        let opened = harness.open_session(session).await;
-        let session = opened.with_context(|| format!("--session {session}")).or_exit(Exit::Config)?;
-        Ok(Self::Here { harness, session, people: terminal.has_person() })
+        let opened = harness.open_session(id).await;
+        let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
+        let root = harness.crew().root.clone();
+        let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
+        let (session, has_person) = (Arc::new(session), terminal.has_person());
+        Ok(Self { session, greeting, has_person, harness: Some(harness) })
     }
 
-    pub(super) fn greeting(&self) -> String {
-        match self {
-            Self::Here { harness, session, .. } => {
-                let crew = harness.crew();
-                format!("{} with {}, session {}", crew.root.id(), crew.root.model().name(), session.id())
-            }
-            Self::There { session, .. } => format!("session {session}"),
-        }
+    pub(super) async fn say(&self, input: &str) -> anyhow::Result<Begun> {
+        // A turn that a task began may be active.
+        self.run(NewRun::of(input).with_queue(true)).await
     }
 
-    pub(super) async fn say(&self, input: &str) -> anyhow::Result<(Turn, Events)> {
-        match self {
-            Self::Here { session, people, .. } => Ok(Turn::here(session.queue(input, options(*people)))),
-            Self::There { .. } => self.there(json!({ "input": input })).await,
-        }
+    pub(super) async fn resume(&self) -> anyhow::Result<Begun> {
+        self.run(NewRun::resuming()).await
     }
 
-    pub(super) async fn resume(&self) -> anyhow::Result<(Turn, Events)> {
-        match self {
-            Self::Here { session, people, .. } => Ok(Turn::here(session.resume(options(*people))?)),
-            Self::There { .. } => self.there(json!({ "resume": true })).await,
-        }
-    }
-
-    async fn there(&self, mut body: Value) -> anyhow::Result<(Turn, Events)> {
-        let Self::There { remote, session, agent, people } = self else { bail!("this is no server") };
-        body["agent"] = json!(agent);
-        body["options"] = json!({ "people": people, "background": "wait" });
-        Turn::there(remote, session, &body).await
+    async fn run(&self, run: NewRun) -> anyhow::Result<Begun> {
+        let options = RunOptions {
+            people: Some(self.has_person),
+            // Events between turns are not read, so a turn lasts until its tasks are over.
+            background: Background::Wait,
+            ..RunOptions::default()
+        };
+        self.session.run(run.with_options(options)).await.advise()
     }
 
     /// The children, as a table.
     pub(super) async fn agents(&self) -> anyhow::Result<String> {
-        let children = match self {
-            Self::Here { session, .. } => json!(session.children()),
-            Self::There { remote, session, .. } => {
-                remote.get(&format!("/sessions/{}/agents", escape(session))).await?["items"].take()
-            }
-        };
-        let children = children.as_array().cloned().unwrap_or_default();
+        let children = self.session.children().await.advise()?;
         if children.is_empty() {
             return Ok(String::new());
         }
-        let text = |child: &Value, field: &str| child[field].as_str().unwrap_or_default().to_owned();
-        let row = |child: &Value| {
-            [
-                text(child, "agent_key"),
-                text(child, "label"),
-                text(child, "status"),
-                child["turns"].to_string(),
-            ]
+        let row = |child: &ChildSummary| {
+            let label = child.label.clone().unwrap_or_default();
+            let status = child.status.as_str().to_owned();
+            [child.agent_key.to_string(), label, status, child.turns.to_string()]
         };
         Ok(table::text(HEADS, children.iter().map(row)))
     }
 
-    /// Ends what goes on, and keeps what was said.
+    /// Ends the work of this process, and waits until it is recorded.
     pub(super) async fn close(self, terminal: Terminal) {
-        if let Self::Here { harness, .. } = self {
+        if let Some(harness) = self.harness {
             harness.shutdown(Duration::ZERO).await;
             store::close(&harness, terminal).await;
         }
     }
-}
-
-fn options(people: bool) -> RunOptions {
-    // Nobody reads between turns, so a turn lasts until its tasks are over.
-    RunOptions::new().with_people(people).with_background(Background::Wait)
 }

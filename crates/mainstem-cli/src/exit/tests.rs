@@ -10,10 +10,20 @@ use super::*;
 
 #[test]
 fn each_way_to_end_has_its_code() {
-    let check = |ended, error: Option<AgentError>, a_child_failed, expected| {
+    let check = |ended: Outcome, error: Option<AgentError>, a_child_failed, expected| {
         let error = error.as_ref().map(Failure::from);
-        let ended = Ended { outcome: ended, error, why: None, reply: None, cost: None };
-        assert_eq!(of_end(Some(&ended), a_child_failed), expected);
+        let view = RunView {
+            id: "run-1".into(),
+            session_id: "session-1".into(),
+            status: ended.into(),
+            first_seq: 1,
+            created_at: mainstem_event::Timestamp::from_micros(0),
+            reply: None,
+            message: None,
+            error,
+            usage: None,
+        };
+        assert_eq!(of_end(Some(&view), a_child_failed), expected);
     };
     let model = |kind| Some(AgentError::Model(ModelError::new(kind, "no")));
     check(Outcome::Success, None, false, Exit::Reply);

@@ -1,69 +1,51 @@
 //! Where recorded events come from: a file of lines, the journal, or a server.
 
 use std::{
-    collections::VecDeque,
     fs::File,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow, ensure};
+use futures_util::{
+    StreamExt, TryStreamExt,
+    stream::{self, LocalBoxStream},
+};
+use mainstem::api::{Code, Error, EventQuery};
 use mainstem_event::{AgentEvent, MAX_LINE_BYTES};
 
-use crate::{
-    args::Replay,
-    remote::{Events, Remote, escape},
-    store::{self, Pages},
-};
+use crate::{args::Replay, host};
 
-pub(super) enum Source {
-    File(Lines<BufReader<File>>),
-    Session { pages: Pages, page: VecDeque<AgentEvent> },
-    Server(Events),
+/// Recorded events, in order; an error is the last item.
+pub(super) type Source = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
+
+/// Opens the file of that name, or else the session; with a server, its session.
+///
+/// # Errors
+/// Neither exists, or it can't be opened.
+pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
+    let path = Path::new(&args.what);
+    if args.at.server.is_none() && args.journal.is_none() && path.exists() {
+        let file = File::open(path).with_context(|| path.display().to_string())?;
+        let lines = Lines::new(path, BufReader::new(file), MAX_LINE_BYTES);
+        let next = |mut lines: Lines<_>| async { Ok(lines.event()?.map(|event| (event, lines))) };
+        return Ok(stream::try_unfold(lines, next).boxed_local());
+    }
+    let host = host::open(&args.at, args.journal.as_deref())?;
+    let session = host.session(&(&*args.what).into());
+    // Before anything is drawn.
+    session.view().await.map_err(|error| unknown(args, error))?;
+    Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
 
-impl Source {
-    /// The file of that name, or else the session; with a server, its session.
-    ///
-    /// # Errors
-    /// There is neither, or it can't be opened.
-    pub(super) async fn open(args: &Replay) -> anyhow::Result<Self> {
-        if let Some(remote) = Remote::of(&args.at)? {
-            return Ok(Self::Server(
-                remote.events(format!("/sessions/{}/events?follow=false", escape(&args.what)), 0),
-            ));
-        }
-        let path = Path::new(&args.what);
-        if args.journal.is_none() && path.exists() {
-            let file = File::open(path).with_context(|| path.display().to_string())?;
-            return Ok(Self::File(Lines::new(path, BufReader::new(file), MAX_LINE_BYTES)));
-        }
-        let journal = store::open(args.journal.as_deref())?;
+fn unknown(args: &Replay, error: Error) -> anyhow::Error {
+    if args.at.server.is_none() && error.has_code(&Code::NotFound) {
         let what = &args.what;
-        let pages = Pages::of(journal, what).await?.ok_or_else(|| {
-            anyhow!(
-                "there is no file {what:?}, and no session of that name; `mainstem sessions list` says which there are"
-            )
-        })?;
-        Ok(Self::Session { pages, page: VecDeque::new() })
+        return anyhow!(
+            "there is no file {what:?}, and no session of that name; `mainstem sessions list` lists sessions"
+        );
     }
-
-    /// The next event.
-    ///
-    /// # Errors
-    /// It can't be read; in a file with line and column.
-    pub(super) async fn next(&mut self) -> anyhow::Result<Option<AgentEvent>> {
-        match self {
-            Self::File(lines) => lines.event(),
-            Self::Server(events) => events.next().await,
-            Self::Session { pages, page } => {
-                if page.is_empty() {
-                    page.extend(pages.next().await?);
-                }
-                Ok(page.pop_front())
-            }
-        }
-    }
+    host::advised(error)
 }
 
 /// The lines of a file, a pipe or a device, which may have no end.

@@ -6,30 +6,37 @@ use std::{
     future::ready,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{
+    StreamExt, TryStreamExt,
+    stream::{self, LocalBoxStream},
+};
 use mainstem::{
-    event::{Cursor, EventStreamExt},
+    api::{AnyRun, AnySession, Begun, Code},
+    event::EventStreamExt,
     prelude::Harness,
 };
-use mainstem_event::{AgentEvent, CancelReason, Clock, EventFilter, EventKind, SystemClock};
+use mainstem_event::{AgentEvent, CancelReason, Clock, Diagnostics, EventFilter, EventKind, SystemClock};
 use tokio::{
     sync::mpsc::OwnedPermit,
-    time::{Instant, Interval, Sleep, sleep},
+    time::{Instant, Interval, Sleep, sleep, timeout},
 };
 
 use super::{end::Stop, filter::filter, ledger::Ledger};
 use crate::{
     args,
     ask::{Line, Questions},
+    host::{PATIENCE, advised},
     output::{Output, Stdout},
     progress::{self, Progress},
     signals,
-    turn::{Events, Turn},
 };
+
+type Events = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
 /// As good as never.
 const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
@@ -53,7 +60,8 @@ pub(super) struct Warnings {
 
 /// A run under way.
 pub(super) struct Drive {
-    pub(super) turn: Turn,
+    session: Arc<dyn AnySession>,
+    pub(super) run: Arc<dyn AnyRun>,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
@@ -90,15 +98,17 @@ enum Next {
 }
 
 impl Drive {
-    pub(super) fn new(args: &args::Run, sinks: Sinks, (turn, events): (Turn, Events)) -> Self {
+    pub(super) fn new(args: &args::Run, sinks: Sinks, session: Arc<dyn AnySession>, begun: Begun) -> Self {
         let Sinks { ledger, output, stdout, progress, signals, warnings } = sinks;
         let ledger = Rc::new(RefCell::new(ledger));
-        let filter = filter(args, turn.session_id());
+        let filter = filter(args, session.id().as_str());
         let keep = ledger.clone();
-        let seen = events.inspect_ok(move |event| keep.borrow_mut().event(event)).boxed_local();
+        let events = begun.events.map_err(advised);
+        let seen = events.inspect_ok(move |event| keep.borrow_mut().handed(event)).boxed_local();
         let events = if args.gate_root_text { gated(seen) } else { seen };
         Self {
-            turn,
+            session,
+            run: begun.run,
             ledger,
             output,
             stdout,
@@ -145,22 +155,28 @@ impl Drive {
         self.catch_up();
     }
 
-    /// Stops the background tasks that are left: gently, unless there is no more patience.
+    /// Stops the background tasks of this process that are left: gently, unless there is no more patience.
     async fn end_tasks(&mut self) {
-        let Some(tasks) = self.turn.tasks() else {
-            // A server's turn goes on without its events.
-            if self.stop.as_ref().is_some_and(Stop::is_at_once) {
-                self.turn.cancel(CancelReason::Dropped).await;
-            }
-            return;
-        };
+        if self.stop.as_ref().is_some_and(Stop::is_at_once) {
+            self.cancel_run(CancelReason::Dropped).await;
+        }
         let grace = if self.is_patient() { self.clock.grace } else { Duration::ZERO };
         tokio::select! {
             biased;
-            () = tasks.shutdown(grace) => return,
+            () = self.session.release(grace) => return,
             signal = self.signals.next() => drop(self.stop.replace(Stop::Signal(signal))),
         }
-        tasks.shutdown(Duration::ZERO).await;
+        self.session.release(Duration::ZERO).await;
+    }
+
+    /// Asks all agents to stop. If a server does not hear it, the run continues, which is seen.
+    async fn cancel_run(&self, reason: CancelReason) {
+        let _ = timeout(PATIENCE, self.run.cancel(reason)).await;
+    }
+
+    /// How well the events arrived, if that is reported.
+    pub(super) fn diagnostics(&self) -> Option<Diagnostics> {
+        self.ledger.borrow().diagnostics.clone()
     }
 
     async fn next(&mut self) -> Next {
@@ -206,9 +222,12 @@ impl Drive {
     /// Answers the open question and goes on to the next, or says how to answer.
     async fn answer(&mut self, line: Option<Line>) {
         if let Some((id, decision)) = self.questions.heard(line, &mut *self.progress)
-            && let Err(error) = self.turn.confirm(&id, decision).await
+            && let Err(error) = self.session.confirm(&id, decision).await
+            // Its result arrives as an event.
+            && !error.has_code(&Code::NotAsked)
         {
-            self.progress.note(&format!("error: {error:#}"));
+            let error = advised(error);
+            self.progress.note(&format!("error: the answer was not accepted: {error:#}"));
         }
     }
 
@@ -221,17 +240,16 @@ impl Drive {
     async fn cancel(&mut self, stop: Stop) {
         let agents = self.ledger.borrow().fleet.running().count();
         self.progress.note(&stop.note(agents));
-        self.turn.cancel(stop.reason(self.clock.limit)).await;
+        self.cancel_run(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
         self.stop = Some(stop);
     }
 
     /// Takes in what was said after the run, or when it was dropped.
     fn catch_up(&mut self) {
-        let next = self.ledger.borrow().fleet.seq + 1;
-        let mut rest = self.turn.said_from(next);
-        while let Some(event) = rest.as_mut().and_then(Cursor::try_next) {
-            self.ledger.borrow_mut().event(&event);
+        let last = self.ledger.borrow().fleet.seq;
+        for event in self.session.at_hand(last) {
+            self.ledger.borrow_mut().unread(&event);
             self.event(&event);
         }
         self.progress.finish(SystemClock.now());

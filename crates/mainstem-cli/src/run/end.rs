@@ -4,6 +4,7 @@ use std::{future::pending, io, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
+use mainstem::api::RunView;
 use mainstem_event::{CancelReason, Outcome};
 use tokio::time::sleep;
 
@@ -11,9 +12,9 @@ use super::drive::Drive;
 use crate::{
     args,
     exit::{self, Exit, Fault},
+    host::advised,
     output::Ending,
     signals::Signal,
-    turn::Ended,
 };
 
 /// Why a run was stopped.
@@ -81,7 +82,7 @@ impl Drive {
         let ended = self.ended().await;
         // What goes on where nobody hears it has no last word here.
         let is_lost = matches!(self.stop, Some(Stop::Lost(_)));
-        let last = if is_lost { None } else { self.last_piece(args, ended.as_ref()) };
+        let last = if is_lost { None } else { self.last_piece(ended.as_ref()) };
         let is_stopped = self.stop.is_some();
         let exit = self.exit(args, ended);
         match self.write_rest(last, is_stopped.then_some(args.grace)).await {
@@ -90,17 +91,20 @@ impl Drive {
         }
     }
 
-    async fn ended(&mut self) -> Option<Ended> {
+    /// Returns how the run ended; `None` if it was dropped, goes on, or is out of reach.
+    async fn ended(&mut self) -> Option<RunView> {
         if matches!(self.stop, Some(Stop::Lost(_))) {
             return None;
         }
-        let last = self.ledger.borrow().end.clone();
         tokio::select! {
             biased;
-            ended = self.turn.ended(last.as_ref()) => ended.unwrap_or_else(|error| {
-                self.stop.get_or_insert(Stop::Lost(error));
-                None
-            }),
+            view = self.run.view() => match view {
+                Ok(view) => Some(view).filter(|view| view.status.outcome().is_some()),
+                Err(error) => {
+                    self.stop.get_or_insert(Stop::Lost(advised(error)));
+                    None
+                }
+            },
             signal = self.signals.next() => {
                 self.stop.get_or_insert(Stop::Signal(signal));
                 None
@@ -108,27 +112,27 @@ impl Drive {
         }
     }
 
-    fn exit(&mut self, args: &args::Run, ended: Option<Ended>) -> Result<Exit, Fault> {
+    fn exit(&mut self, args: &args::Run, ended: Option<RunView>) -> Result<Exit, Fault> {
         if let Some(stop) = self.stop.take() {
             return stop.exit(args);
         }
         let failed = &self.ledger.borrow().failed;
         let exit = exit::of_end(ended.as_ref(), args.strict_children && !failed.is_empty());
         // Its message says all there is to say; the causes behind it only repeat it.
-        exit::told(exit, ended.and_then(|ended| ended.why), failed)
+        exit::told(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
     }
 
-    fn last_piece(&self, args: &args::Run, ended: Option<&Ended>) -> Option<Bytes> {
+    fn last_piece(&self, ended: Option<&RunView>) -> Option<Bytes> {
         let ledger = self.ledger.borrow();
-        let outcome = ended.map_or(Outcome::Cancelled, |ended| ended.outcome);
+        let outcome = ended.and_then(|ended| ended.status.outcome()).unwrap_or(Outcome::Cancelled);
         self.output.end(&Ending {
-            run_id: self.turn.run_id(),
+            run_id: self.run.id().as_str(),
             outcome: if matches!(self.stop, Some(Stop::Timeout)) { Outcome::Timeout } else { outcome },
-            reply: ended.and_then(|ended| ended.reply.as_deref()),
+            reply: ended.and_then(|ended| ended.message.as_ref()),
             error: ended.and_then(|ended| ended.error.clone()),
-            cost: ended.and_then(|ended| ended.cost),
+            cost: ended.and_then(|ended| ended.usage?.inclusive_cost),
             fleet: &ledger.fleet,
-            diagnostics: self.turn.diagnostics().filter(|_| args.diagnostics),
+            diagnostics: ledger.diagnostics.clone(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::{
     io::{self, LineWriter, Write},
 };
 
-use mainstem_event::{AgentEvent, EventKind, FleetState, Outcome};
+use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
 
 /// Takes in every event of the run, once.
 #[derive(Debug, Default)]
@@ -15,24 +15,38 @@ pub(super) struct Ledger {
     pub(super) fleet: FleetState,
     /// The ids of children that failed.
     pub(super) failed: Vec<String>,
-    /// The run's last event.
-    pub(super) end: Option<AgentEvent>,
+    /// How well the events arrived, if that is reported.
+    pub(super) diagnostics: Option<Diagnostics>,
 }
 
 impl Ledger {
-    pub(super) fn new(record: Option<File>) -> Self {
-        Self { record: record.map(LineWriter::new), ..Self::default() }
+    pub(super) fn new(record: Option<File>, has_diagnostics: bool) -> Self {
+        let diagnostics = has_diagnostics.then(Diagnostics::default);
+        Self { record: record.map(LineWriter::new), diagnostics, ..Self::default() }
     }
 
-    pub(super) fn event(&mut self, event: &AgentEvent) {
+    /// Takes in an event that the run has handed out.
+    pub(super) fn handed(&mut self, event: &AgentEvent) {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.apply(event);
+        }
+        self.event(event);
+    }
+
+    /// Takes in an event that was read after the run.
+    pub(super) fn unread(&mut self, event: &AgentEvent) {
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.apply_unread(event);
+        }
+        self.event(event);
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
         self.fleet.apply(event);
         if let (Some(source), EventKind::AgentEnd { outcome, .. }) = (event.source(), &event.kind)
             && !matches!(outcome, Outcome::Success | Outcome::MaxIterations)
         {
             self.failed.push(source.agent_id.to_string());
-        }
-        if event.ends_run() {
-            self.end = Some(event.clone());
         }
         if let Some(record) = &mut self.record
             && let Err(error) = writeln!(record, "{}", event.to_json())

@@ -32,9 +32,9 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
             return Err(anyhow!(how)).or_exit(Exit::Config);
         }
         None => {
-            notes.push(
-                "No model is configured: this is the demo. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or see --help.".to_owned(),
-            );
+            let variables = model::variables();
+            notes
+                .push(format!("no model is configured, so this is the demo; set {variables}, or see --help"));
             Setting::new(demo::NAME.to_owned(), "the default")
         }
     };

@@ -105,7 +105,7 @@ fn no_usable_model_is_3() {
     check(
         &mainstem("run Hi").run(),
         3,
-        "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or OLLAMA_HOST or OPENAI_BASE_URL for a local \
+        "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or OPENAI_BASE_URL for a local \
          server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or say -m demo for the demo",
     );
     check(

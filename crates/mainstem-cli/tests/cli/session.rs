@@ -86,7 +86,11 @@ fn sessions_are_listed_exported_and_deleted() {
     assert!(row[..3] == ["s", "1", &count] && row[4] == "idle", "{listed}");
     let text: Vec<_> = listed.lines().collect();
     let json: Value = serde_json::from_str(&sessions("list --output json").stdout).unwrap();
-    assert_eq!((&json[0]["id"], &json[0]["unfinished"]), (&"s".into(), &Value::Null));
+    assert_eq!((&json[0]["id"], &json[0]["state"]), (&"s".into(), &"idle".into()));
+    assert_eq!(
+        (&json[0]["active_run"], &json[0]["last_seq"]),
+        (&Value::Null, &recorded(&journal).len().into())
+    );
 
     let shown = sessions("show s").stdout;
     let lines: Vec<_> = shown.lines().collect();
@@ -97,7 +101,7 @@ fn sessions_are_listed_exported_and_deleted() {
         "{shown}"
     );
     assert_eq!(events(&sessions("export s").stdout), recorded(&journal));
-    let missing = "error: there is no session \"t\"; `mainstem sessions list` says which there are\n";
+    let missing = "error: there is no session \"t\"; `mainstem sessions list` lists sessions\n";
     for command in ["show t", "export t", "rm s t"] {
         let said = sessions(command);
         assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(1), "", missing));

@@ -104,7 +104,7 @@ fn without_a_model_it_is_the_demo_live() {
     assert_eq!(
         head,
         [
-            "No model is configured: this is the demo. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or see --help.",
+            "no model is configured, so this is the demo; set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or see --help",
             " ✔ main",
             " ✔ main › reviewer#1",
             " ✔ main › reviewer#2",

@@ -1,19 +1,14 @@
 //! Every vendor's API, from the command line: a fleet on each, `models`, `doctor`.
 
-use mainstem::model::{ModelError, ScriptedModel, scripted::Turn};
-use mainstem_testing::{Cassette, Mode, ModelServer};
+use mainstem::{
+    model::{ModelError, ScriptedModel, scripted::Turn},
+    vendor::{VENDORS, Vendor},
+};
+use mainstem_cassette::{Cassette, Mode};
+use mainstem_testing::ModelServer;
 use serde_json::json;
 
 use crate::support::{Cli, Done, mainstem};
-
-/// The vendor's name, the variables for key and server, and what stands behind the server's address.
-const VENDORS: [(&str, &str, &str, &str); 5] = [
-    ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
-    ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
-    ("gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", ""),
-    ("ollama", "OLLAMA_API_KEY", "OLLAMA_HOST", ""),
-    ("responses", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
-];
 
 const KEY: &str = "a-key-that-is-secret";
 
@@ -22,8 +17,9 @@ fn against(model: ScriptedModel, vendors: &[usize], cli: impl FnOnce(Cli) -> Cli
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = runtime.block_on(ModelServer::start(model)).unwrap();
     let mut command = mainstem(line);
-    for (_, key, base_url, path) in vendors.iter().map(|number| VENDORS[*number]) {
-        command = command.env(key, KEY).env(base_url, &format!("{}{path}", server.root_url()));
+    for vendor in vendors.iter().map(|number| VENDORS[*number]) {
+        let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
+        command = command.env(vendor.key, KEY).env(vendor.base_url, &url);
     }
     let done = cli(command).run();
     assert!(!format!("{done:?}").contains("that-is-secret"), "{done:?}");
@@ -38,11 +34,12 @@ fn a_fleet_on_each_vendor_with_children_on_another() {
         let lead = [both, Turn::new().text("Both ").text("did it.")];
         ScriptedModel::new().agent("lead", lead).agent("kid", [Turn::new().text("Done.")])
     };
-    for (number, (vendor, ..)) in VENDORS.iter().enumerate() {
-        let (other, ..) = VENDORS[(number + 1) % VENDORS.len()];
+    let all: Vec<_> = (0..VENDORS.len()).collect();
+    for (number, Vendor { name: vendor, .. }) in VENDORS.iter().enumerate() {
+        let other = VENDORS[(number + 1) % VENDORS.len()].name;
         let kid = format!("---\ndescription: A kid\nmodel: {other}:kid\n---\nYou do it.\n");
         let line = format!("run -m {vendor}:lead --progress plain --output json go");
-        let done = against(script(), &[0, 1, 2, 3], |cli| cli.file("subagents/kid.md", &kid), &line);
+        let done = against(script(), &all, |cli| cli.file("subagents/kid.md", &kid), &line);
         assert_eq!(done.code, Some(0), "{vendor}: {done:?}");
         let result: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!(result["reply"], "Both did it.", "{vendor}");

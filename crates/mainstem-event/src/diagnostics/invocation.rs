@@ -131,7 +131,39 @@ impl InvocationDiagnostics {
             AgentEnd { outcome, duration_ms, .. } => {
                 (self.outcome, self.work_ms) = (Some(*outcome), Some(*duration_ms));
             }
-            _ => {}
+            AgentResult { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | TextBlockStart { .. }
+            | TextBlockEnd { .. }
+            | ThinkingBlockStart { .. }
+            | ThinkingBlockEnd { .. }
+            | DataBlockStart { .. }
+            | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
+            | ToolCallStart { .. }
+            | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
+            | ToolResultStart { .. }
+            | ToolResultTextDelta { .. }
+            | ToolResultDataDelta { .. }
+            | ToolResultEnd { .. }
+            | RequireUserConfirm { .. }
+            | UserConfirmResult { .. }
+            | RequireExternalExecution { .. }
+            | ExternalExecutionResult { .. }
+            | AllToolsDenied { .. }
+            | HintBlock { .. }
+            | ExceedMaxIters { .. } => {}
+            TaskUpdated { .. }
+            | MessageSent { .. }
+            | AgentClosed { .. }
+            | PlanModeChanged { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Gap { .. }
+            | Custom { .. }
+            | Unknown { .. } => {}
         }
     }
 

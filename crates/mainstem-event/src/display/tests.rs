@@ -40,7 +40,7 @@ fn every_kind_is_one_line() {
       34 main REQUIRE_EXTERNAL_EXECUTION search
       35 reviewer EXTERNAL_EXECUTION_RESULT search success
       36 main ALL_TOOLS_DENIED search
-      37 reviewer REQUEST_STOP asked by a middleware
+      37 reviewer RUN_CANCELLED cancelled by the user (over HTTP)
       38 main HINT_BLOCK task_delivery "<system-reminder>…</system-reminder>"
       39 reviewer EXCEED_MAX_ITERS 10/10
       40 main STREAM_FALLBACK the server answered without a stream

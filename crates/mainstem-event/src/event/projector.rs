@@ -99,7 +99,34 @@ impl State {
                 self.has_result = true;
                 Some((EventType::AgentResult, result.clone(), true))
             }
-            _ => None,
+            AgentStart { .. }
+            | AgentEnd { .. }
+            | ModelCallStart { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | TextBlockEnd { .. }
+            | ThinkingBlockEnd { .. }
+            | DataBlockStart { .. }
+            | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
+            | ToolCallStart { .. }
+            | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
+            | RequireUserConfirm { .. }
+            | UserConfirmResult { .. }
+            | RequireExternalExecution { .. }
+            | ExternalExecutionResult { .. }
+            | AllToolsDenied { .. }
+            | StreamFallback { .. } => None,
+            TaskUpdated { .. }
+            | MessageSent { .. }
+            | AgentClosed { .. }
+            | PlanModeChanged { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Gap { .. }
+            | Custom { .. }
+            | Unknown { .. } => None,
         }
     }
 

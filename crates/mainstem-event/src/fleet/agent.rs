@@ -4,7 +4,7 @@ use mainstem_message::{AgentKey, Failure, ReplyId, TaskId, ToolCallId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentEvent, EventKind, EventSource, Outcome, Timestamp};
+use crate::{AgentEvent, ChildStatus, ChildSummary, EventKind, EventSource, Outcome, Timestamp};
 
 /// How much is kept of what an agent says, in characters: enough for one line of a live view.
 const LAST_LINE: usize = 240;
@@ -150,8 +150,53 @@ impl AgentState {
                 self.phase = Phase::Ended;
                 self.tools.clear();
             }
-            _ => {}
+            AgentResult { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | TextBlockEnd { .. }
+            | ThinkingBlockEnd { .. }
+            | DataBlockStart { .. }
+            | DataBlockDelta { .. }
+            | DataBlockEnd { .. }
+            | ToolCallStart { .. }
+            | ToolCallDelta { .. }
+            | ToolCallEnd { .. }
+            | ToolResultTextDelta { .. }
+            | ToolResultDataDelta { .. }
+            | AllToolsDenied { .. }
+            | HintBlock { .. }
+            | ExceedMaxIters { .. }
+            | StreamFallback { .. } => {}
+            TaskUpdated { .. }
+            | MessageSent { .. }
+            | AgentClosed { .. }
+            | PlanModeChanged { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Gap { .. }
+            | Custom { .. }
+            | Unknown { .. } => {}
         }
+    }
+
+    /// Returns the agent as a child of its session; `None` for the root. A record does not tell whether an idle child was closed.
+    pub fn summary(&self) -> Option<ChildSummary> {
+        let source = self.source.as_ref()?;
+        let status = match (self.outcome, &source.task_id) {
+            (Some(_), _) => ChildStatus::Idle,
+            (None, Some(_)) => ChildStatus::Background,
+            (None, None) => ChildStatus::Running,
+        };
+        Some(ChildSummary {
+            agent_key: source.agent_key.clone(),
+            agent_id: source.agent_id.clone(),
+            label: source.label.as_deref().map(str::to_owned),
+            depth: source.depth,
+            status,
+            task_id: source.task_id.clone(),
+            turns: source.turn,
+            last_activity: self.ended_at.unwrap_or(self.started_at),
+        })
     }
 
     /// A further turn of the same instance.

@@ -7,7 +7,7 @@ use proptest::{prelude::*, sample::Index};
 use serde_json::json;
 
 use super::*;
-use crate::{EventKind, Outcome, fixture::*};
+use crate::{EventKind, EventSink, Origin, Outcome, SessionLog, fixture::*};
 
 fn transcript(kinds: impl IntoIterator<Item = EventKind>) -> Transcript {
     let mut transcript = Transcript::new("r".into());
@@ -329,7 +329,7 @@ fn interleaved_invocations_are_told_apart_in_the_order_of_their_start() {
     let (a, b) = (of("a", "Paris"), of("b", "Rome"));
     let twins = b.into_iter().zip(a).flat_map(|(b, a)| [b, a]);
     let mut events = events([("", start("compare"))].into_iter().chain(twins));
-    let session = Arc::new(crate::Origin::session("s".into(), None));
+    let session = Arc::new(Origin::session("s".into(), None));
     events.push(AgentEvent::new(99, NOW, session, EventKind::Custom { name: "x".into(), value: json!(1) }));
     let all = fold(&events);
     let shown: Vec<_> = all.iter().map(|one| (one.reply_id.as_str(), show(one.messages()))).collect();
@@ -580,4 +580,51 @@ proptest! {
             prop_assert_eq!(one.messages(), expected.messages());
         }
     }
+}
+
+#[test]
+fn a_checkpoint_replaces_what_was_said_before_it() {
+    let log = SessionLog::new("s".into());
+    let mut cursor = log.subscribe_from(1);
+    let turn = |reply: &str, input: &str, answer: &str, checkpoint: Option<&str>| {
+        let origin = Origin { reply_id: Some(reply.into()), ..Origin::session("s".into(), None) };
+        let sink = EventSink::resumed(log.clone(), Arc::new(origin));
+        let input = vec![Arc::new(Message::user(input))];
+        let (name, role) = ("main".into(), Role::Assistant);
+        let (parent_tool_call_id, settings, spec_version, spec) = Default::default();
+        sink.emit(EventKind::AgentStart {
+            name,
+            role,
+            input,
+            parent_tool_call_id,
+            settings,
+            spec_version,
+            spec,
+        });
+        if let Some(summary) = checkpoint {
+            let messages = vec![Arc::new(Message::user(summary))];
+            log.emit(EventKind::StateCheckpoint { agent_key: ROOT.into(), messages });
+        }
+        let hint = answer.to_owned();
+        sink.emit(EventKind::HintBlock { block_id: "1".into(), hint_source: "test".into(), hint });
+    };
+    turn("one", "first", "answer 1", None);
+    turn("two", "second", "answer 2", Some("a summary"));
+    turn("three", "third", "answer 3", None);
+    let events: Vec<_> = std::iter::from_fn(|| cursor.try_next()).collect();
+
+    let mut root = Conversation::of(ROOT);
+    events.iter().for_each(|event| root.apply(event));
+    let texts: Vec<_> = root.messages().map(|message| message.text()).collect();
+    assert_eq!(texts, ["a summary", "answer 2", "third", "answer 3"]);
+    let folded = fold(&events);
+    let texts = |one: &Invocation| one.messages().iter().map(|message| message.text()).collect::<Vec<_>>();
+    assert_eq!(
+        folded.iter().flat_map(texts).collect::<Vec<_>>(),
+        ["a summary", "answer 2", "third", "answer 3"]
+    );
+
+    let mut another = Conversation::of("agent:kid:1");
+    events.iter().for_each(|event| another.apply(event));
+    assert!(!another.has_begun() && another.messages().next().is_none());
 }

@@ -120,8 +120,38 @@ impl Transcript {
                 self.finish_results();
             }
             HintBlock { hint, .. } => self.messages.push(Arc::new(Message::user(hint.clone()))),
-            _ => {}
+            AgentResult { .. }
+            | AgentEnd { .. }
+            | ModelRetry { .. }
+            | ModelFallback { .. }
+            | RequireUserConfirm { .. }
+            | UserConfirmResult { .. }
+            | RequireExternalExecution { .. }
+            | ExternalExecutionResult { .. }
+            | AllToolsDenied { .. }
+            | ExceedMaxIters { .. }
+            | StreamFallback { .. } => {}
+            // Events of the session: see `Conversation`.
+            TaskUpdated { .. }
+            | MessageSent { .. }
+            | AgentClosed { .. }
+            | PlanModeChanged { .. }
+            | StateCheckpoint { .. }
+            | RunCancelled { .. }
+            | Gap { .. }
+            | Custom { .. }
+            | Unknown { .. } => {}
         }
+    }
+
+    /// Forgets the complete messages, which a checkpoint has replaced.
+    pub fn forget(&mut self) {
+        self.messages.clear();
+    }
+
+    /// Replaces the complete messages.
+    pub(super) fn replace(&mut self, messages: Vec<Arc<Message>>) {
+        self.messages = messages;
     }
 
     /// The event that closes what is open, innermost first; `None` when nothing is. Applying each and asking again closes an invocation

@@ -117,10 +117,7 @@ fn people() -> Vec<EventKind> {
         RequireExternalExecution { tool_calls: vec![call()] },
         ExternalExecutionResult { tool_results: vec![result] },
         AllToolsDenied { denied_tool_calls: vec![call()] },
-        RequestStop {
-            reason: "asked by a middleware".into(),
-            generate_reason: "MIDDLEWARE_STOP_REQUESTED".into(),
-        },
+        RunCancelled { error: Failure::new("cancelled", "cancelled by the user (over HTTP)") },
     ]
 }
 

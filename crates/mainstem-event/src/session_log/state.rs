@@ -15,7 +15,7 @@ use super::{
     reader::{Reach, Read, Reader, ReaderId},
     recorded::{Recorded, Taken, amended},
 };
-use crate::{AgentEvent, EventKind, Origin, Position, Timestamp};
+use crate::{AgentEvent, Origin, Position, Timestamp};
 
 /// To be woken once the lock is free.
 pub(crate) type Wakers = SmallVec<[Waker; 2]>;
@@ -98,10 +98,10 @@ impl State {
 
     pub(super) fn push(&mut self, event: AgentEvent) {
         self.last = event.seq;
-        match &event.kind {
-            EventKind::AgentStart { .. } if event.is_root() => self.run = event.origin.run_id.clone(),
-            EventKind::AgentEnd { .. } if event.is_root() => self.run = None,
-            _ => {}
+        if event.starts_run() {
+            self.run = event.origin.run_id.clone();
+        } else if event.ends_run() {
+            self.run = None;
         }
         if self.ring.len() == self.capacity
             && let Some(oldest) = self.ring.pop_front()

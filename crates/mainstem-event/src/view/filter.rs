@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use mainstem_message::AgentKey;
+use mainstem_message::{AgentKey, TaskId};
 use pin_project::pin_project;
 
 use crate::{AgentEvent, EventKind};
@@ -67,7 +67,7 @@ impl EventFilter {
         self
     }
 
-    /// Only this background task.
+    /// Only this background task: the events of its agents, and its changes.
     pub fn task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
         self
@@ -91,8 +91,16 @@ impl EventFilter {
             && self.max_depth.is_none_or(|most| depth <= most)
             && (!self.children || source.is_some())
             && self.under.as_deref().is_none_or(|path| is_under(event, path))
-            && fits(&self.task, source.and_then(|source| source.task_id.as_ref()).map(|task| task.as_str()))
+            && fits(&self.task, task_of(event).map(TaskId::as_str))
             && self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| kind == event.kind.name()))
+    }
+}
+
+/// The background task that an event is part of, or that it changes.
+fn task_of(event: &AgentEvent) -> Option<&TaskId> {
+    match &event.kind {
+        EventKind::TaskUpdated { task_id, .. } => Some(task_id),
+        _ => event.source()?.task_id.as_ref(),
     }
 }
 

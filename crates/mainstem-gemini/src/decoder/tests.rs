@@ -1,15 +1,14 @@
 //! What chunks mean: the documented, the recorded-like, and nonsense.
 
-use mainstem_http::Auth;
-use mainstem_http::Url;
-use proptest::prelude::*;
+use mainstem_http::{Auth, Url};
+use mainstem_testing::provider::payloads;
 
 use super::*;
 
 fn decoder() -> Decoder {
     let url = Url::parse("https://h/v1beta/models/m:streamGenerateContent?alt=sse").unwrap();
     let mut server = Server::new(url, Auth::Header("x-goog-api-key"));
-    server.set_key("AIza-secret".into(), server.auth());
+    server.set_key("AIza-secret".into());
     Decoder::new(Arc::new(server))
 }
 
@@ -344,22 +343,9 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The payloads in bytes that arrive in these pieces.
-fn payloads<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut events = mainstem_sse::Decoder::new();
-    let mut payloads = Vec::new();
-    for mut piece in pieces {
-        while let Some(event) = events.decode(&mut piece).unwrap() {
-            payloads.push(event.data);
-        }
-    }
-    payloads.extend(events.finish().unwrap().map(|event| event.data));
-    payloads
-}
-
 /// The deltas of such bytes.
 fn replay(bytes: &[u8]) -> String {
-    decode(&payloads([bytes]))
+    decode(&payloads::<GenerateContent>([bytes]))
 }
 
 /// Written after the [reference](https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse) in the bytes that the
@@ -390,102 +376,4 @@ fn documented_streams() {
     insta::assert_snapshot!(vertex, @r#"0+call_463646:get_weather 0:{"city": "Paris"} 0.{"id":"call_463646","thoughtSignature":"AY89a19eCdKurFEZc2lnbmF0dXJlIG9mIHR3byBjYWxscw=="} 1+call_463649:get_weather 1:{"city": "Tokyo"} 1.{"id":"call_463649"} 38+32(0,0,0) |tool_calls"#);
     insta::assert_snapshot!(blocked, @r#"~h's filter stopped the prompt: PROHIBITED_CONTENT~ 12+0(0,0,0) |content_filter"#);
     insta::assert_snapshot!(malformed, @r#"!server_error: h gave up its answer: MALFORMED_FUNCTION_CALL: Malformed function call: print(default_api.get_weather(city='Paris')) (asking again may help)"#);
-}
-
-#[test]
-fn cuts_change_nothing() {
-    for bytes in STREAMS {
-        let whole = replay(bytes);
-        for cut in 0..=bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            assert_eq!(decode(&payloads([left, right])), whole, "cut at {cut}");
-        }
-        assert_eq!(decode(&payloads(bytes.chunks(1))), whole);
-    }
-}
-
-#[test]
-fn a_stream_that_breaks_off_is_never_taken_for_complete() {
-    for bytes in &STREAMS[..4] {
-        let text = String::from_utf8_lossy(bytes);
-        let last = text.trim_end().rfind("data: ").unwrap();
-        let end = text.trim_end().len();
-        for cut in 0..end {
-            let said = replay(&bytes[..cut]);
-            assert!(
-                said.contains("!transport") || said.contains("!protocol"),
-                "cut at {cut} of {last}: {said}"
-            );
-        }
-    }
-}
-
-/// Pieces that chunks are made of, so that random texts get past the first byte.
-const PIECES: [&str; 26] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "0",
-    "-1",
-    "1e999",
-    "{\"candidates\":[",
-    "{\"content\":{\"parts\":[",
-    "]}}",
-    "{\"text\":\"a\"}",
-    "{\"text\":\"\",\"thoughtSignature\":\"s\"}",
-    "{\"functionCall\":{\"name\":\"f\",\"args\":",
-    "{\"inlineData\":{}}",
-    "\"usageMetadata\":{\"promptTokenCount\":18446744073709551615}",
-    "\"promptFeedback\":",
-    "\"error\":",
-    "\"finishReason\":\"STOP\"",
-    "\"finishReason\":\"MALFORMED_FUNCTION_CALL\"",
-    "\"thought\":true",
-    "\\ud800",
-    "é",
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
-    #[test]
-    fn nothing_panics(
-        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
-        noise in ".{0,40}",
-        at in any::<prop::sample::Index>(),
-        row in any::<prop::sample::Index>(),
-    ) {
-        decode(&[&pieces.concat(), "[DONE]"]);
-        whole(&pieces.concat());
-        decode(&[&noise]);
-        whole(&noise);
-        // A real chunk with noise in it, and one that lost its middle.
-        let rows = payloads([STREAMS[2], STREAMS[3]]);
-        let chunk: Vec<char> = rows[row.index(rows.len())].chars().collect();
-        let (left, right) = chunk.split_at(at.index(chunk.len()));
-        let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
-        decode(&[&format!("{left}{noise}{right}"), &left, &right]);
-        decode(&[&format!("{left}{}", right.chars().skip(noise.len()).collect::<String>()), "[DONE]"]);
-    }
-
-    #[test]
-    fn bytes_may_arrive_in_any_pieces(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
-        for bytes in STREAMS {
-            let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
-            cuts.sort_unstable();
-            let mut pieces = Vec::new();
-            let mut from = 0;
-            for cut in cuts {
-                pieces.push(&bytes[from..cut]);
-                from = cut;
-            }
-            pieces.push(&bytes[from..]);
-            prop_assert_eq!(payloads(pieces), payloads([bytes]));
-        }
-    }
 }

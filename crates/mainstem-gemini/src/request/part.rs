@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use mainstem_http::Arguments;
 use mainstem_message::{DataSource, ToolCall};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::kept::Kept;
 
@@ -76,33 +76,12 @@ pub(super) struct Call<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: &'a str,
-    args: Args<'a>,
+    args: Arguments<'a>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(call: &'a ToolCall, kept: &Kept<'a>) -> Self {
-        Self { id: kept.id, name: &call.name, args: Args::of(&call.arguments) }
-    }
-}
-
-/// What the model wrote, if that is a JSON object, which the API wants; a slip is wrapped, for the model to see.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Args<'a> {
-    Written(&'a RawValue),
-    Slip { invalid_arguments: &'a str },
-}
-
-impl<'a> Args<'a> {
-    fn of(written: &'a str) -> Self {
-        let object = match written.trim() {
-            "" => "{}",
-            trimmed => trimmed,
-        };
-        match serde_json::from_str(object) {
-            Ok(raw) if object.starts_with('{') => Self::Written(raw),
-            _ => Self::Slip { invalid_arguments: written },
-        }
+        Self { id: kept.id, name: &call.name, args: Arguments::of(&call.arguments) }
     }
 }
 

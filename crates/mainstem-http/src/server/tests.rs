@@ -9,7 +9,7 @@ fn server(auth: Auth) -> Server {
 #[test]
 fn the_key_goes_where_the_server_wants_it() {
     let check = |mut server: Server, header: &str, expected: &str| {
-        server.set_key("sk-123456789".into(), server.auth());
+        server.set_key("sk-123456789".into());
         let headers = server.headers().unwrap();
         assert_eq!(headers.get(header).map(|value| value.to_str().unwrap()), Some(expected));
         assert_eq!(headers.len(), 1);
@@ -25,7 +25,7 @@ fn the_key_goes_where_the_server_wants_it() {
 fn secrets_are_not_shown() {
     let mut server =
         Server::new(Url::parse("http://user:password@h:1/v1?sig=signature").unwrap(), Auth::Bearer);
-    server.set_key("sk-123456789".into(), server.auth());
+    server.set_key("sk-123456789".into());
     server.set_header("x-token", "token-abcdef").unwrap();
     let shown = format!("{server:?}");
     for secret in ["sk-123", "token-abc", "password", "signature"] {
@@ -65,7 +65,7 @@ fn what_no_header_can_carry_is_said() {
         "{error}"
     );
     assert!(server.set_header("a b", "x").unwrap_err().to_string().contains("its name"));
-    server.set_key("sk-1\n".into(), Auth::Bearer);
+    server.set_key("sk-1\n".into());
     let error = server.headers().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(error.to_string().starts_with("api.example.com can't be asked: the API key"), "{error}");

@@ -1,18 +1,16 @@
 //! What lines mean: the documented ones, older versions' and proxies', and nonsense.
 
-use bytes::BytesMut;
-use proptest::prelude::*;
-use tokio_util::codec::{Decoder as _, LinesCodec};
+use mainstem_testing::provider::payloads;
 
 use super::*;
-use crate::host::local;
+use crate::Ollama;
 
 const ENDED: &str = "!transport: 127.0.0.1:11434 ended the connection before its answer was complete";
 
 /// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(3)` for usage and
 /// what was cached, `|stop`, `!kind: message`.
 fn decode(lines: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(local()));
+    let mut decoder = Decoder::new(Arc::new(Ollama::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = Ok(());
     for line in lines {
@@ -27,7 +25,7 @@ fn decode(lines: &[&str]) -> String {
 
 fn whole(body: &str) -> String {
     let mut deltas = Deltas::new();
-    let decoded = Decoder::new(Arc::new(local())).decode_whole(body, &mut deltas);
+    let decoded = Decoder::new(Arc::new(Ollama::new("m").server().clone())).decode_whole(body, &mut deltas);
     shown(&deltas, decoded)
 }
 
@@ -180,8 +178,8 @@ fn errors_in_mid_stream() {
 
 #[test]
 fn a_key_is_never_quoted() {
-    let mut server = local();
-    server.set_key("key-123456789".to_owned().into(), server.auth());
+    let mut server = Ollama::new("m").server().clone();
+    server.set_key("key-123456789".to_owned().into());
     for echo in [r#"{"error":"wrong key-123456789"}"#, "key-123456789 {"] {
         let mut decoder = Decoder::new(Arc::new(server.clone()));
         let error = decoder.decode(echo, &mut Deltas::new()).unwrap_err().to_string();
@@ -240,22 +238,9 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The lines in bytes that arrive in these pieces, as `mainstem-http` takes them apart.
-fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut codec, mut buffer, mut lines) = (LinesCodec::new(), BytesMut::new(), Vec::new());
-    for piece in pieces {
-        buffer.extend_from_slice(piece);
-        while let Some(line) = codec.decode(&mut buffer).unwrap() {
-            lines.push(line);
-        }
-    }
-    lines.extend(codec.decode_eof(&mut buffer).unwrap());
-    lines
-}
-
 /// The deltas of recorded bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
-    decode(&lines(pieces).iter().map(String::as_str).collect::<Vec<_>>())
+    decode(&payloads::<Chat>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 macro_rules! recorded {
@@ -285,93 +270,4 @@ fn documented_streams() {
     ~Both cities.~ 0+call_8ktu2mdq:get_temperature 0:{"city":"New York"} 0. 1+call_x91v0hpe:get_temperature 1:{"city":"Zürich","unit":"°C"} 1. 169+41(0) |tool_calls
      Yes . I can !server_error: 127.0.0.1:11434 broke off its answer: an error was encountered while running the model
     "#);
-}
-
-#[test]
-fn cuts_change_nothing() {
-    for body in STREAMS {
-        let whole = replay([body]);
-        for cut in 0..=body.len() {
-            let (left, right) = body.split_at(cut);
-            assert_eq!(replay([left, right]), whole, "cut at {cut}");
-        }
-        assert_eq!(replay(body.chunks(1)), whole);
-    }
-}
-
-#[test]
-fn a_stream_that_breaks_off_is_never_taken_for_complete() {
-    for body in &STREAMS[..4] {
-        let body = body.trim_ascii_end();
-        // In the middle of a character there is no line to read.
-        for cut in (0..body.len()).filter(|cut| std::str::from_utf8(&body[..*cut]).is_ok()) {
-            let said = replay([&body[..cut]]);
-            assert!(said.ends_with(ENDED), "cut at {cut}: {said}");
-        }
-        assert!(!replay([body]).contains('!'), "the last line needs no end");
-    }
-}
-
-/// Pieces that lines are made of, so that random texts get past the first byte.
-const PIECES: [&str; 24] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "0",
-    "-1",
-    "1e999",
-    "true",
-    "\"message\":",
-    "\"content\":",
-    "\"thinking\":",
-    "\"tool_calls\":",
-    "\"id\":\"a\"",
-    "\"function\":",
-    "\"arguments\":",
-    "\"eval_count\":",
-    "\"error\":",
-    "\"done\":true",
-    "\\ud800",
-    "é",
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
-    #[test]
-    fn any_chunking_means_the_same(
-        stream in prop::sample::select(&STREAMS[..]),
-        mut cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
-    ) {
-        let mut cuts: Vec<_> = cuts.drain(..).map(|cut| cut.index(stream.len())).collect();
-        cuts.extend([0, stream.len()]);
-        cuts.sort_unstable();
-        let pieces: Vec<_> = cuts.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
-        prop_assert_eq!(replay(pieces), replay([stream]));
-    }
-
-    #[test]
-    fn nothing_panics(
-        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
-        noise in ".{0,40}",
-        at in any::<prop::sample::Index>(),
-        row in any::<prop::sample::Index>(),
-    ) {
-        decode(&[&pieces.concat(), r#"{"done":true}"#]);
-        decode(&[&noise]);
-        whole(&pieces.concat());
-        whole(&noise);
-        // A real line with noise in it, and one that lost its middle.
-        let rows = lines([STREAMS[3]]);
-        let line: Vec<char> = rows[row.index(rows.len())].chars().collect();
-        let (left, right) = line.split_at(at.index(line.len()));
-        let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
-        decode(&[&format!("{left}{noise}{right}"), &left, &right]);
-        decode(&[&format!("{left}{}", right.chars().skip(noise.len()).collect::<String>())]);
-    }
 }

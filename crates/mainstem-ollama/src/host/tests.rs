@@ -1,6 +1,13 @@
 //! Hosts as people write them.
 
+use mainstem_http::Api;
+
 use super::*;
+use crate::{Chat, Ollama};
+
+fn chat(host: &str) -> Result<Url, ConfigError> {
+    Ok(Chat::url(&base_url(host)?, "m"))
+}
 
 #[test]
 fn a_host_is_read_as_ollamas_own_clients_read_it() {
@@ -68,9 +75,8 @@ fn what_is_no_host_is_said_without_secrets() {
 #[test]
 fn the_cloud_is_known_by_its_host() {
     let check = |host: &str, expected: bool| {
-        let mut server = local();
-        server.set_url(chat(host).unwrap());
-        assert_eq!(is_cloud(&server), expected, "{host}");
+        let ollama = Ollama::new("m").with_base_url(host).unwrap();
+        assert_eq!(Chat::requires_key(ollama.server().host()), expected, "{host}");
     };
     check("ollama.com", true);
     check("https://ollama.com/api", true);

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, ToolCall, ToolResult};
 use mainstem_model::ModelRequest;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Turn<'a> {
@@ -37,15 +37,6 @@ struct Function<'a> {
     index: usize,
     name: &'a str,
     arguments: Arguments<'a>,
-}
-
-/// An object, for Ollama refuses the whole request over anything else; so a model's slip is wrapped, for the model to see.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Arguments<'a> {
-    Written(&'a RawValue),
-    Missing {},
-    Invalid { invalid_arguments: &'a str },
 }
 
 /// The instructions and all messages. Fails with what the API has no form for, and where it stands.
@@ -142,15 +133,6 @@ fn join<'a>(mut texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
 }
 
 fn call((index, call): (usize, &ToolCall)) -> Call<'_> {
-    let function = Function { index, name: &call.name, arguments: arguments(&call.arguments) };
+    let function = Function { index, name: &call.name, arguments: Arguments::of(&call.arguments) };
     Call { id: call.id.as_str(), kind: "function", function }
-}
-
-fn arguments(written: &str) -> Arguments<'_> {
-    let trimmed = written.trim();
-    if trimmed.is_empty() {
-        return Arguments::Missing {};
-    }
-    let object = serde_json::from_str(trimmed).ok().filter(|_| trimmed.starts_with('{'));
-    object.map_or(Arguments::Invalid { invalid_arguments: written }, Arguments::Written)
 }

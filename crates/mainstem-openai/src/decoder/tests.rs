@@ -1,9 +1,10 @@
 //! What chunks mean: the standard, its dialects, recorded streams, and nonsense.
 
+use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::openai;
+use crate::OpenAi;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for
 /// usage, `|stop`, `!kind: message`.
@@ -12,7 +13,7 @@ fn decode(payloads: &[&str]) -> String {
 }
 
 fn decode_with(payloads: &[&str], before_each: impl Fn(&mut Decoder)) -> String {
-    let mut decoder = Decoder::new(Arc::new(openai()));
+    let mut decoder = Decoder::new(Arc::new(OpenAi::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads.iter().try_for_each(|payload| {
         before_each(&mut decoder);
@@ -304,7 +305,8 @@ fn nonsense_is_quoted_with_its_place() {
 fn an_answer_of_one_piece() {
     let whole = |body: &str| {
         let mut deltas = Deltas::new();
-        let decoded = Decoder::new(Arc::new(openai())).decode_whole(body, &mut deltas);
+        let decoded =
+            Decoder::new(Arc::new(OpenAi::new("m").server().clone())).decode_whole(body, &mut deltas);
         shown(&deltas, decoded)
     };
     assert_eq!(
@@ -329,22 +331,9 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The payloads in bytes that arrive in these pieces.
-fn payloads<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut events = mainstem_sse::Decoder::new();
-    let mut payloads = Vec::new();
-    for mut piece in pieces {
-        while let Some(event) = events.decode(&mut piece).unwrap() {
-            payloads.push(event.data);
-        }
-    }
-    payloads.extend(events.finish().unwrap().map(|event| event.data));
-    payloads
-}
-
 /// The deltas of recorded bytes.
 fn replay(bytes: &[u8]) -> String {
-    decode(&payloads([bytes]).iter().map(String::as_str).collect::<Vec<_>>())
+    decode(&payloads::<ChatCompletions>([bytes]).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 macro_rules! recorded {
@@ -364,67 +353,6 @@ fn recorded_streams() {
     insta::assert_snapshot!(replay(recorded!("chat_stream_tools_fewshot")), @r#"<tool_response > ⏎ sun ny ⏎ </ tool _ response > ⏎ ⏎ This  is  a  custom  function  that  returns  a  string  with  the  weather 's  name  in  French .  It 's  not  a  standard  function ,  but  it 's  a  custom  one  that  can  be  used  to  create  a  custom  function . ⏎ ⏎ You  can 384+60(211,0,0) |length"#);
     insta::assert_snapshot!(replay(recorded!("steered_first")), @r#"0+plxgT0NtQLmWc3Nlfe32Vj4ebCrrnX2C:search_docs 0:{ 0:⏎  " 0:query 0:": 0: " 0:search 0:_ 0:docs 0:", 0:⏎  " 0:limit 0:": 0: 1 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:⏎} 0. |tool_calls"#);
 }
-
-#[test]
-fn cuts_change_nothing() {
-    for bytes in [
-        recorded!("chat_stream"),
-        recorded!("chat_after_tool"),
-        recorded!("chat_after_tool_auto"),
-        recorded!("chat_auto_first"),
-        recorded!("chat_parallel"),
-        recorded!("chat_stream_tools_required"),
-        recorded!("chat_stream_tools_fewshot"),
-        recorded!("steered_first"),
-    ] {
-        // The same payloads are the same deltas.
-        let whole = payloads([bytes]);
-        for cut in 0..=bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            assert_eq!(payloads([left, right]), whole, "cut at {cut}");
-        }
-        assert_eq!(payloads(bytes.chunks(1)), whole);
-    }
-}
-
-#[test]
-fn a_stream_that_breaks_off_is_never_taken_for_complete() {
-    let bytes = recorded!("chat_stream");
-    let finish = bytes.windows(21).position(|window| window == b"\"finish_reason\":\"stop").unwrap();
-    let end_of_event = finish + bytes[finish..].windows(2).position(|window| window == b"\n\n").unwrap();
-    for cut in 0..end_of_event {
-        let said = replay(&bytes[..cut]);
-        assert!(said.contains("!transport") || said.contains("!protocol"), "cut at {cut}: {said}");
-    }
-}
-
-/// Pieces that chunks are made of, so that random texts get past the first byte.
-const PIECES: [&str; 24] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ":",
-    ",",
-    "null",
-    "0",
-    "-1",
-    "1e999",
-    "\"choices\":",
-    "\"delta\":",
-    "\"content\":",
-    "\"tool_calls\":",
-    "\"index\":0",
-    "\"id\":\"a\"",
-    "\"function\":",
-    "\"arguments\":",
-    "\"usage\":",
-    "\"error\":",
-    "\"finish_reason\":\"stop\"",
-    "\\ud800",
-    "é",
-];
 
 /// Chunks around a text, raw as it stands between their quotation marks.
 const FRAMES: [&str; 12] = [
@@ -467,24 +395,5 @@ proptest! {
         let chunks: Vec<_> = chunks.iter().map(String::as_str).chain(["[DONE]"]).collect();
         let afresh = decode_with(&chunks, |decoder| decoder.template = Template::default());
         prop_assert_eq!(decode(&chunks), afresh);
-    }
-
-    #[test]
-    fn nothing_panics(
-        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40),
-        noise in ".{0,40}",
-        at in any::<prop::sample::Index>(),
-        row in any::<prop::sample::Index>(),
-    ) {
-        decode(&[&pieces.concat(), "[DONE]"]);
-        decode(&[&noise]);
-        // A real chunk with noise in it, and one that lost its middle.
-        let recorded = std::str::from_utf8(recorded!("chat_parallel")).unwrap();
-        let rows: Vec<_> = recorded.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-        let chunk: Vec<char> = rows[row.index(rows.len())].chars().collect();
-        let (left, right) = chunk.split_at(at.index(chunk.len()));
-        let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
-        decode(&[&format!("{left}{noise}{right}"), &left, &right]);
-        decode(&[&format!("{left}{}", right.chars().skip(noise.len()).collect::<String>()), "[DONE]"]);
     }
 }

@@ -1,5 +1,7 @@
 //! Complaints of real servers, and what follows from each.
 
+use mainstem_http::Dialect as _;
+
 use super::*;
 
 fn check(status: u16, body: &str, expected: Option<Dialect>) {

@@ -2,10 +2,11 @@
 
 use std::{borrow::Cow, mem};
 
+use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, Message, Role, ToolCall, ToolResult};
 use mainstem_model::ModelRequest;
-use serde::{Serialize, de::IgnoredAny};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::part::{self, Content, Part};
 use crate::dialect::Dialect;
@@ -145,20 +146,7 @@ fn call(call: &ToolCall) -> Call<'_> {
     Call {
         id: call.id.as_str(),
         kind: "function",
-        function: Function { name: &call.name, arguments: arguments(&call.arguments) },
+        function: Function { name: &call.name, arguments: Arguments::of(&call.arguments).as_text() },
         extra_content: call.opaque.get("extra_content"),
     }
-}
-
-/// What the model wrote, if that is a JSON object. Many servers parse what they are sent back, and fail the whole request over a
-/// model's slip; so a slip is wrapped, for the model to see.
-pub(crate) fn arguments(written: &str) -> Cow<'_, str> {
-    let trimmed = written.trim();
-    if trimmed.is_empty() {
-        return "{}".into();
-    }
-    if trimmed.starts_with('{') && serde_json::from_str::<IgnoredAny>(trimmed).is_ok() {
-        return written.into();
-    }
-    json!({ "invalid_arguments": written }).to_string().into()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque, Role, ToolCall, ToolResult, ToolState};
-use mainstem_model::{ErrorKind, ModelOptions};
+use mainstem_model::ModelOptions;
 
 use super::*;
 
@@ -12,8 +12,7 @@ fn ask(messages: Vec<Message>) -> ModelRequest {
 }
 
 fn sent(request: &ModelRequest, dialect: &Dialect) -> Value {
-    let model = OpenAi::new("gpt-4o-mini").with_base_url("http://h").unwrap();
-    serde_json::from_slice(&body(&model, request, dialect).unwrap()).unwrap()
+    serde_json::from_slice(&body("gpt-4o-mini", request, dialect).unwrap()).unwrap()
 }
 
 /// Only the messages.
@@ -47,7 +46,7 @@ fn calls(calls: Vec<ToolCall>) -> Message {
 #[test]
 fn a_plain_question_is_a_small_request() {
     let request = ModelRequest { system: Some("Be brief.".into()), ..ask(vec![Message::user("Hi")]) };
-    let body = body(&OpenAi::new("gpt-4o-mini"), &request, &Dialect::default()).unwrap();
+    let body = body("gpt-4o-mini", &request, &Dialect::default()).unwrap();
     insta::assert_snapshot!(
         String::from_utf8(body).unwrap(),
         @r#"{"model":"gpt-4o-mini","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
@@ -89,7 +88,7 @@ fn options_have_the_vendors_names() {
         expected,
         "extra wins; nothing about tools without tools"
     );
-    let text = String::from_utf8(body(&OpenAi::new("m"), &request, &Dialect::default()).unwrap()).unwrap();
+    let text = String::from_utf8(body("m", &request, &Dialect::default()).unwrap()).unwrap();
     assert_eq!(text.matches("\"temperature\"").count(), 1, "and stands alone");
 }
 
@@ -177,9 +176,8 @@ fn text_is_a_string_and_data_makes_parts() {
 fn data_without_a_form_is_refused() {
     for block in [base64("video/mp4"), data("audio/wav", DataSource::Url("https://h/a.wav".into()))] {
         let request = ask(vec![Message::new(Role::User, vec![block])]);
-        let error = body(&OpenAi::new("m"), &request, &Dialect::default()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().starts_with("api.openai.com takes images"), "{error}");
+        let error = body("m", &request, &Dialect::default()).unwrap_err();
+        assert!(error.starts_with("takes images"), "{error}");
     }
 }
 
@@ -207,24 +205,6 @@ fn calls_go_back_with_their_results() {
             { "role": "assistant", "content": "Done." },
         ]),
     );
-}
-
-#[test]
-fn a_slip_in_the_arguments_does_not_break_the_next_request() {
-    for (written, sent) in [
-        ("", "{}"),
-        (" \n", "{}"),
-        ("{\"a\": [1, {}]}", "{\"a\": [1, {}]}"),
-        ("{\"a\": ", "{\"invalid_arguments\":\"{\\\"a\\\": \"}"),
-        ("[1]", "{\"invalid_arguments\":\"[1]\"}"),
-        ("{} {}", "{\"invalid_arguments\":\"{} {}\"}"),
-    ] {
-        let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": sent } });
-        check(
-            vec![calls(vec![ToolCall::new("c", "f", written)])],
-            json!([{ "role": "assistant", "content": null, "tool_calls": [call] }]),
-        );
-    }
 }
 
 #[test]

@@ -4,16 +4,17 @@ mod items;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Form, Server};
+use mainstem_http::{Api, Complaint, Decode, Deltas, Server};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::items::Items;
-use super::event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart};
-
-pub(crate) const RESPONSES: Api = Api { answer: "response", form: Form::Events };
+use super::{
+    Responses,
+    event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart},
+};
 
 /// The state of one answer.
 pub(crate) struct Decoder {
@@ -125,7 +126,7 @@ impl Decoder {
 
     #[cold]
     fn malformed(&self, data: &str, error: &dyn Display) -> ModelError {
-        self.server.malformed(&RESPONSES, data, error)
+        self.server.malformed(Responses::ANSWER, data, error)
     }
 }
 
@@ -159,8 +160,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError> {
         let Some(stop) = self.stop.take() else {
-            let what = "ended the connection before its answer was complete";
-            return Err(self.server.error(ErrorKind::Transport, what));
+            return Err(self.server.unfinished());
         };
         self.items.finish(deltas);
         deltas.extend(self.usage.take().map(ModelDelta::Usage));

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use mainstem_http::Complaint;
 
-use crate::open::Heed;
-
 /// What a request leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Dialect {
+#[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
+pub struct Dialect {
     /// Why the answer comes in one piece, if it does: organizations that may not stream a model.
     pub(crate) whole: Option<Arc<str>>,
     /// Encrypted reasoning is not asked for: models that do not reason refuse to include it.
@@ -19,14 +18,7 @@ pub(crate) struct Dialect {
     pub(crate) forgetful: bool,
 }
 
-impl Dialect {
-    /// What holds for the model, not only for one conversation.
-    pub(crate) fn lasting(&self) -> Self {
-        Self { forgetful: false, ..self.clone() }
-    }
-}
-
-impl Heed for Dialect {
+impl mainstem_http::Dialect for Dialect {
     fn heeding(&self, complaint: &Complaint) -> Option<Self> {
         let Complaint { status, message, param, words, .. } = complaint;
         if !matches!(status, Some(400 | 422)) {
@@ -45,8 +37,9 @@ impl Heed for Dialect {
         (heeding != *self).then_some(heeding)
     }
 
-    fn into_whole(self) -> Option<Arc<str>> {
-        self.whole
+    fn lasting(&self) -> Self {
+        // That another account encrypted the reasoning holds for one conversation.
+        Self { forgetful: false, ..self.clone() }
     }
 }
 

@@ -8,7 +8,8 @@ mod content;
 mod input;
 mod tool;
 
-use mainstem_model::{Model, ModelError, ModelRequest, ResponseFormat, ToolChoice};
+use mainstem_http::Fields;
+use mainstem_model::{ModelRequest, ResponseFormat, ToolChoice};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -16,21 +17,16 @@ use self::{
     input::{Item, input},
     tool::Tool,
 };
-use super::{OpenAiResponses, dialect::Dialect};
-use crate::request::{Fields, fits_strict};
+use super::dialect::Dialect;
+use crate::request::fits_strict;
 
-/// The body of a request.
+/// Writes the body of a request.
 ///
 /// # Errors
-/// `Unsupported` where the conversation holds data that the API has no form for.
-pub(crate) fn body(
-    model: &OpenAiResponses,
-    request: &ModelRequest,
-    dialect: &Dialect,
-) -> Result<Vec<u8>, ModelError> {
-    let input = input(request, dialect).map_err(|what| model.server.unsupported(&what))?;
-    let body = Body { model: model.name(), request, input, dialect };
-    serde_json::to_vec(&body).map_err(|error| model.server.unsupported(&error.to_string()))
+/// If the conversation holds data that the API has no form for.
+pub(crate) fn body(model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
+    let body = Body { model, request, input: input(request, dialect)?, dialect };
+    serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
 struct Body<'a> {

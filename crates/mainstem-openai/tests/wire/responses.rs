@@ -1,40 +1,24 @@
-//! The Responses API against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The Responses API against a scripted server: what is sent, what arrives when, and every way to
+//! fail.
 
-use mainstem_testing::raw::{Seen, Server, Step, events, head, whole};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use mainstem_message::{ContentBlock, Message, Role, ToolCall};
-use mainstem_model::{ErrorKind, Model, ModelDelta, ModelError, ModelOptions, ModelRequest};
-use mainstem_openai::OpenAiResponses;
-use tokio::time::timeout;
+use mainstem_model::{Model, ModelDelta, ModelOptions, ModelRequest};
+use mainstem_openai::{OpenAiExt as _, OpenAiResponses, Responses};
+use mainstem_testing::{
+    provider::{answer, check, question},
+    raw::{Server, Step, events, head, whole},
+};
 
-use super::{answer, question};
-
-const TEXT: &str = r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hi"}"#;
-const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
+use super::contract::responses::{COMPLETED, TEXT, WHOLE};
 
 fn responses(server: &Server) -> OpenAiResponses {
     OpenAiResponses::new("gpt-test")
         .with_base_url(&format!("{}/v1", server.url()))
         .unwrap()
         .with_api_key("sk-123456789")
-}
-
-/// What one call yields when the server plays this script; `HOST` stands for the server.
-async fn check(script: Vec<Step>, expected: &str) {
-    let server = Server::start(vec![script]).await;
-    let answer = answer(responses(&server).stream(question())).await;
-    assert_eq!(answer.replace(&server.host(), "HOST"), expected);
-    assert!(!answer.contains("sk-1"), "{answer}");
-}
-
-async fn failure(script: Vec<Step>) -> ModelError {
-    let server = Server::start(vec![script]).await;
-    responses(&server).stream(question()).next().await.unwrap().unwrap_err()
 }
 
 /// The body of a request.
@@ -100,124 +84,61 @@ async fn a_documented_stream_is_read() {
 }
 
 #[tokio::test]
-async fn a_delta_arrives_before_the_server_goes_on_and_a_drop_closes_the_connection() {
-    let mut script = events(&[TEXT]);
-    script.insert(2, Step::AwaitClose);
-    let mut server = Server::start(vec![script]).await;
-    let mut stream = responses(&server).stream(question());
-    assert_eq!(stream.next().await.unwrap().unwrap(), ModelDelta::Text("Hi".into()));
-    assert!(timeout(Duration::from_millis(50), stream.next()).await.is_err(), "the rest has not been sent");
-    server.request().await;
-    let dropped = Instant::now();
-    drop(stream);
-    assert_eq!(server.next().await, Seen::Closed);
-    assert!(dropped.elapsed() < Duration::from_millis(100), "{:?}", dropped.elapsed());
-}
-
-#[tokio::test]
-async fn a_cut_is_an_error_wherever_it_comes() {
-    let cut = "!transport: HOST was cut off before its answer was complete:";
-    check(vec![], "!transport: HOST did not answer: connection closed before message completed").await;
-    let mut script = events(&[TEXT]);
-    script.pop();
-    check(script.clone(), &format!("Hi {cut} unexpected EOF during chunk size line")).await;
-    // In a delta, in a character, and in the arguments of a call.
-    let parts: [&[u8]; 3] = [
-        br#"data: {"type":"response.output_text.delta","delta":"H"#,
-        b"data: {\"type\":\"response.output_text.delta\",\"delta\":\"H\xc3",
-        br#"data: {"type":"response.function_call_arguments.delta","delta":"{\"a"#,
-    ];
-    for part in parts {
-        let mut script = script.clone();
-        script.push(Step::Send([b"ff\r\n", part].concat()));
-        check(script, &format!("Hi {cut} end of file before message length reached")).await;
-    }
+async fn what_comes_after_the_end_makes_no_difference() {
+    check::<Responses>(events(&[TEXT, COMPLETED, "garbage"]), "Hi |stop").await;
+    // That ends other APIs' streams.
     let ended = "!transport: HOST ended the connection before its answer was complete";
-    check(events(&[TEXT]), &format!("Hi {ended}")).await;
-    check(events(&[TEXT, "[DONE]"]), &format!("Hi {ended}")).await;
-    check(events(&[]), ended).await;
-    // After the end it does no harm.
-    let mut late = events(&[TEXT, COMPLETED]);
-    late.pop();
-    check(late, "Hi |stop").await;
-    check(events(&[TEXT, COMPLETED, "garbage"]), "Hi |stop").await;
+    check::<Responses>(events(&[TEXT, "[DONE]"]), &format!("Hi {ended}")).await;
 }
 
 #[tokio::test]
 async fn refusals_are_errors_that_say_what_to_do() {
-    check(
-        whole("401 Unauthorized", "", r#"{"error":{"message":"Incorrect API key provided: sk-123456789.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}"#),
+    check::<Responses>(
+        whole("401 Unauthorized", "", r#"{"error":{"message":"Incorrect API key provided: key-123456789.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}"#),
         "!auth: HOST answered 401 Unauthorized: Incorrect API key provided: [secret]. (check the API key and its rights)",
     )
     .await;
-    check(
+    check::<Responses>(
         whole("404 Not Found", "", r#"{"error":{"message":"The model 'gpt-test' does not exist.","type":"invalid_request_error","param":"model","code":"model_not_found"}}"#),
         "!not_found: HOST answered 404 Not Found: The model 'gpt-test' does not exist. (check the model's name and the base URL)",
     )
     .await;
-    check(
-        whole(
-            "500 Internal Server Error",
-            "",
-            r#"{"error":{"message":"Sorry","type":"server_error","param":null,"code":null}}"#,
-        ),
-        "!server_error: HOST answered 500 Internal Server Error: Sorry",
-    )
-    .await;
-    check(
+    check::<Responses>(
         whole("503 Service Unavailable", "", "overloaded"),
         "!overloaded: HOST answered 503 Service Unavailable: overloaded",
     )
     .await;
-    let limited =
-        r#"{"error":{"message":"Slow down","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#;
-    let error = failure(whole("429 Too Many Requests", "retry-after: 7\r\n", limited)).await;
-    assert_eq!((error.kind(), error.status()), (ErrorKind::RateLimited, Some(429)));
-    assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
-    assert!(error.is_retryable());
 }
 
 #[tokio::test]
 async fn failures_in_mid_stream_are_errors() {
-    check(
+    check::<Responses>(
         events(&[
             TEXT,
-            r#"{"type":"error","code":"server_error","message":"no sk-123456789","param":null}"#,
+            r#"{"type":"error","code":"server_error","message":"no key-123456789","param":null}"#,
             COMPLETED,
         ]),
         "Hi !server_error: HOST broke off its answer: no [secret]",
     )
     .await;
-    check(
+    check::<Responses>(
         events(&[TEXT, r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"Slow down"}}}"#]),
         "Hi !rate_limited: HOST broke off its answer: Slow down",
-    )
-    .await;
-    check(
-        events(&[TEXT, "nonsense"]),
-        "Hi !protocol: HOST sent what is no response: expected ident at line 1 column 2: nonsense",
-    )
-    .await;
-    check(
-        whole("200 OK", "content-type: text/html\r\n", "<html>Welcome to nginx!"),
-        "!protocol: HOST answered with text/html, which is no response (check the base URL): <html>Welcome to nginx!",
     )
     .await;
 }
 
 #[tokio::test]
-async fn an_answer_of_one_piece_is_said_to_be_one() {
-    let body = r#"{"object":"response","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]}]}"#;
-    let script = || whole("200 OK", "content-type: application/json\r\n", body);
-    let said = "BlockEnd { opaque: {} } |stop";
-    check(script(), &format!("(HOST answered in one piece although asked to stream) Hi {said}")).await;
-    let mut server = Server::start(vec![script()]).await;
+async fn streaming_can_be_switched_off() {
+    let script = whole("200 OK", "content-type: application/json\r\n", WHOLE);
+    let mut server = Server::start(vec![script]).await;
     let model = responses(&server).without_streaming("too old");
-    assert_eq!(answer(model.stream(question())).await, format!("(too old) Hi {said}"));
+    assert_eq!(answer(model.stream(question())).await, "(too old) Hi ; |stop");
     assert!(server.request().await.contains("\"stream\":false"));
 }
 
-/// The bodies that a server saw which refused the first request and accepted the next two, the second by a clone.
+/// The bodies that a server saw which refused the first request and accepted the next two, the
+/// second by a clone.
 async fn taught(complaint: &str, request: ModelRequest) -> Vec<String> {
     let refused = || whole("400 Bad Request", "content-type: application/json\r\n", complaint);
     let accepted = || {
@@ -280,22 +201,4 @@ async fn a_complaint_that_cannot_be_heeded_is_the_answer() {
     let server = Server::start(vec![refused(), refused()]).await;
     let answer = answer(responses(&server).stream(question())).await;
     assert!(answer.starts_with("!invalid_request:") && answer.ends_with("include: no"), "{answer}");
-}
-
-#[tokio::test]
-async fn nothing_is_sent_before_the_first_poll_or_without_a_form() {
-    let mut server = Server::start(vec![events(&[COMPLETED])]).await;
-    let mut message = Message::user("Look");
-    message.content.push(ContentBlock::Data {
-        media_type: "video/mp4".into(),
-        source: mainstem_message::DataSource::Url("https://h/v.mp4".into()),
-        opaque: mainstem_message::Opaque::new(),
-    });
-    let request = ModelRequest { messages: vec![Arc::new(message)], ..ModelRequest::default() };
-    let mut stream = responses(&server).stream(request);
-    assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), ErrorKind::Unsupported);
-    assert!(stream.next().await.is_none(), "an error is the last item");
-    let stream = responses(&server).stream(question());
-    assert!(timeout(Duration::from_millis(30), server.next()).await.is_err());
-    assert_eq!(answer(stream).await, "|stop");
 }

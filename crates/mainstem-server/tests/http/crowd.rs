@@ -189,3 +189,34 @@ async fn links_carry_the_prefix_that_the_routes_are_nested_under() {
     assert_eq!(document["servers"][0]["url"], "/agents");
     serving.abort();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_encoded_once_for_all_readers_of_a_form() {
+    let slow = Turn::new().pace(ms(2)).repeat("word ", 50);
+    let model = ScriptedModel::new().agent("main", [Turn::new().text("Hi."), slow]);
+    let rig = Rig::of(model).await;
+    let run = |rig: &Rig| rig.ask(Method::POST, "/v1/sessions/s/runs").json(&json!({ "input": "go" }));
+    let first = run(&rig).header("prefer", "wait=10").send().await.unwrap();
+    assert_eq!(first.status().as_u16(), 200);
+    let last = rig.get_json("/v1/sessions/s").await["last_seq"].as_u64().unwrap();
+    let path = format!("/v1/sessions/s/events?after={last}");
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        readers.push(rig.get(&path).await);
+    }
+    assert_eq!(run(&rig).send().await.unwrap().status().as_u16(), 202);
+    let mut texts = Vec::new();
+    for mut reader in readers {
+        let mut text = String::new();
+        while !text.contains("event: AGENT_END") {
+            text.push_str(&String::from_utf8_lossy(&reader.chunk().await.unwrap().unwrap()));
+        }
+        texts.push(text.replace(": still here\n\n", ""));
+    }
+    assert!(texts.iter().all(|text| *text == texts[0]), "all readers get the same bytes");
+    let events = texts[0].matches("\nid: ").count() as u64;
+    let (sent, encoded) = (rig.figure("events_sent_total").await, rig.figure("events_encoded_total").await);
+    assert!(events > 50 && sent >= 20 * events, "{sent} of {events}");
+    // Two readers may find an event at the same moment.
+    assert!(encoded < 4 * events, "{encoded} of {events}");
+}

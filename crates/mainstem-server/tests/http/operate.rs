@@ -52,7 +52,7 @@ async fn every_path_that_is_described_is_there_and_the_other_way_round() {
     let rig = Rig::of(hello()).await;
     let document: Value =
         rig.stranger(Method::GET, "/openapi.json").send().await.unwrap().json().await.unwrap();
-    assert_eq!(document, mainstem_server::openapi());
+    assert_eq!(document, mainstem::api::openapi(""));
     let mut ids = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {

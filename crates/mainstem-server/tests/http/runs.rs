@@ -138,7 +138,7 @@ async fn a_queued_run_that_is_cancelled_ends_for_all_who_asked_for_it() {
     let ends = async { tokio::join!(reader.text(), other.text(), waits, cancels) };
     let (reader, other, waited, ()) = tokio::time::timeout(ms(5_000), ends).await.unwrap();
     for text in [reader.unwrap(), other.unwrap()] {
-        assert!(text.contains("event: REQUEST_STOP") && text.contains("event: end"), "{text}");
+        assert!(text.contains("event: RUN_CANCELLED") && text.contains("event: end"), "{text}");
         assert!(!text.contains("AGENT_START"), "{text}");
     }
     let waited: Value = waited.unwrap().json().await.unwrap();

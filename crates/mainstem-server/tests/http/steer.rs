@@ -146,7 +146,7 @@ async fn a_run_is_cancelled_and_a_child_alone() {
     let two = begin("two").await;
     let stopped =
         rig.post(&format!("/v1/sessions/two/agents/{}/cancel", rig.kid("two").await), json!({})).await;
-    assert_eq!(stopped.json::<Value>().await.unwrap()["was_at_work"], true);
+    assert_eq!(stopped.json::<Value>().await.unwrap()["was_running"], true);
     assert_eq!(until(&rig, &two, |run| run["status"] == "success").await["reply"], "It was stopped.");
     assert_eq!(rig.post("/v1/sessions/two/agents/agent:kid:9/cancel", json!({})).await.status(), 404);
     let kid = rig.get_json(&format!("/v1/sessions/two/agents/{}", rig.kid("two").await)).await;

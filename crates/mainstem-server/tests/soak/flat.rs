@@ -69,11 +69,17 @@ async fn use_sessions(rig: &Rig, numbers: Range<usize>) -> Vec<Duration> {
     visits.into_iter().flatten().collect()
 }
 
-/// Waits until every gauge is zero.
+/// Waits until every gauge is zero, and until the files of closed sessions are closed, which a thread does later.
 async fn settle(rig: &Rig) {
     for gauge in ["runs_active", "readers", "sessions_open"] {
         eventually(&format!("{gauge} is 0"), async || rig.figure(gauge).await == 0).await;
     }
+    eventually("the number of files is steady", async || {
+        let files = Held::now().files;
+        tokio::time::sleep(ms(300)).await;
+        Held::now().files == files
+    })
+    .await;
 }
 
 fn median(took: &[Duration]) -> Duration {

@@ -70,6 +70,7 @@ fn belongs(event: &AgentEvent) -> Result<(), Violation> {
         | AgentClosed { .. }
         | PlanModeChanged { .. }
         | StateCheckpoint { .. }
+        | RunCancelled { .. }
             if event.reply_id().is_some() =>
         {
             broken("belongs to the session, not to an invocation")
@@ -78,7 +79,7 @@ fn belongs(event: &AgentEvent) -> Result<(), Violation> {
         _ if event.source().is_some() => broken("has a source but belongs to no invocation"),
         TaskUpdated { .. } | MessageSent { .. } | AgentClosed { .. } | PlanModeChanged { .. } => Ok(()),
         StateCheckpoint { .. } | Custom { .. } => Ok(()),
-        RequestStop { .. } | UserConfirmResult { .. } | ExternalExecutionResult { .. } => Ok(()),
+        RunCancelled { .. } | UserConfirmResult { .. } | ExternalExecutionResult { .. } => Ok(()),
         Unknown { .. } => Ok(()),
         _ => broken("belongs to no invocation"),
     }

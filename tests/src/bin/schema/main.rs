@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(docs.join("schema"))?;
     fs::write(docs.join("events.md"), events_page())?;
     fs::write(docs.join("limits.md"), limits::page())?;
-    let openapi = serde_json::to_string_pretty(&mainstem_server::openapi())? + "\n";
+    let openapi = serde_json::to_string_pretty(&mainstem::api::openapi(""))? + "\n";
     fs::write(docs.join("schema").join("openapi.json"), openapi)?;
     write::<AgentEvent>(&docs, "agent_event")?;
     write::<Event>(&docs, "event_v1")?;

@@ -1,14 +1,15 @@
 //! What events mean: the documented ones, whole items, odd orders, failures, and nonsense.
 
+use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
 
 use super::*;
-use crate::server::openai_responses;
+use crate::OpenAiResponses;
 
 /// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is kept of it, `0+id:name`, `0:arguments`,
 /// `0.` for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
-    let mut decoder = Decoder::new(Arc::new(openai_responses()));
+    let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
     let mut deltas = Deltas::new();
     let mut decoded = payloads
         .iter()
@@ -284,7 +285,8 @@ fn nonsense_is_quoted_with_its_place() {
 
 fn whole(body: &str) -> String {
     let mut deltas = Deltas::new();
-    let decoded = Decoder::new(Arc::new(openai_responses())).decode_whole(body, &mut deltas);
+    let decoded =
+        Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone())).decode_whole(body, &mut deltas);
     shown(&deltas, decoded)
 }
 
@@ -314,21 +316,8 @@ fn an_answer_of_one_piece() {
     assert_eq!(decode(&[&late]), "0+c:f 0:{} 0. |tool_calls");
 }
 
-/// The payloads in bytes that arrive in these pieces.
-fn payloads<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut events = mainstem_sse::Decoder::new();
-    let mut payloads = Vec::new();
-    for mut piece in pieces {
-        while let Some(event) = events.decode(&mut piece).unwrap() {
-            payloads.push(event.data);
-        }
-    }
-    payloads.extend(events.finish().unwrap().map(|event| event.data));
-    payloads
-}
-
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
-    decode(&payloads(pieces).iter().map(String::as_str).collect::<Vec<_>>())
+    decode(&payloads::<Responses>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Streams as <https://platform.openai.com/docs/api-reference/responses-streaming> has them event by event, with all the fields of the
@@ -347,68 +336,6 @@ fn documented_streams() {
     insta::assert_snapshot!(replay([documented!("incomplete")]), @r#"Once  upon . 12+16(0,0,0) |length"#);
     insta::assert_snapshot!(replay([documented!("failed")]), @r#"!rate_limited: api.openai.com broke off its answer: Rate limit reached for gpt-5.1 on tokens per min (TPM): Limit 30000."#);
 }
-
-const ALL: [&[u8]; 5] = [
-    documented!("text"),
-    documented!("reasoning_tools"),
-    documented!("refusal"),
-    documented!("incomplete"),
-    documented!("failed"),
-];
-
-#[test]
-fn cuts_change_nothing() {
-    for bytes in ALL {
-        // The same payloads are the same deltas.
-        let whole = payloads([bytes]);
-        for cut in 0..=bytes.len() {
-            let (left, right) = bytes.split_at(cut);
-            assert_eq!(payloads([left, right]), whole, "cut at {cut}");
-        }
-        assert_eq!(payloads(bytes.chunks(1)), whole);
-    }
-}
-
-#[test]
-fn a_stream_that_breaks_off_is_never_taken_for_complete() {
-    for bytes in [documented!("text"), documented!("reasoning_tools"), documented!("incomplete")] {
-        // The ending is the last event; without its empty line it is none.
-        let last = bytes.windows(7).rposition(|window| window == b"event: ").unwrap();
-        let sampled = (0..last).step_by(41).chain(last..bytes.len() - 2);
-        for cut in sampled {
-            let said = replay([&bytes[..cut]]);
-            assert!(said.contains("!transport") || said.contains("!protocol"), "cut at {cut}: {said}");
-        }
-    }
-}
-
-/// Pieces that events are made of, so that random texts get past the first byte.
-const PIECES: [&str; 24] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    "\"",
-    ",",
-    "null",
-    "-1",
-    "\"type\":\"response.output_text.delta\"",
-    "\"type\":\"response.output_item.added\"",
-    "\"type\":\"response.output_item.done\"",
-    "\"type\":\"response.completed\"",
-    "\"type\":\"error\"",
-    "\"type\":\"response.function_call_arguments.delta\"",
-    "\"output_index\":18446744073709551615",
-    "\"delta\":\"a\"",
-    "\"item\":{\"type\":\"message\"}",
-    "\"item\":{\"type\":\"function_call\"}",
-    "\"item\":{\"type\":\"reasoning\",\"encrypted_content\":\"e\"}",
-    "\"response\":{}",
-    "\"response\":{\"output\":[{}]}",
-    "\"error\":1",
-    "\\ud800",
-    "é",
-];
 
 /// Events of two items in any order; some are of no sense.
 const EVENTS: [&str; 12] = [
@@ -459,44 +386,12 @@ proptest! {
 
     #[test]
     fn events_in_any_order_make_sense(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..12)) {
-        let mut decoder = Decoder::new(Arc::new(openai_responses()));
+        let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
         let mut deltas = Deltas::new();
         for event in events.into_iter().chain([COMPLETED]) {
             decoder.decode(event, &mut deltas).unwrap();
         }
         decoder.finish(&mut deltas).unwrap();
         check_order(&deltas);
-    }
-
-    #[test]
-    fn nothing_panics(
-        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..12),
-        noise in ".{0,40}",
-        at in any::<prop::sample::Index>(),
-        row in any::<prop::sample::Index>(),
-    ) {
-        let joined = format!("{{{}}}", pieces.join(","));
-        decode(&[&pieces.concat(), COMPLETED]);
-        decode(&[&joined, &joined, COMPLETED]);
-        decode(&[&noise]);
-        whole(&joined);
-        // A real event with noise in it, and one that lost its middle.
-        let real = std::str::from_utf8(documented!("reasoning_tools")).unwrap();
-        let rows: Vec<_> = real.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-        let event: Vec<char> = rows[row.index(rows.len())].chars().collect();
-        let (left, right) = event.split_at(at.index(event.len()));
-        let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
-        decode(&[&format!("{left}{noise}{right}"), &left, &right]);
-        decode(&[&format!("{left}{}", right.chars().skip(noise.len()).collect::<String>()), COMPLETED]);
-    }
-
-    #[test]
-    fn any_chunking_gives_the_same(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
-        let bytes = documented!("reasoning_tools");
-        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
-        cuts.extend([0, bytes.len()]);
-        cuts.sort_unstable();
-        let pieces = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]);
-        prop_assert_eq!(payloads(pieces), payloads([bytes]));
     }
 }

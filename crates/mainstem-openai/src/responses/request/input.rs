@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, Message, Role, ToolCall, ToolResult};
 use mainstem_model::ModelRequest;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::content::{Part, part};
 use crate::{
-    request::{arguments, text},
+    request::text,
     responses::{dialect::Dialect, kept},
 };
 
@@ -126,7 +127,7 @@ impl<'a> Input<'a> {
                 self.thoughts.extend(kept::kept_reasoning(opaque));
             }
             ContentBlock::ToolCall(ToolCall { id, name, arguments: written, .. }) => {
-                let arguments = arguments(written);
+                let arguments = Arguments::of(written).as_text();
                 self.push(Ours::FunctionCall { call_id: id.as_str(), name, arguments });
             }
             _ => {}

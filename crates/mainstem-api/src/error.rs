@@ -1,0 +1,63 @@
+//! Why a request to a session, here or on a server, failed.
+
+use crate::{Code, Problem};
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The session or the server refused the request.
+    #[error("{}{problem}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
+    Refused {
+        /// The address of the server; `None` for a local session.
+        place: Option<String>,
+        /// The reason.
+        problem: Problem,
+    },
+    /// The server can't be reached, or the connection was lost.
+    #[error("{server} can't be reached: {reason}")]
+    Unreachable {
+        /// The address of the server.
+        server: String,
+        /// The cause.
+        reason: String,
+    },
+    /// The response is not one of this API.
+    #[error("{server}: {reason}")]
+    Invalid {
+        /// The address of the server.
+        server: String,
+        /// What is wrong with the response.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Returns the problem of a refusal.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem),
+            Self::Unreachable { .. } | Self::Invalid { .. } => None,
+        }
+    }
+
+    /// Returns `true` if the request was refused with this code.
+    pub fn has_code(&self, code: &Code) -> bool {
+        self.problem().is_some_and(|problem| problem.code == *code)
+    }
+
+    /// Returns `true` if the same request may succeed later: the server was not reached, or was overloaded.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Refused { problem, .. } => matches!(problem.status, 408 | 429 | 500..=599),
+            Self::Unreachable { .. } => true,
+            Self::Invalid { .. } => false,
+        }
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Refused { place: None, problem }
+    }
+}

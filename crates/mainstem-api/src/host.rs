@@ -1,0 +1,176 @@
+//! Sessions, wherever they are: in this process, in the records of this machine, or on a server.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_core::Stream;
+use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Decision, FleetState, SendMode};
+use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, TaskId, ToolCallId};
+use mainstem_task::TaskRecord;
+
+use crate::{Error, EventQuery, NewRun, NewToolResult, RunView, SessionView, TaskQuery};
+
+/// Events of a session, in order. After an error there are no more. Dropping a wait for the next event loses nothing.
+pub type Events = Pin<Box<dyn Stream<Item = Result<AgentEvent, Error>> + Send>>;
+
+/// A place that has sessions and background tasks.
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// Returns the sessions, the most recent first.
+    ///
+    /// # Errors
+    /// They can't be read.
+    async fn sessions(&self) -> Result<Vec<SessionView>, Error>;
+
+    /// Returns a session, which may be a new one: only a run creates it.
+    fn session(&self, id: &SessionId) -> Arc<dyn AnySession>;
+
+    /// Deletes a session permanently.
+    ///
+    /// # Errors
+    /// There is no such session, or it is in use.
+    async fn delete_session(&self, id: &SessionId) -> Result<(), Error>;
+
+    /// Returns background tasks, the oldest first.
+    ///
+    /// # Errors
+    /// They can't be read.
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error>;
+
+    /// Returns a background task.
+    ///
+    /// # Errors
+    /// There is no such task, or it can't be read.
+    async fn task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
+
+    /// Waits for a background task, at most this long, and returns it; it may not be over.
+    ///
+    /// # Errors
+    /// There is no such task, or it can't be read.
+    async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error>;
+
+    /// Asks a background task to stop, waits some seconds for that, and returns it; it may not be over.
+    ///
+    /// # Errors
+    /// There is no such task, or it can't be read or written.
+    async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
+}
+
+/// A session. The functions mean the same wherever the session is; a place that only has its record refuses what needs a
+/// running session with [`NotSteerable`](crate::Code::NotSteerable).
+#[async_trait]
+pub trait AnySession: Send + Sync {
+    /// Returns its id.
+    fn id(&self) -> &SessionId;
+
+    /// Returns what is known of it.
+    ///
+    /// # Errors
+    /// There is no such session, or it can't be read.
+    async fn view(&self) -> Result<SessionView, Error>;
+
+    /// Returns its runs, the oldest first.
+    ///
+    /// # Errors
+    /// There is no such session, or it can't be read.
+    async fn runs(&self) -> Result<Vec<RunView>, Error>;
+
+    /// Begins a run, or resumes the last turn.
+    ///
+    /// # Errors
+    /// Another run is active, there is nothing to resume, or the options are invalid.
+    async fn run(&self, run: NewRun) -> Result<Begun, Error>;
+
+    /// Streams its events: the stored ones, then, if the query [follows](EventQuery::is_following), live. An event that is no longer
+    /// stored is replaced by a `GAP`.
+    fn events(&self, query: EventQuery) -> Events;
+
+    /// Returns the state of every agent.
+    ///
+    /// # Errors
+    /// There is no such session, or it can't be read.
+    async fn fleet(&self) -> Result<FleetState, Error>;
+
+    /// Returns the children, in the order of their start.
+    ///
+    /// # Errors
+    /// There is no such session, or it can't be read.
+    async fn children(&self) -> Result<Vec<ChildSummary>, Error>;
+
+    /// Returns its background tasks, the oldest first.
+    ///
+    /// # Errors
+    /// They can't be read.
+    async fn tasks(&self) -> Result<Vec<TaskRecord>, Error>;
+
+    /// Sends a message to a child.
+    ///
+    /// # Errors
+    /// There is no such child, or it was closed.
+    async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error>;
+
+    /// Answers a request for approval.
+    ///
+    /// # Errors
+    /// There is no such request, or it was answered already ([`NotAsked`](crate::Code::NotAsked)).
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), Error>;
+
+    /// Gives the result of an external tool's call.
+    ///
+    /// # Errors
+    /// No such call waits ([`NotAsked`](crate::Code::NotAsked)).
+    async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error>;
+
+    /// Asks a child and every agent below it to stop; returns whether it was running.
+    ///
+    /// # Errors
+    /// There is no such child.
+    async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error>;
+
+    /// Returns the events after this number that this process holds, without waiting; none of a session on a server.
+    fn at_hand(&self, after: u64) -> Vec<AgentEvent> {
+        let _ = after;
+        Vec::new()
+    }
+
+    /// Ends the work that this process does for the session: its background tasks get this long, then they are stopped. A session on a
+    /// server goes on.
+    async fn release(&self, grace: Duration) {
+        let _ = grace;
+    }
+}
+
+/// A run that has begun.
+#[expect(clippy::exhaustive_structs, reason = "built by sessions in other crates")]
+pub struct Begun {
+    /// The run.
+    pub run: Arc<dyn AnyRun>,
+    /// Its events, to its end. A run in this process advances only while they are polled, and stops when they are dropped; one on a server
+    /// goes on.
+    pub events: Events,
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Begun").field("run", self.run.id()).finish_non_exhaustive()
+    }
+}
+
+/// A run of a session.
+#[async_trait]
+pub trait AnyRun: Send + Sync {
+    /// Returns its id.
+    fn id(&self) -> &RunId;
+
+    /// Returns what is known of it; once its events have ended, how it ended.
+    ///
+    /// # Errors
+    /// The server can't be reached.
+    async fn view(&self) -> Result<RunView, Error>;
+
+    /// Asks every agent of the run to stop, and its background tasks. Its last event acknowledges it.
+    ///
+    /// # Errors
+    /// The server can't be reached.
+    async fn cancel(&self, reason: CancelReason) -> Result<(), Error>;
+}

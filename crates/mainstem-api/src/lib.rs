@@ -1,0 +1,42 @@
+//! The API of Mainstem's sessions: what can be requested of a session, whether it is in this process or on a server.
+//!
+//! * The traits [`Host`], [`AnySession`] and [`AnyRun`]: one interface for local and remote sessions. `mainstem-session` implements it
+//!   for sessions of this process and for recorded ones, `mainstem-client` for those of a server.
+//! * The requests and responses as types: [`NewRun`], [`RunView`], [`SessionView`], [`EventQuery`] and others.
+//! * [`Problem`]: why a request was refused, with a stable [`Code`].
+//! * [`Endpoint`]: the paths of a server, from which [`openapi`] makes the OpenAPI document.
+//!
+//! The crate knows no runtime, no HTTP library and no agent.
+//!
+//! ```
+//! use mainstem_api::{NewRun, RunOptions};
+//!
+//! let options = RunOptions { max_depth: Some(2), ..RunOptions::default() };
+//! let request = NewRun::of("Compare Paris and Rome").with_options(options);
+//! assert_eq!(serde_json::to_value(&request)?["options"]["max_depth"], 2);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod agent;
+mod endpoint;
+mod error;
+mod host;
+mod openapi;
+mod operation;
+mod problem;
+mod run;
+mod session;
+mod task;
+
+pub use agent::{
+    AgentView, Agents, Approval, Approved, CancelledAgent, Login, ModelView, NewMessage, NewToolResult,
+};
+pub use endpoint::Endpoint;
+pub use error::Error;
+pub use host::{AnyRun, AnySession, Begun, Events, Host};
+pub use openapi::{COOKIE, openapi};
+pub use operation::{Method, Operation};
+pub use problem::{Code, Problem};
+pub use run::{CancelQuery, CancelWord, Input, NewRun, OnDisconnect, RunOptions, RunState, RunView};
+pub use session::{Detail, EventQuery, Items, SessionState, SessionView, Transcript};
+pub use task::{TaskQuery, WaitQuery};

@@ -1,0 +1,307 @@
+//! Runs: what begins one, and what is known of one.
+
+use std::time::Duration;
+
+use mainstem_event::{Background, CancelReason, Outcome, Rollup, Timestamp};
+use mainstem_message::{ContentBlock, Failure, Message, RunId, SessionId};
+use mainstem_policy::Limits as Budget;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value, json};
+
+/// A run to begin: with an input, or by resuming the session's last turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = either()))]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct NewRun {
+    /// The agent that leads it: one of those in `/agents` that are `runnable`, with the model that is served. Default: the one that
+    /// `/agents` names in `runs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Instead of an input: resume the last turn, which was cut off, failed or was cancelled.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resume: bool,
+    /// Wait for the end of the session's active run. Otherwise a second run is refused (`run_active`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub queue: bool,
+    /// Settings of the run.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub options: RunOptions,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The schema of "either an input or `resume`".
+fn either() -> Value {
+    json!([
+        { "required": ["input"], "properties": { "input": { "not": { "type": "null" } }, "resume": { "const": false } } },
+        { "required": ["resume"], "properties": { "input": { "type": "null" }, "resume": { "const": true } } },
+    ])
+}
+
+impl NewRun {
+    /// A run with this input.
+    pub fn of(input: impl Into<Message>) -> Self {
+        Self { input: Some(Input(input.into())), ..Self::default() }
+    }
+
+    /// A run that resumes the session's last turn.
+    pub fn resuming() -> Self {
+        Self { resume: true, ..Self::default() }
+    }
+
+    /// Sets the options.
+    #[must_use]
+    pub fn with_options(mut self, options: RunOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets whether the run waits for the end of the session's active run.
+    #[must_use]
+    pub fn with_queue(mut self, queue: bool) -> Self {
+        self.queue = queue;
+        self
+    }
+}
+
+/// A text, or a whole message.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the schema of what is deserialized by hand below")]
+enum AnyInput {
+    Text(#[schemars(length(min = 1))] String),
+    Message(Box<Message>),
+}
+
+/// A text, or a whole message, whose role is `user` or another that the operator allows.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(transparent)]
+#[serde(transparent)]
+#[expect(clippy::exhaustive_structs, reason = "a message with checks")]
+pub struct Input(#[schemars(with = "AnyInput")] pub Message);
+
+impl<'de> Deserialize<'de> for Input {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) if text.trim().is_empty() => Err(D::Error::custom("the input is empty")),
+            Value::String(text) => Ok(Self(text.into())),
+            message => Message::deserialize(message).map(Self).map_err(D::Error::custom),
+        }
+    }
+}
+
+impl Input {
+    /// Returns the first part that a caller can't send: a JSON pointer into [`NewRun`], and the reason. Text and data blocks are allowed.
+    pub fn problem(&self) -> Option<(String, &'static str)> {
+        let is_allowed =
+            |block: &ContentBlock| matches!(block, ContentBlock::Text { .. } | ContentBlock::Data { .. });
+        if let Some(place) = self.0.content.iter().position(|block| !is_allowed(block)) {
+            return Some((format!("/input/content/{place}"), "an input has `text` and `data` blocks only"));
+        }
+        let is_blank =
+            |block: &ContentBlock| matches!(block, ContentBlock::Text { text, .. } if text.trim().is_empty());
+        let is_empty = self.0.content.iter().all(is_blank);
+        is_empty.then(|| ("/input/content".to_owned(), "the input is empty"))
+    }
+}
+
+/// Settings of a run; all have defaults.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct RunOptions {
+    /// On whose behalf the run works; tools and children see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Further data for tools and children.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub attributes: Map<String, Value>,
+    /// What the run may spend.
+    #[serde(skip_serializing_if = "is_default")]
+    pub budget: Budget,
+    /// Sets the session's plan mode from this run on: agents only read until a person has accepted a plan. Default: unchanged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_mode: Option<bool>,
+    /// Children that exceed their time are stopped instead of becoming background tasks.
+    #[serde(skip_serializing_if = "is_default")]
+    pub force_sync: bool,
+    /// Whether a person answers requests for approval. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub people: Option<bool>,
+    /// The depth of the deepest agent; the one that leads the run is at 0. The default and the maximum are the server's limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u16>,
+    /// The number of children that run at once. The default and the maximum are the server's limit.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_children: Option<usize>,
+    /// What becomes of background tasks when the agent has answered.
+    #[serde(skip_serializing_if = "is_default")]
+    pub background: Background,
+    /// The JSON Schema of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// What becomes of the run when the reader of this response leaves.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_disconnect: OnDisconnect,
+}
+
+/// What becomes of a run when the reader of the response that began it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the run goes on or it does not")]
+pub enum OnDisconnect {
+    /// The run continues.
+    #[default]
+    Continue,
+    /// The run is cancelled.
+    Cancel,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunState {
+    /// It waits for the end of the session's active run.
+    Queued,
+    /// It is the session's active run.
+    Running,
+    /// It was dropped before its end.
+    Dropped,
+    /// It has an answer.
+    Success,
+    /// It failed.
+    Error,
+    /// It was cancelled.
+    Cancelled,
+    /// It exceeded its time.
+    Timeout,
+    /// It used up its iterations; there may be an answer.
+    MaxIterations,
+    /// It waits for its caller.
+    Suspended,
+}
+
+impl RunState {
+    /// Returns how the run ended; `None` if it has not ended, or was dropped.
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Queued | Self::Running | Self::Dropped => None,
+            Self::Success => Some(Outcome::Success),
+            Self::Error => Some(Outcome::Error),
+            Self::Cancelled => Some(Outcome::Cancelled),
+            Self::Timeout => Some(Outcome::Timeout),
+            Self::MaxIterations => Some(Outcome::MaxIterations),
+            Self::Suspended => Some(Outcome::Suspended),
+        }
+    }
+
+    /// Returns `true` if the run has ended or was dropped.
+    pub fn is_over(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+impl From<Outcome> for RunState {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Success => Self::Success,
+            Outcome::Cancelled => Self::Cancelled,
+            Outcome::Timeout => Self::Timeout,
+            Outcome::MaxIterations => Self::MaxIterations,
+            Outcome::Suspended => Self::Suspended,
+            // An outcome that is not known here is at least no success.
+            _ => Self::Error,
+        }
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::exhaustive_structs, reason = "built by servers and sessions in other crates")]
+pub struct RunView {
+    /// Its id.
+    pub id: RunId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its state.
+    pub status: RunState,
+    /// The lowest possible number of its events.
+    pub first_seq: u64,
+    /// When it began; while it is queued, when it was requested.
+    pub created_at: Timestamp,
+    /// The text of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+    /// Its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// What it used, with all its agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Rollup>,
+}
+
+/// Why a run is cancelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct CancelQuery {
+    /// The reason.
+    pub reason: CancelWord,
+    /// For `timeout`, how long the caller waited, in milliseconds. Default: since the run was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
+}
+
+/// A reason of [`CancelQuery`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CancelWord {
+    /// A person cancelled the run.
+    #[default]
+    User,
+    /// The caller waited long enough.
+    Timeout,
+    /// The caller's process ends.
+    Signal,
+}
+
+impl CancelQuery {
+    /// Returns the reason for the run's agents; `waited` is the time since the run was requested.
+    pub fn reason(&self, waited: Duration) -> CancelReason {
+        match self.reason {
+            CancelWord::User => CancelReason::user("over HTTP"),
+            CancelWord::Timeout => {
+                CancelReason::Timeout { after: self.after_ms.map_or(waited, Duration::from_millis) }
+            }
+            CancelWord::Signal => CancelReason::Signal { name: "a signal to the client".into() },
+        }
+    }
+}
+
+impl From<&CancelReason> for CancelQuery {
+    fn from(reason: &CancelReason) -> Self {
+        match reason {
+            CancelReason::Timeout { after } => {
+                Self { reason: CancelWord::Timeout, after_ms: u64::try_from(after.as_millis()).ok() }
+            }
+            CancelReason::Signal { .. } => Self { reason: CancelWord::Signal, after_ms: None },
+            _ => Self::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

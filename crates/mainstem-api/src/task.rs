@@ -1,0 +1,38 @@
+//! Which background tasks are listed, and how long a caller waits for one.
+
+use mainstem_event::TaskStatus;
+use mainstem_task::TaskFilter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Selects tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct TaskQuery {
+    /// Only tasks of this session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only tasks of this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<TaskStatus>,
+}
+
+impl TaskQuery {
+    /// Returns the filter for a task store.
+    pub fn filter(&self) -> TaskFilter {
+        let session = self.session.as_deref();
+        let filter = session.map_or_else(TaskFilter::all, |session| TaskFilter::of_root(session.into()));
+        self.status.into_iter().fold(filter, TaskFilter::with_status)
+    }
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
+pub struct WaitQuery {
+    /// In seconds: 30 by default, 60 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}

@@ -1,0 +1,30 @@
+//! Cassettes: a vendor's answers on a tape, chunk by chunk, so that tests see what it really sends, without a key and without a network.
+//!
+//! A [`Cassette`] is a server on loopback between a provider and its vendor. It records the vendor's answers to a file, or replays them. A dev-dependency: a failed
+//! replay panics.
+
+mod builder;
+mod canonical;
+mod cassette;
+mod deck;
+mod difference;
+mod error;
+mod exchange;
+mod format;
+mod forward;
+mod headers;
+mod miss;
+mod mode;
+mod play;
+mod secrets;
+mod serve;
+mod take;
+mod tape;
+
+pub use builder::CassetteBuilder;
+pub use cassette::Cassette;
+pub use error::CassetteError;
+pub use mode::Mode;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Where the sessions and tasks of a command are: on a server, or in the records of this machine.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::anyhow;
+use mainstem::client::Server;
+use mainstem::{
+    api::{Code, Error, Host},
+    event::{Ids, RandomIds},
+    session::Records,
+    task::TaskSet,
+};
+
+use crate::{args::At, config::var, store};
+
+/// The variable that holds the token.
+const TOKEN: &str = "MAINSTEM_TOKEN";
+
+/// How long a server may take to accept a cancel: one that does not respond must not delay the end of this process.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Returns the server at this address, if there is one.
+///
+/// # Errors
+/// It is not an address.
+pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
+    let Some(address) = address else { return Ok(None) };
+    let server = Server::at(address).map_err(|error| anyhow!("--server {error}"))?;
+    Ok(Some(match var(TOKEN) {
+        Some(token) => server.with_token(&token),
+        None => server,
+    }))
+}
+
+/// Returns the server that the command names, or the sessions of the journal.
+///
+/// # Errors
+/// The server's name is not an address, or the journal can't be opened.
+pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Host>> {
+    match server(at.server.as_deref())? {
+        Some(server) => Ok(Arc::new(server)),
+        None => {
+            Ok(Arc::new(Records::new(TaskSet::in_memory()).with_journal(Arc::new(store::open(journal)?))))
+        }
+    }
+}
+
+/// Returns an id for a session without a name.
+pub(crate) fn new_session() -> String {
+    RandomIds.next("chat-")
+}
+
+/// Adds what a person at a terminal can do about an error.
+pub(crate) fn advised(error: Error) -> anyhow::Error {
+    let problem = error.problem();
+    let is_unknown = |kind: &str| {
+        let is_such = |detail: &str| detail.starts_with(&format!("there is no {kind} "));
+        problem.is_some_and(|problem| problem.code == Code::NotFound && is_such(&problem.detail))
+    };
+    let advice = match problem {
+        Some(problem) if problem.code == Code::NoToken => format!("set {TOKEN}"),
+        _ if is_unknown("session") => "`mainstem sessions list` lists sessions".to_owned(),
+        _ if is_unknown("task") => "`mainstem tasks list` lists tasks".to_owned(),
+        _ => return error.into(),
+    };
+    anyhow!("{error}; {advice}")
+}
+
+/// Adds advice to the error of a result.
+pub(crate) trait Advise<T> {
+    fn advise(self) -> anyhow::Result<T>;
+}
+
+impl<T> Advise<T> for Result<T, Error> {
+    fn advise(self) -> anyhow::Result<T> {
+        self.map_err(advised)
+    }
+}

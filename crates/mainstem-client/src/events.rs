@@ -1,0 +1,184 @@
+//! An event stream that reconnects.
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use mainstem_api::{Code, Endpoint, Error, EventQuery, Events, Problem};
+use mainstem_event::{AgentEvent, Clock, SystemClock};
+use mainstem_message::SessionId;
+use reqwest::{Response, StatusCode};
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::connection::{Connection, INTERVAL, RETRIES, Request};
+
+/// The longest line of a stream, in bytes; a server cuts larger events.
+const MAX_LINE: usize = 4 << 20;
+
+/// The longest wait that a server can ask for before it is asked again.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// What a reader gets in the place of events that the server no longer stores.
+const DELETED: &str = "these events are no longer stored";
+
+type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// Events of a session on a server, each once. After a lost connection it continues behind the last event.
+pub(crate) struct Reader {
+    connection: Connection,
+    session: SessionId,
+    query: EventQuery,
+    /// The number of the last event that was returned.
+    last: u64,
+    body: Option<Body>,
+    buffer: Vec<u8>,
+    /// Attempts since the last event.
+    attempts: u32,
+    /// Stands for events that the server no longer stores.
+    gap: Option<AgentEvent>,
+}
+
+/// The fields of an event that a server never cuts, and the mark of one that it has cut.
+#[derive(Deserialize)]
+struct Envelope {
+    seq: u64,
+    truncated: Option<serde::de::IgnoredAny>,
+}
+
+/// What came of connecting.
+enum Connected {
+    Yes,
+    /// There are no further events.
+    Over,
+}
+
+impl Reader {
+    pub(crate) fn new(connection: Connection, session: SessionId, query: EventQuery) -> Self {
+        let last = query.after.unwrap_or(0);
+        let (body, buffer, attempts, gap) = Default::default();
+        Self { connection, session, query, last, body, buffer, attempts, gap }
+    }
+
+    pub(crate) fn into_stream(self) -> Events {
+        let next = |mut reader: Self| async { Ok(reader.next().await?.map(|event| (event, reader))) };
+        stream::try_unfold(self, next).boxed()
+    }
+
+    /// Returns the next event; `None` if there are no further ones. Dropping the wait loses nothing.
+    async fn next(&mut self) -> Result<Option<AgentEvent>, Error> {
+        loop {
+            if let Some(gap) = self.gap.take() {
+                self.last = gap.seq;
+                return Ok(Some(gap));
+            }
+            if let Some(line) = self.line() {
+                let event = self.event(&line).await?;
+                (self.last, self.attempts) = (event.seq, 0);
+                // Only now: the wait for the whole event can be dropped.
+                self.buffer.drain(..=line.len());
+                return Ok(Some(event));
+            }
+            let Some(body) = &mut self.body else {
+                match self.connect().await? {
+                    Connected::Yes => continue,
+                    Connected::Over => return Ok(None),
+                }
+            };
+            match body.next().await {
+                Some(Ok(bytes)) => self.append(&bytes)?,
+                // Whether there are further events is the next response's to say.
+                Some(Err(_)) | None => (self.body, self.buffer) = (None, Vec::new()),
+            }
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() <= MAX_LINE || self.buffer.contains(&b'\n') {
+            return Ok(());
+        }
+        Err(self.connection.invalid(format!("a line of the stream is longer than {MAX_LINE} bytes")))
+    }
+
+    /// Returns the next line of the buffer, which stays there; skips blank ones, which keep the connection alive.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+            if !self.buffer[..end].trim_ascii().is_empty() {
+                return Some(self.buffer[..end].to_vec());
+            }
+            self.buffer.drain(..=end);
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Connected, Error> {
+        let path = [self.session.as_str()];
+        let request = Request { endpoint: Endpoint::GetEvents, path: &path };
+        let request =
+            self.connection.request(&request).query(&EventQuery { after: None, ..self.query.clone() });
+        let request = request.header("accept", "application/x-ndjson").header("last-event-id", self.last);
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => return self.again(self.connection.unreachable(&error), INTERVAL).await,
+        };
+        match response.status() {
+            StatusCode::NO_CONTENT => Ok(Connected::Over),
+            StatusCode::GONE => self.skip(response).await,
+            _ => match self.connection.checked(response).await {
+                Ok(response) => {
+                    self.body = Some(response.bytes_stream().boxed());
+                    Ok(Connected::Yes)
+                }
+                Err(error) if error.is_retryable() => {
+                    let wait = wait(&error);
+                    self.again(error, wait).await
+                }
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Waits before the next attempt; fails with this error if there were too many.
+    async fn again(&mut self, error: Error, wait: Duration) -> Result<Connected, Error> {
+        if self.attempts == RETRIES {
+            return Err(error);
+        }
+        self.attempts += 1;
+        sleep(wait).await;
+        Ok(Connected::Yes)
+    }
+
+    /// Continues with the oldest event that is stored, and reports the others as missed.
+    async fn skip(&mut self, response: Response) -> Result<Connected, Error> {
+        let body = self.connection.body(response).await?;
+        let problem =
+            serde_json::from_slice::<Problem>(&body).unwrap_or_else(|_| Problem::new(Code::Gone, "gone"));
+        let oldest = problem.more.get("oldest_seq").and_then(|oldest| oldest.as_u64());
+        let Some(oldest) = oldest.filter(|oldest| *oldest > self.last + 1) else {
+            return Err(Error::Refused { place: Some(self.connection.shown.to_string()), problem });
+        };
+        let (missed, now) = (self.last + 1..=oldest - 1, SystemClock.now());
+        self.gap = Some(AgentEvent::unreadable(self.session.clone(), missed, now, DELETED));
+        Ok(Connected::Yes)
+    }
+
+    /// Returns the event of a line; one that the server has cut is fetched.
+    async fn event(&mut self, line: &[u8]) -> Result<AgentEvent, Error> {
+        let wrong = |error| {
+            self.connection.invalid(format!("the line after event {} is not an event: {error}", self.last))
+        };
+        let envelope: Envelope = serde_json::from_slice(line).map_err(wrong)?;
+        if envelope.truncated.is_none() {
+            return serde_json::from_slice(line).map_err(wrong);
+        }
+        let seq = envelope.seq.to_string();
+        self.connection.get(Endpoint::GetEvent, &[self.session.as_str(), &seq], ()).await
+    }
+}
+
+/// How long an overloaded server asks to wait.
+fn wait(error: &Error) -> Duration {
+    let asked = error.problem().and_then(|problem| problem.more.get("retry_after_ms")?.as_u64());
+    asked.map_or(INTERVAL, Duration::from_millis).min(MAX_WAIT)
+}

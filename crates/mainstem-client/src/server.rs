@@ -1,0 +1,134 @@
+//! A server and its sessions.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use mainstem_api::{
+    Agents, AnySession, Endpoint, Error, Host, Items, ModelView, SessionView, TaskQuery, WaitQuery,
+};
+use mainstem_message::{SessionId, TaskId, ToolSpec};
+use mainstem_task::TaskRecord;
+
+use crate::{
+    RemoteSession,
+    connection::{Connection, Request, Retry},
+};
+
+/// As long as a server waits for a task in one request, in seconds.
+const WAIT: u64 = 30;
+
+/// A server (`mainstem serve`, or an application with its routes). Cheap to clone; no request is sent before it is needed.
+///
+/// Responses are bounded; a redirect is an error, because the token is for this server alone.
+#[derive(Clone)]
+pub struct Server(pub(crate) Connection);
+
+impl Server {
+    /// A server at this address, such as `http://127.0.0.1:7878`.
+    ///
+    /// # Errors
+    /// The address is not an `http` or `https` URL.
+    pub fn at(address: &str) -> Result<Self, Error> {
+        Connection::new(address).map(Self)
+    }
+
+    /// Sets the bearer token.
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Self {
+        Self(self.0.with_token(token))
+    }
+
+    /// Sets the bound of a response, in bytes; 256 MiB by default. Lines of event streams are bounded to 4 MiB.
+    #[must_use]
+    pub fn with_max_response(mut self, bytes: usize) -> Self {
+        self.0.max_response = bytes;
+        self
+    }
+
+    /// The address without user, password and query.
+    pub fn address(&self) -> &str {
+        &self.0.shown
+    }
+
+    /// Returns a session of the server; the first run creates it.
+    pub fn open(&self, id: impl Into<SessionId>) -> RemoteSession {
+        RemoteSession::new(self.clone(), id.into())
+    }
+
+    /// Returns the agents of the server.
+    ///
+    /// # Errors
+    /// The server can't be reached, or refuses the request.
+    pub async fn agents(&self) -> Result<Agents, Error> {
+        self.0.get(Endpoint::ListAgents, &[], ()).await
+    }
+
+    /// Returns the models of the server.
+    ///
+    /// # Errors
+    /// As [`agents`](Self::agents).
+    pub async fn models(&self) -> Result<Vec<ModelView>, Error> {
+        Ok(self.0.get::<Items<_>>(Endpoint::ListModels, &[], ()).await?.items)
+    }
+
+    /// Returns the tools of the agent that leads runs.
+    ///
+    /// # Errors
+    /// As [`agents`](Self::agents).
+    pub async fn tools(&self) -> Result<Vec<ToolSpec>, Error> {
+        Ok(self.0.get::<Items<_>>(Endpoint::ListTools, &[], ()).await?.items)
+    }
+}
+
+#[async_trait]
+impl Host for Server {
+    async fn sessions(&self) -> Result<Vec<SessionView>, Error> {
+        let mut sessions: Items<SessionView> = self.0.get(Endpoint::ListSessions, &[], ()).await?;
+        sessions.items.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
+        Ok(sessions.items)
+    }
+
+    fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
+        Arc::new(self.open(id.clone()))
+    }
+
+    async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::DeleteSession, path: &[id.as_str()] });
+        self.0.fetch(request, Retry::Never).await.map(drop)
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error> {
+        Ok(self.0.get::<Items<_>>(Endpoint::ListTasks, &[], query).await?.items)
+    }
+
+    async fn task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
+        self.0.get(Endpoint::GetTask, &[id.as_str()], ()).await
+    }
+
+    async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now()).as_secs().min(WAIT);
+            let query = WaitQuery { timeout: Some(left) };
+            let task: TaskRecord = self.0.get(Endpoint::WaitForTask, &[id.as_str()], query).await?;
+            if task.is_over() || left == 0 {
+                return Ok(task);
+            }
+        }
+    }
+
+    async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
+        let request = self.0.request(&Request { endpoint: Endpoint::CancelTask, path: &[id.as_str()] });
+        self.0.post(request, Retry::Unreachable).await
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
+    }
+}

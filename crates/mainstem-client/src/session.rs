@@ -1,0 +1,152 @@
+//! A session on a server, and a run of it.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use mainstem_api::{
+    AnyRun, AnySession, Approval, Approved, Begun, CancelQuery, CancelledAgent, Endpoint, Error, EventQuery,
+    Events, Items, NewMessage, NewRun, NewToolResult, RunView, SessionView, TaskQuery, Transcript,
+};
+use mainstem_event::{CancelReason, ChildSummary, Decision, FleetState, Ids, RandomIds, SendMode};
+use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
+use mainstem_task::TaskRecord;
+use reqwest::RequestBuilder;
+
+use crate::{
+    Server,
+    connection::{Request, Retry},
+    events::Reader,
+};
+
+/// A session on a server. Cheap to clone.
+#[derive(Clone)]
+pub struct RemoteSession {
+    server: Server,
+    id: SessionId,
+    agent: Option<Arc<str>>,
+}
+
+impl RemoteSession {
+    pub(crate) fn new(server: Server, id: SessionId) -> Self {
+        Self { server, id, agent: None }
+    }
+
+    /// Sets the agent that leads runs which do not name another.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<Arc<str>>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// Returns the messages of an agent; the root's key is `root`.
+    ///
+    /// # Errors
+    /// There is no such agent, or the server can't be reached.
+    pub async fn transcript(&self, agent: &str) -> Result<Transcript, Error> {
+        self.server.0.get(Endpoint::GetTranscript, &[self.id.as_str(), agent], ()).await
+    }
+
+    fn post(&self, endpoint: Endpoint, more: &[&str]) -> RequestBuilder {
+        let path: Vec<_> = std::iter::once(self.id.as_str()).chain(more.iter().copied()).collect();
+        self.server.0.request(&Request { endpoint, path: &path })
+    }
+}
+
+/// A key with which a request has its effect once, however often it is sent.
+fn once(request: RequestBuilder) -> RequestBuilder {
+    request.header("idempotency-key", RandomIds.next("client-"))
+}
+
+#[async_trait]
+impl AnySession for RemoteSession {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    async fn view(&self) -> Result<SessionView, Error> {
+        self.server.0.get(Endpoint::GetSession, &[self.id.as_str()], ()).await
+    }
+
+    async fn runs(&self) -> Result<Vec<RunView>, Error> {
+        Ok(self.server.0.get::<Items<_>>(Endpoint::ListRuns, &[self.id.as_str()], ()).await?.items)
+    }
+
+    async fn run(&self, mut run: NewRun) -> Result<Begun, Error> {
+        run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
+        let request = once(self.post(Endpoint::BeginRun, &[])).json(&run);
+        let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
+        let query = EventQuery::after(begun.first_seq.saturating_sub(1)).with_run(&begun.id);
+        let run = Arc::new(RemoteRun { server: self.server.clone(), id: begun.id });
+        Ok(Begun { run, events: self.events(query) })
+    }
+
+    fn events(&self, query: EventQuery) -> Events {
+        Reader::new(self.server.0.clone(), self.id.clone(), query).into_stream()
+    }
+
+    async fn fleet(&self) -> Result<FleetState, Error> {
+        self.server.0.get(Endpoint::GetFleet, &[self.id.as_str()], ()).await
+    }
+
+    async fn children(&self) -> Result<Vec<ChildSummary>, Error> {
+        Ok(self.server.0.get::<Items<_>>(Endpoint::ListChildren, &[self.id.as_str()], ()).await?.items)
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskRecord>, Error> {
+        let query = TaskQuery { session: Some(self.id.to_string()), status: None };
+        Ok(self.server.0.get::<Items<_>>(Endpoint::ListTasks, &[], query).await?.items)
+    }
+
+    async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error> {
+        let message = NewMessage { content: message.to_owned(), mode };
+        let request = once(self.post(Endpoint::SendMessage, &[child.as_str()])).json(&message);
+        self.server.0.fetch(request, Retry::Unreachable).await.map(drop)
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), Error> {
+        let request = self.post(Endpoint::Confirm, &[id.as_str()]).json(&Approval::from(decision));
+        // A second request finds that it was answered.
+        self.server.0.post::<Approved>(request, Retry::Unreachable).await.map(drop)
+    }
+
+    async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error> {
+        let request = self.post(Endpoint::SubmitToolResult, &[call.as_str()]).json(result);
+        self.server.0.fetch(request, Retry::Unreachable).await.map(drop)
+    }
+
+    async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error> {
+        let request = self.post(Endpoint::CancelAgent, &[child.as_str()]);
+        let cancelled: CancelledAgent = self.server.0.post(request, Retry::Unreachable).await?;
+        Ok(cancelled.was_running)
+    }
+}
+
+impl fmt::Debug for RemoteSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = self.server.address();
+        f.debug_struct("RemoteSession").field("server", &server).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A run on a server.
+struct RemoteRun {
+    server: Server,
+    id: RunId,
+}
+
+#[async_trait]
+impl AnyRun for RemoteRun {
+    fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    async fn view(&self) -> Result<RunView, Error> {
+        self.server.0.get(Endpoint::GetRun, &[self.id.as_str()], ()).await
+    }
+
+    async fn cancel(&self, reason: CancelReason) -> Result<(), Error> {
+        let request = Request { endpoint: Endpoint::CancelRun, path: &[self.id.as_str()] };
+        let request = self.server.0.request(&request).query(&CancelQuery::from(&reason));
+        self.server.0.fetch(request, Retry::Unreachable).await.map(drop)
+    }
+}

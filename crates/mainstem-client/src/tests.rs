@@ -1,0 +1,105 @@
+//! Servers that are slow, gone, elsewhere or endless.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    thread,
+    time::Duration,
+};
+
+use futures_util::StreamExt;
+use mainstem_api::{AnySession, Code, Error, EventQuery, Host, NewRun};
+use mainstem_event::Decision;
+
+use crate::Server;
+
+fn at(address: std::net::SocketAddr) -> Server {
+    Server::at(&format!("http://u:p@{address}/v1/")).unwrap()
+}
+
+/// A server that answers one request with this head, and then with this many bytes.
+fn server(head: &'static str, size: usize) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        lines.find(String::is_empty);
+        stream.write_all(head.as_bytes()).unwrap();
+        // The client leaves when it has read enough.
+        let piece = [b'x'; 1 << 16];
+        let _ = (0..size / piece.len()).try_for_each(|_| stream.write_all(&piece));
+    });
+    at(address)
+}
+
+#[test]
+fn only_http_addresses_are_accepted() {
+    #[track_caller]
+    fn check(address: &str, expected: &str) {
+        assert_eq!(Server::at(address).unwrap_err().to_string(), expected);
+    }
+    check("ftp://u:p@x", "ftp://x: an address begins with http:// or https://");
+    check("localhost:7878", "localhost:7878: an address begins with http:// or https://");
+    check("nowhere", "nowhere: relative URL without a base");
+    check("u:secret@[x", "the address: relative URL without a base");
+    assert_eq!(Server::at("http://u:p@host:1/prefix/v1/?k=v").unwrap().address(), "http://host:1/prefix/v1");
+}
+
+#[tokio::test]
+async fn what_a_server_sends_is_read_to_a_bound() {
+    let endless = "HTTP/1.1 200 OK\r\n\r\n";
+    let bounded = server(endless, 4 << 20).with_max_response(1 << 20);
+    let error = bounded.sessions().await.unwrap_err().to_string();
+    assert!(error.ends_with("the response is larger than 1048576 bytes"), "{error}");
+    let mut events = server(endless, 8 << 20).open("s").events(EventQuery::default());
+    let error = events.next().await.unwrap().unwrap_err().to_string();
+    assert!(error.ends_with("a line of the stream is longer than 4194304 bytes"), "{error}");
+    assert!(events.next().await.is_none(), "an error is the last item");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let moved = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://u:p@127.0.0.1:1/y?z\r\ncontent-length: 0\r\n\r\n";
+    let error = server(moved, 0).open("s").run(NewRun::of("hi")).await.unwrap_err().to_string();
+    assert!(error.ends_with("the server is at http://127.0.0.1:1/y; use that address"), "{error}");
+    assert!(!error.contains("u:p"), "{error}");
+}
+
+#[tokio::test]
+async fn a_run_is_not_begun_at_a_server_that_is_not_there() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let begin = at(address).open("s");
+    let begun = tokio::time::timeout(Duration::from_millis(900), begin.run(NewRun::of("hi"))).await;
+    let error = begun.expect("it fails at once").unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        format!("http://{address} can't be reached: Connection refused (os error 111)")
+    );
+}
+
+#[tokio::test]
+async fn an_answer_reaches_a_server_that_comes_back() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let back = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(250));
+        let (mut stream, _) = TcpListener::bind(address).unwrap().accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut lines = reader.by_ref().lines().map_while(Result::ok);
+        let first = lines.next();
+        lines.find(String::is_empty);
+        // Closing a connection with unread bytes may cost the client the response.
+        reader.read_exact(&mut [0; r#"{"decision":"allow"}"#.len()]).unwrap();
+        let body = r#"{"status":409,"code":"not_asked","detail":"no such request"}"#;
+        let head = format!("HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).unwrap();
+        first
+    });
+    let error = at(address).open("s/1").confirm(&"ask 1".into(), Decision::Allow).await.unwrap_err();
+    // A refusal is not repeated.
+    assert!(error.has_code(&Code::NotAsked), "{error}");
+    assert_eq!(error.to_string(), format!("http://{address}: no such request"));
+    let first = back.join().unwrap().unwrap();
+    assert_eq!(first, "POST /v1/sessions/s%2F1/confirmations/ask%201 HTTP/1.1");
+}

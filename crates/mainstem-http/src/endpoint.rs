@@ -1,0 +1,190 @@
+//! A model behind an API, as a value.
+
+mod env;
+mod open;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use mainstem_model::{Model, ModelRequest, ModelStream};
+use reqwest::Url;
+use secrecy::SecretString;
+
+use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server};
+
+/// A model behind an API: its name, its server, and the API's own settings. Clones share
+/// connections, and what was found out about the server.
+///
+/// Dropping a stream of it closes the connection, so that no further token is paid for. Waiting and
+/// asking again after a passing failure, time limits and fallbacks are decorators of
+/// `mainstem-model`; without one, only connecting has a limit (10 s).
+#[derive(Clone)]
+pub struct Endpoint<A: Api> {
+    model: Arc<str>,
+    base: Url,
+    server: Arc<Server>,
+    http: HttpClient,
+    api: A,
+    dialect: Arc<Mutex<A::Dialect>>,
+}
+
+impl<A: Api> Endpoint<A> {
+    /// Returns a model at the API's own base URL. Reads nothing from the environment.
+    ///
+    /// # Panics
+    /// If [`Api::BASE_URL`] is not a URL or a name in [`Api::HEADERS`] is not in lower case.
+    pub fn new(model: impl Into<Arc<str>>) -> Self {
+        let (model, base) = (model.into(), Url::parse(A::BASE_URL).expect("a constant URL parses"));
+        let mut server = Server::new(A::url(&base, &model), A::AUTH);
+        A::HEADERS.iter().for_each(|(name, value)| server.set_constant(name, value));
+        let dialect = fresh::<A>(&server);
+        Self {
+            model,
+            base,
+            server: Arc::new(server),
+            http: HttpClient::default(),
+            api: A::default(),
+            dialect,
+        }
+    }
+
+    /// Asks another model of the same server, with the same key and settings, over the same
+    /// connections.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Arc<str>>) -> Self {
+        self.model = model.into();
+        self.moved()
+    }
+
+    /// Asks another server. A trailing slash is fine; which further forms are, the provider's
+    /// documentation says.
+    ///
+    /// # Errors
+    /// If that is not an http(s) URL.
+    pub fn with_base_url(mut self, url: &str) -> Result<Self, ConfigError> {
+        self.base = A::base_url(url)?;
+        Ok(self.moved())
+    }
+
+    /// Sets the key, which is sent as the vendor prescribes. It is never shown, and redacted in
+    /// what a server repeats of it.
+    #[must_use]
+    pub fn with_api_key(mut self, key: impl Into<SecretString>) -> Self {
+        self.server_mut().set_key(key.into());
+        self
+    }
+
+    /// Sets a token in place of the key, which is sent as `Authorization: Bearer …`. It is never
+    /// shown either.
+    #[must_use]
+    pub fn with_auth_token(mut self, token: impl Into<SecretString>) -> Self {
+        self.server_mut().set_token(token.into());
+        self
+    }
+
+    /// Sends the key bare in another header than the vendor's, as some gateways require; its name
+    /// is in lower case.
+    ///
+    /// # Panics
+    /// If that is not a header's name in lower case.
+    #[must_use]
+    pub fn with_key_header(mut self, name: &'static str) -> Self {
+        self.server_mut().set_auth(Auth::Header(name));
+        self
+    }
+
+    /// Adds a header to every request; one that carries the key replaces it. Values are never
+    /// shown.
+    ///
+    /// # Errors
+    /// If HTTP does not allow the name or the value.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, ConfigError> {
+        self.server_mut().set_header(name, value)?;
+        Ok(self)
+    }
+
+    /// Sends requests through this client: for a proxy, certificates, a limit. The default one is
+    /// [`client`](crate::client).
+    #[must_use]
+    pub fn with_client(mut self, client: impl Into<HttpClient>) -> Self {
+        self.http = client.into();
+        self
+    }
+
+    /// Replaces the settings that only this API has.
+    #[must_use]
+    pub fn with_api(mut self, api: A) -> Self {
+        self.api = api;
+        self
+    }
+
+    /// Returns the settings that only this API has.
+    pub fn api(&self) -> &A {
+        &self.api
+    }
+
+    /// Returns where requests go, and with which headers.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Returns what was found out about the server so far.
+    pub fn dialect(&self) -> A::Dialect {
+        self.dialect.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, dialect: A::Dialect) {
+        *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
+    }
+
+    /// What was found out holds for one model of one server.
+    fn moved(mut self) -> Self {
+        let url = A::url(&self.base, &self.model);
+        self.server_mut().set_url(url);
+        self.dialect = fresh::<A>(&self.server);
+        self
+    }
+
+    fn server_mut(&mut self) -> &mut Server {
+        Arc::make_mut(&mut self.server)
+    }
+}
+
+fn fresh<A: Api>(server: &Server) -> Arc<Mutex<A::Dialect>> {
+    Arc::new(Mutex::new(A::Dialect::of(server.host())))
+}
+
+impl<A: Api> Model for Endpoint<A> {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn provider(&self) -> Option<&str> {
+        Some(A::PROVIDER)
+    }
+
+    fn holds_schema(&self, request: &ModelRequest) -> bool {
+        self.api.holds_schema(&self.model, &self.server, request)
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let decoder = A::decoder(self.server.clone());
+        Box::pin(Exchange::new(self.server.clone(), decoder, open::open(self.clone(), request)))
+    }
+}
+
+impl<A: Api> fmt::Debug for Endpoint<A> {
+    /// Shows no secret: see [`Server`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("model", &self.model)
+            .field("server", &self.server)
+            .field("api", &self.api)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! Settings from the environment, or from wherever a program keeps them.
+
+use std::{env, sync::Arc};
+
+use crate::{Api, ConfigError, Endpoint, Variables};
+
+impl<A: Api> Endpoint<A> {
+    /// Returns the same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A
+    /// variable without a value, or of space alone, is as good as none.
+    ///
+    /// # Errors
+    /// If the vendor's own service is asked without a key, or a value cannot be used.
+    pub fn from_env(model: impl Into<Arc<str>>) -> Result<Self, ConfigError> {
+        Self::from_vars(model, |name| env::var(name).ok())
+    }
+
+    /// Returns the same with variables from elsewhere, such as a program's own configuration.
+    ///
+    /// # Errors
+    /// The same as for [`from_env`](Self::from_env).
+    pub fn from_vars(
+        model: impl Into<Arc<str>>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let Variables { key, base_url, other_key, other_base_url, token, headers } = A::VARIABLES;
+        let first =
+            |names: [Option<&str>; 2]| names.into_iter().flatten().find_map(|name| trimmed(&var, name));
+        let mut endpoint = Self::new(model);
+        if let Some(url) = first([Some(base_url), other_base_url]) {
+            endpoint = endpoint.with_base_url(&url)?;
+        }
+        for (name, header) in headers {
+            if let Some(value) = trimmed(&var, name) {
+                endpoint = endpoint.with_header(header, &value)?;
+            }
+        }
+        match (first([Some(key), other_key]), first([token, None])) {
+            (Some(key), _) => Ok(endpoint.with_api_key(key)),
+            (None, Some(token)) => Ok(endpoint.with_auth_token(token)),
+            (None, None) if A::requires_key(endpoint.server.host()) => {
+                Err(ConfigError::NoKey { variable: key, instead: base_url })
+            }
+            (None, None) => Ok(endpoint),
+        }
+    }
+}
+
+/// The value of a variable, without the space and the line break that come with copying; `None` if
+/// nothing is left.
+fn trimmed(var: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}

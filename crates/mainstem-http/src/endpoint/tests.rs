@@ -1,0 +1,137 @@
+//! Settings, wherever they come from, of an API that is as small as one can be.
+
+use super::*;
+use crate::{Complaint, Decode, Deltas, Form, Variables, extend};
+use mainstem_model::ModelError;
+
+/// Its models are below `/models`, and a complaint that says `louder` makes it shout.
+#[derive(Clone, Debug, Default)]
+struct Echo;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Voice {
+    is_loud: bool,
+}
+
+impl Dialect for Voice {
+    fn of(host: &str) -> Self {
+        Self { is_loud: host == "loud" }
+    }
+
+    fn heeding(&self, complaint: &Complaint) -> Option<Self> {
+        (!self.is_loud && complaint.message == "louder").then_some(Self { is_loud: true })
+    }
+}
+
+struct Silence;
+
+impl Decode for Silence {
+    fn decode(&mut self, _: &str, _: &mut Deltas) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn decode_whole(&mut self, _: &str, _: &mut Deltas) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, _: &mut Deltas) -> Result<(), ModelError> {
+        Ok(())
+    }
+}
+
+impl Api for Echo {
+    const PROVIDER: &'static str = "echo";
+    const ANSWER: &'static str = "echo";
+    const FORM: Form = Form::Lines;
+    const BASE_URL: &'static str = "https://echo.example";
+    const AUTH: Auth = Auth::Header("x-key");
+    const HEADERS: &'static [(&'static str, &'static str)] = &[("x-version", "1")];
+    const VARIABLES: Variables = Variables {
+        other_key: Some("OTHER_KEY"),
+        other_base_url: Some("OTHER_URL"),
+        token: Some("TOKEN"),
+        headers: &[("TEAM", "x-team")],
+        ..Variables::new("KEY", "URL")
+    };
+
+    type Dialect = Voice;
+
+    fn url(base: &Url, model: &str) -> Url {
+        let mut url = base.clone();
+        extend(&mut url, &["models", model]);
+        url
+    }
+
+    fn requires_key(host: &str) -> bool {
+        host == "echo.example"
+    }
+
+    fn body(&self, model: &str, _: &ModelRequest, _: &Voice) -> Result<Vec<u8>, String> {
+        Ok(model.as_bytes().to_owned())
+    }
+
+    fn decoder(_: Arc<Server>) -> impl Decode {
+        Silence
+    }
+}
+
+fn from_vars(vars: &[(&str, &str)]) -> Result<Endpoint<Echo>, ConfigError> {
+    let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+    Endpoint::from_vars("m", var)
+}
+
+/// The address, and the headers in order of their names.
+fn shown(endpoint: &Endpoint<Echo>) -> String {
+    let headers = endpoint.server().headers().unwrap();
+    let mut lines: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();
+    lines.sort_unstable();
+    format!("{} {}", endpoint.server().url(), lines.join(", "))
+}
+
+#[test]
+fn the_environment_is_read() {
+    let check = |vars: &[(&str, &str)], expected: &str| match from_vars(vars) {
+        Ok(endpoint) => assert_eq!(shown(&endpoint), expected, "{vars:?}"),
+        Err(error) => assert_eq!(error.to_string(), expected, "{vars:?}"),
+    };
+    let own = "https://echo.example/models/m";
+    check(&[("KEY", " k\n"), ("OTHER_KEY", "o"), ("TOKEN", "t")], &format!("{own} x-key: k, x-version: 1"));
+    check(&[("KEY", ""), ("OTHER_KEY", "o")], &format!("{own} x-key: o, x-version: 1"));
+    check(&[("TOKEN", "t")], &format!("{own} authorization: Bearer t, x-version: 1"));
+    check(&[("URL", "http://a/"), ("OTHER_URL", "http://b")], "http://a/models/m x-version: 1");
+    check(&[("OTHER_URL", "http://b"), ("TEAM", "t")], "http://b/models/m x-team: t, x-version: 1");
+    check(&[("KEY", " ")], "KEY is not set; set it, or set URL to a server that needs no key");
+    check(
+        &[("TEAM", "a\nb")],
+        "the header \"x-team\" can't be sent: its value has characters that no header may have, such as a line break",
+    );
+    assert!(matches!(from_vars(&[("URL", "h")]), Err(ConfigError::BaseUrl { .. })));
+}
+
+#[test]
+fn a_key_and_a_token_replace_each_other() {
+    let endpoint = Endpoint::<Echo>::new("m").with_auth_token("t").with_api_key("k");
+    assert_eq!(shown(&endpoint), "https://echo.example/models/m x-key: k, x-version: 1");
+    let token = endpoint.clone().with_auth_token("t");
+    assert_eq!(shown(&token), "https://echo.example/models/m authorization: Bearer t, x-version: 1");
+    let elsewhere = endpoint.with_key_header("api-key");
+    assert_eq!(shown(&elsewhere), "https://echo.example/models/m api-key: k, x-version: 1");
+}
+
+#[test]
+fn what_was_learned_belongs_to_the_server_and_the_model() {
+    let endpoint = Endpoint::<Echo>::new("m").with_api_key("k");
+    let clone = endpoint.clone();
+    endpoint.learn(Voice { is_loud: true });
+    assert!(clone.dialect().is_loud, "clones share it");
+    let other = clone.with_model("n");
+    assert_eq!((other.dialect().is_loud, other.name()), (false, "n"));
+    assert_eq!(shown(&other), "https://echo.example/models/n x-key: k, x-version: 1");
+    let moved = endpoint.with_base_url("http://h").unwrap();
+    assert!(!moved.dialect().is_loud && moved.server().has_key());
+    assert!(moved.with_base_url("http://loud").unwrap().dialect().is_loud, "known of the host");
+}

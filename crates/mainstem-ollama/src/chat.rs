@@ -1,0 +1,116 @@
+//! `POST /api/chat`, of the Ollama on a machine or of its cloud.
+
+use std::sync::Arc;
+
+use mainstem_http::{
+    Api, Auth, Complaint, ConfigError, Decode, Endpoint, Form, Server, Url, Variables, extend,
+};
+use mainstem_model::ModelRequest;
+use serde_json::Value;
+
+use crate::{
+    decoder::Decoder,
+    host::{self, CLOUD},
+    request,
+};
+
+/// A model that Ollama runs, on this machine (`http://127.0.0.1:11434`) unless told otherwise.
+///
+/// A base URL is what `OLLAMA_HOST` may be: a host (`gpu-box`), a port (`:1234`), both, or a URL,
+/// perhaps with a path. Without a scheme it is `http` and port 11434, except for `ollama.com`; with
+/// one, the port is that of the scheme. `0.0.0.0`, where servers listen, means this machine. A key
+/// is for `ollama.com`, or a proxy that requires one as a bearer token; it goes to whichever host
+/// that is. [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
+pub type Ollama = Endpoint<Chat>;
+
+/// Ollama's own [chat API](https://docs.ollama.com/api/chat).
+#[derive(Clone, Debug, Default)]
+pub struct Chat {
+    pub(crate) num_ctx: Option<u32>,
+}
+
+/// The setting of [`Ollama`] that other vendors' models do not have.
+pub trait OllamaExt: Sized {
+    /// How many tokens of a conversation the model holds, its answer included: the option
+    /// `num_ctx`. Ollama's [default](https://docs.ollama.com/context-length) is small, and it drops
+    /// what does not fit without a word. More takes more memory, and a model that was loaded for
+    /// another number is loaded again.
+    #[must_use]
+    fn with_num_ctx(self, tokens: u32) -> Self;
+}
+
+impl OllamaExt for Ollama {
+    fn with_num_ctx(self, tokens: u32) -> Self {
+        self.with_api(Chat { num_ctx: Some(tokens) })
+    }
+}
+
+impl Api for Chat {
+    const PROVIDER: &'static str = "ollama";
+    const ANSWER: &'static str = "answer of Ollama";
+    const FORM: Form = Form::Lines;
+    const BASE_URL: &'static str = "http://127.0.0.1:11434";
+    const AUTH: Auth = Auth::Bearer;
+    const VARIABLES: Variables = Variables::new("OLLAMA_API_KEY", "OLLAMA_HOST");
+
+    type Dialect = ();
+
+    fn base_url(text: &str) -> Result<Url, ConfigError> {
+        host::base_url(text)
+    }
+
+    /// The address of the whole API or of the chat, which people paste too, are as good as that of
+    /// the host.
+    fn url(base: &Url, _: &str) -> Url {
+        let mut url = base.clone();
+        let path = url.path().trim_end_matches('/');
+        if path.ends_with("/api") {
+            extend(&mut url, &["chat"]);
+        } else if !path.ends_with("/api/chat") {
+            extend(&mut url, &["api", "chat"]);
+        }
+        url
+    }
+
+    fn requires_key(host: &str) -> bool {
+        host == CLOUD
+    }
+
+    fn body(&self, model: &str, request: &ModelRequest, (): &()) -> Result<Vec<u8>, String> {
+        request::body(model, self.num_ctx, request)
+    }
+
+    fn decoder(server: Arc<Server>) -> impl Decode {
+        Decoder::new(server)
+    }
+
+    fn whole(&self, request: &ModelRequest, (): &()) -> Option<Arc<str>> {
+        let streams = request.options.extra.get("stream");
+        (streams == Some(&Value::Bool(false))).then(|| "`stream` is set to false".into())
+    }
+
+    /// Beside tools, a schema [keeps the model from calling
+    /// any](https://github.com/ollama/ollama/issues/8095), and models in the cloud [hold
+    /// none](https://docs.ollama.com/capabilities/structured-outputs).
+    fn holds_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
+        let is_cloud = server.host() == CLOUD || model.ends_with("-cloud") || model.ends_with(":cloud");
+        request.tools.is_empty() && !is_cloud
+    }
+
+    /// What only the Ollama on a machine can be helped with.
+    fn advice(model: &str, server: &Server, complaint: &Complaint) -> Option<String> {
+        match complaint.status {
+            _ if server.host() == CLOUD => None,
+            // `model 'qwen3' not found`; a wrong path is `404 page not found`.
+            Some(404) if complaint.message.starts_with("model ") => {
+                Some(format!("; run `ollama pull {model}`"))
+            }
+            // It runs models in the cloud for whoever is signed in.
+            Some(401) if !server.has_key() => Some("; run `ollama signin`".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Chat completions, of OpenAI and of the many servers that speak them.
+
+use std::sync::Arc;
+
+use mainstem_http::{Api, Auth, ConfigError, Decode, Endpoint, Form, Server, Url, Variables, extend, parse};
+use mainstem_model::ModelRequest;
+
+use crate::{
+    decoder::Decoder,
+    dialect::Dialect,
+    request,
+    settings::{Settings, VARIABLES, below, is_openai},
+};
+
+/// A model behind the chat completions API, at `https://api.openai.com/v1` unless told otherwise.
+///
+/// A base URL reaches up to and with `/v1`; the address of the whole endpoint is as good.
+/// [`OpenAiExt`](crate::OpenAiExt) has further settings.
+pub type OpenAi = Endpoint<ChatCompletions>;
+
+/// The [chat completions API](https://platform.openai.com/docs/api-reference/chat).
+#[derive(Clone, Debug, Default)]
+pub struct ChatCompletions(pub(crate) Settings);
+
+/// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
+/// `api-key`, a token of Entra ID as a bearer's.
+///
+/// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use
+/// [`Endpoint::with_base_url`].
+///
+/// # Errors
+/// If the endpoint is not an http(s) URL.
+pub fn azure(endpoint: &str, deployment: &str, api_version: &str) -> Result<OpenAi, ConfigError> {
+    let mut base = parse(endpoint)?;
+    extend(&mut base, &["openai", "deployments", deployment]);
+    base.query_pairs_mut().append_pair("api-version", api_version);
+    Ok(OpenAi::new(deployment).with_base_url(base.as_str())?.with_key_header("api-key"))
+}
+
+impl Api for ChatCompletions {
+    const PROVIDER: &'static str = "openai";
+    const ANSWER: &'static str = "chat completion";
+    const FORM: Form = Form::Events;
+    const BASE_URL: &'static str = "https://api.openai.com/v1";
+    const AUTH: Auth = Auth::Bearer;
+    const VARIABLES: Variables = VARIABLES;
+
+    type Dialect = Dialect;
+
+    fn url(base: &Url, _: &str) -> Url {
+        below(base, &["chat", "completions"])
+    }
+
+    fn requires_key(host: &str) -> bool {
+        is_openai(host)
+    }
+
+    fn body(&self, model: &str, request: &ModelRequest, dialect: &Dialect) -> Result<Vec<u8>, String> {
+        let dialect = Dialect { whole: self.whole(request, dialect), ..dialect.clone() };
+        request::body(model, request, &dialect)
+    }
+
+    fn decoder(server: Arc<Server>) -> impl Decode {
+        Decoder::new(server)
+    }
+
+    fn whole(&self, _: &ModelRequest, dialect: &Dialect) -> Option<Arc<str>> {
+        self.0.whole.clone().or_else(|| dialect.whole.clone())
+    }
+
+    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.holds_schema(server)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The routes: a handler for each endpoint.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::{
+    Extension, Router,
+    extract::{DefaultBodyLimit, Request},
+    handler::Handler,
+    http::header,
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, MethodRouter, on},
+};
+use mainstem_api::{Code, Endpoint, Method, openapi};
+use serde_json::Value;
+
+use crate::{
+    agents, app::App, body::MAX_UNKNOWN, caller::TakesBody, catalog, events, login, metrics, prefix::Prefix,
+    problem::Problem, runs, server, sessions, tasks,
+};
+
+/// All of them.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Endpoint::ALL.iter().fold(Router::new(), |router, endpoint| {
+        router.route(endpoint.operation().path(), limited(*endpoint, handler(*endpoint)))
+    })
+}
+
+fn handler(endpoint: Endpoint) -> MethodRouter<Arc<App>> {
+    match endpoint {
+        Endpoint::ListSessions => route(endpoint, sessions::list),
+        Endpoint::GetSession => route(endpoint, sessions::get),
+        Endpoint::DeleteSession => route(endpoint, sessions::delete),
+        Endpoint::ListRuns => route(endpoint, runs::list),
+        Endpoint::BeginRun => route(endpoint, runs::post),
+        Endpoint::GetEvents => route(endpoint, events::get),
+        Endpoint::GetEvent => route(endpoint, events::one),
+        Endpoint::GetFleet => route(endpoint, sessions::fleet),
+        Endpoint::ListChildren => route(endpoint, agents::list),
+        Endpoint::GetAgent => route(endpoint, agents::get),
+        Endpoint::GetTranscript => route(endpoint, agents::transcript),
+        Endpoint::SendMessage => route(endpoint, agents::send),
+        Endpoint::CancelAgent => route(endpoint, agents::cancel),
+        Endpoint::Confirm => route(endpoint, agents::confirm),
+        Endpoint::SubmitToolResult => route(endpoint, agents::submit),
+        Endpoint::GetRun => route(endpoint, runs::get),
+        Endpoint::CancelRun => route(endpoint, runs::cancel),
+        Endpoint::ListTasks => route(endpoint, tasks::list),
+        Endpoint::GetTask => route(endpoint, tasks::get),
+        Endpoint::GetTaskEvents => route(endpoint, events::of_task),
+        Endpoint::WaitForTask => route(endpoint, tasks::wait),
+        Endpoint::CancelTask => route(endpoint, tasks::cancel),
+        Endpoint::ListAgents => route(endpoint, catalog::agents),
+        Endpoint::ListModels => route(endpoint, catalog::models),
+        Endpoint::ListTools => route(endpoint, catalog::tools),
+        Endpoint::Login => route(endpoint, login::login),
+        Endpoint::Logout => route(endpoint, login::logout),
+        Endpoint::Health => route(endpoint, async || "ok\n"),
+        Endpoint::Ready => route(endpoint, server::ready),
+        Endpoint::Metrics => route(endpoint, metrics::get),
+        Endpoint::OpenApi => route(endpoint, document),
+    }
+}
+
+fn route<H: Handler<T, Arc<App>>, T: 'static>(endpoint: Endpoint, handler: H) -> MethodRouter<Arc<App>> {
+    let filter = match endpoint.operation().method() {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    on(filter, handler)
+}
+
+/// Adds what the description of an endpoint requires of every request.
+fn limited(endpoint: Endpoint, mut handler: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    let operation = endpoint.operation();
+    if operation.has_body() {
+        handler = handler.layer(Extension(TakesBody));
+    }
+    if operation.is_open() {
+        handler = handler.layer(DefaultBodyLimit::max(MAX_UNKNOWN));
+    }
+    if operation.has_query() { handler } else { handler.layer(from_fn(without_query)) }
+}
+
+/// Refuses query parameters that would be ignored: the caller would expect an effect.
+async fn without_query(request: Request, next: Next) -> Response {
+    if request.uri().query().is_some_and(|query| !query.is_empty()) {
+        let detail = "this path takes no parameters after the `?`";
+        return Problem::new(Code::BadQuery, detail).into_response();
+    }
+    next.run(request).await
+}
+
+/// Stands in the document for the prefix.
+const MARK: &str = "<prefix>";
+
+/// The document before and after the prefix. It is made once: making it takes a thousand times as long as sending it.
+static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
+    let document = openapi(MARK).to_string();
+    let mark = Value::from(MARK).to_string();
+    let parts = document.split_once(&mark).map(|(before, after)| (before.to_owned(), after.to_owned()));
+    parts.unwrap_or((document, String::new()))
+});
+
+/// The OpenAPI document, for the prefix under which the routes are nested.
+async fn document(prefix: Prefix) -> Response {
+    let (before, after) = &*DOCUMENT;
+    let url = Value::from(if prefix.0.is_empty() { "/" } else { &*prefix.0 });
+    ([(header::CONTENT_TYPE, "application/json")], format!("{before}{url}{after}")).into_response()
+}

@@ -1,0 +1,195 @@
+//! A session of this process behind the interface that remote ones have, too.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+use mainstem_api::{
+    AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, NewToolResult, Problem, RunView,
+    SessionState, SessionView,
+};
+use mainstem_event::{
+    AgentEvent, CancelReason, ChildSummary, Cursor, Decision, EventKind, FleetState, SendMode,
+};
+use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
+use mainstem_react::OutputSchema;
+use mainstem_task::TaskRecord;
+use mainstem_tool::ToolOutput;
+
+use crate::{
+    Run, RunHandle, RunOptions, RunRecord, Session,
+    refusal::{no_answer, no_message, no_tasks},
+    selection::Selection,
+};
+
+#[async_trait]
+impl AnySession for Session {
+    fn id(&self) -> &SessionId {
+        self.id()
+    }
+
+    async fn view(&self) -> Result<SessionView, Error> {
+        let (log, active) = (self.log(), self.active());
+        let first = log.committed_from(1).at_hand().await;
+        let first_seq = match first.as_ref().map(|first| &first.kind) {
+            Some(EventKind::Gap { to_seq, .. }) => to_seq + 1,
+            _ => 1,
+        };
+        let created_at = first.map_or_else(|| log.clock().now(), |first| first.at);
+        Ok(SessionView {
+            id: self.id().clone(),
+            state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
+            created_at,
+            first_seq,
+            last_seq: log.committed().unwrap_or_else(|| log.last_seq()),
+            updated_at: self.fleet().at.max(created_at),
+            active_run: active.map(|run| run.id().clone()),
+            queued_runs: self.queued().iter().map(|run| run.id().clone()).collect(),
+            runs: self.runs().len() as u64,
+            damage: None,
+        })
+    }
+
+    async fn runs(&self) -> Result<Vec<RunView>, Error> {
+        let active = self.active();
+        let view = |run: &RunRecord| match &active {
+            Some(handle) if *handle.id() == run.id => handle.view(),
+            _ => run.view(self.id()),
+        };
+        let mut views: Vec<_> = self.runs().iter().map(view).collect();
+        views.extend(self.queued().iter().map(RunHandle::view));
+        Ok(views)
+    }
+
+    async fn run(&self, run: NewRun) -> Result<Begun, Error> {
+        Ok(begun(begin(self, run).await?))
+    }
+
+    fn events(&self, query: EventQuery) -> Events {
+        match Selection::of(&query) {
+            Ok(selection) => {
+                let cursor = self.log().committed_from(query.after.unwrap_or(0) + 1);
+                let reader = Reader { cursor, selection, is_following: query.is_following(), is_over: false };
+                let next = |mut reader: Reader| async { Some((Ok(reader.next().await?), reader)) };
+                stream::unfold(reader, next).boxed()
+            }
+            Err(problem) => stream::iter([Err(problem.into())]).boxed(),
+        }
+    }
+
+    async fn fleet(&self) -> Result<FleetState, Error> {
+        Ok(self.fleet())
+    }
+
+    async fn children(&self) -> Result<Vec<ChildSummary>, Error> {
+        Ok(self.children())
+    }
+
+    async fn tasks(&self) -> Result<Vec<TaskRecord>, Error> {
+        Ok(self.tasks().await.map_err(|error| no_tasks(&error))?)
+    }
+
+    async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error> {
+        Ok(self.send(child, message, mode).map_err(|error| no_message(&error))?)
+    }
+
+    async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), Error> {
+        Ok(self.confirm(id, decision).map_err(|error| no_answer(&error))?)
+    }
+
+    async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error> {
+        Ok(self.submit_tool_result(call, output(result)).map_err(|error| no_answer(&error))?)
+    }
+
+    async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error> {
+        if !self.children().iter().any(|known| known.agent_key == *child) {
+            return Err(Problem::not_found("agent", child.as_str()).into());
+        }
+        Ok(self.cancel_agent(child))
+    }
+
+    fn at_hand(&self, after: u64) -> Vec<AgentEvent> {
+        let mut cursor = self.subscribe_from(after + 1);
+        std::iter::from_fn(|| cursor.try_next()).collect()
+    }
+
+    async fn release(&self, grace: Duration) {
+        self.task_set().shutdown(grace).await;
+    }
+}
+
+#[async_trait]
+impl AnyRun for RunHandle {
+    fn id(&self) -> &RunId {
+        self.id()
+    }
+
+    async fn view(&self) -> Result<RunView, Error> {
+        Ok(self.view())
+    }
+
+    async fn cancel(&self, reason: CancelReason) -> Result<(), Error> {
+        self.cancel_with_tasks(reason);
+        Ok(())
+    }
+}
+
+/// The output of a tool that the caller runs.
+fn output(result: &NewToolResult) -> ToolOutput {
+    if result.is_error { ToolOutput::failed(&*result.content) } else { ToolOutput::from(&*result.content) }
+}
+
+fn begun(run: Run) -> Begun {
+    Begun { run: Arc::new(run.handle()), events: run.map(Ok).boxed() }
+}
+
+async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
+    let NewRun { agent, input, resume, queue, mut options } = run;
+    if let Some(agent) = agent {
+        check_leader(session, &agent).await?;
+    }
+    let schema = options.output_schema.take();
+    let mut options = RunOptions::from(options);
+    if let Some(schema) = schema {
+        let schema = OutputSchema::new(schema);
+        options =
+            options.with_output(schema.map_err(|error| Problem::new(Code::BadBody, error.to_string()))?);
+    }
+    match (input, resume) {
+        (Some(input), false) if queue => Ok(session.queue(input.0, options)),
+        (Some(input), false) => Ok(session.run(input.0, options)?),
+        (None, true) => Ok(session.resume(options)?),
+        _ => Err(Problem::new(Code::BadBody, "either an `input` or `resume: true` is required")),
+    }
+}
+
+/// A session of this process is led by the agent of its crew.
+async fn check_leader(session: &Session, agent: &str) -> Result<(), Problem> {
+    let leader = session.leader().await;
+    if *leader == *agent {
+        return Ok(());
+    }
+    Err(Problem::new(Code::UnknownAgent, format!("this session is led by {leader:?}, not by {agent:?}")))
+}
+
+/// A reader of a session's log.
+struct Reader {
+    cursor: Cursor,
+    selection: Selection,
+    is_following: bool,
+    is_over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<AgentEvent> {
+        while !self.is_over {
+            let next = if self.is_following { self.cursor.next().await } else { self.cursor.at_hand().await };
+            let event = next?;
+            self.is_over = self.selection.ends_with(&event);
+            if self.selection.has(&event) {
+                return Some(event);
+            }
+        }
+        None
+    }
+}

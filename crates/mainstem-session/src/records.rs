@@ -1,0 +1,105 @@
+//! The sessions and background tasks that this machine has recorded, without running any of them.
+
+mod reader;
+mod session;
+
+use std::{cmp::Reverse, fmt, slice, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use mainstem_api::{AnySession, Code, Error, Host, Problem, SessionView, TaskQuery};
+use mainstem_journal::{Journal, SessionSummary};
+use mainstem_message::{SessionId, TaskId};
+use mainstem_task::{TaskRecord, TaskSet};
+
+use self::session::RecordedSession;
+use crate::{
+    refusal::{no_session, no_tasks},
+    view,
+};
+
+/// How long another process may take to stop a task.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A journal and a task store, as a [`Host`]: sessions are read and deleted, tasks are read and cancelled, also while other processes run
+/// them. Runs can't begin here.
+#[derive(Clone)]
+pub struct Records {
+    journal: Option<Arc<dyn Journal>>,
+    tasks: TaskSet,
+}
+
+impl Records {
+    /// The records of these tasks, without sessions.
+    pub fn new(tasks: TaskSet) -> Self {
+        Self { journal: None, tasks }
+    }
+
+    /// Adds the sessions of this journal.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Whether the session is open for writing. What can't be found out is no reason to fail.
+    async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
+        let is_open = session.unfinished.is_some() && journal.is_open(&session.id).await.unwrap_or(true);
+        view::recorded(session, is_open)
+    }
+}
+
+#[async_trait]
+impl Host for Records {
+    async fn sessions(&self) -> Result<Vec<SessionView>, Error> {
+        let Some(journal) = &self.journal else { return Ok(Vec::new()) };
+        let recorded = journal.sessions().await.map_err(|error| no_session(&error))?;
+        let mut sessions = Vec::with_capacity(recorded.len());
+        for session in &recorded {
+            sessions.push(self.view(&**journal, session).await);
+        }
+        sessions.sort_by_key(|session| Reverse(session.updated_at));
+        Ok(sessions)
+    }
+
+    fn session(&self, id: &SessionId) -> Arc<dyn AnySession> {
+        Arc::new(RecordedSession { records: self.clone(), id: id.clone() })
+    }
+
+    async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
+        let is_deleted = match &self.journal {
+            Some(journal) => journal.delete(id).await.map_err(|error| no_session(&error))?,
+            None => false,
+        };
+        if is_deleted { Ok(()) } else { Err(Problem::not_found("session", id.as_str()).into()) }
+    }
+
+    async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error> {
+        Ok(self.tasks.list(&query.filter()).await.map_err(|error| no_tasks(&error))?)
+    }
+
+    async fn task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
+        Ok(self.tasks.get(id).await.map_err(|error| no_tasks(&error))?)
+    }
+
+    async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error> {
+        self.tasks.wait(slice::from_ref(id), timeout).await.map_err(|error| no_tasks(&error))?;
+        self.task(id).await
+    }
+
+    async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error> {
+        let cancelled = self.tasks.cancel(id, "the user (mainstem tasks cancel)", PATIENCE).await;
+        Ok(cancelled.map_err(|error| no_tasks(&error))?)
+    }
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").finish_non_exhaustive()
+    }
+}
+
+/// The refusal of what needs a running session.
+fn not_steerable() -> Error {
+    let detail = "only the record of the session is here; the process that runs it can do this";
+    Problem::new(Code::NotSteerable, detail).into()
+}

@@ -1,0 +1,107 @@
+//! Events from a journal, a page at a time, and what other processes append meanwhile.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use mainstem_api::{Error, EventQuery, Problem};
+use mainstem_event::{AgentEvent, Timestamp};
+use mainstem_journal::{Journal, JournalError};
+use mainstem_message::SessionId;
+use tokio::time::sleep;
+
+use crate::{refusal::no_session, selection::Selection};
+
+/// How many events are read at once.
+const PAGE: usize = 1024;
+
+/// How often the journal is read for events of other processes.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a reader gets in the place of events that retention has deleted.
+const DELETED: &str = "these events are no longer stored";
+
+pub(super) struct Reader {
+    journal: Arc<dyn Journal>,
+    id: SessionId,
+    selection: Selection,
+    is_following: bool,
+    is_over: bool,
+    /// The number of the next event to read.
+    next: u64,
+    /// The time of the last event that was read; `None` before the first page.
+    at: Option<Timestamp>,
+    page: VecDeque<AgentEvent>,
+}
+
+impl Reader {
+    pub(super) fn new(
+        journal: Arc<dyn Journal>,
+        id: SessionId,
+        query: &EventQuery,
+        selection: Selection,
+    ) -> Self {
+        let next = query.after.unwrap_or(0) + 1;
+        let (is_following, is_over) = (query.is_following(), false);
+        Self { journal, id, selection, is_following, is_over, next, at: None, page: VecDeque::new() }
+    }
+
+    /// The next selected event. Dropping the wait loses nothing.
+    pub(super) async fn next(&mut self) -> Result<Option<AgentEvent>, Error> {
+        while !self.is_over {
+            let Some(event) = self.page.pop_front() else {
+                if !self.read().await? && !self.is_following {
+                    return Ok(None);
+                }
+                continue;
+            };
+            self.is_over = self.selection.ends_with(&event);
+            if self.selection.has(&event) {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a page; returns whether there was one.
+    async fn read(&mut self) -> Result<bool, Error> {
+        let at = match self.at {
+            Some(at) => at,
+            None => self.begin().await?,
+        };
+        if !self.page.is_empty() {
+            return Ok(true);
+        }
+        let page = match self.journal.read(&self.id, self.next, PAGE).await {
+            Err(JournalError::Damaged { seq, through, why, .. }) if seq >= self.next => {
+                vec![AgentEvent::unreadable(self.id.clone(), seq..=through, at, why)]
+            }
+            page => page.map_err(|error| no_session(&error))?,
+        };
+        if let Some(last) = page.last() {
+            (self.next, self.at) = (last.seq.saturating_add(1), Some(last.at));
+            self.page.extend(page);
+            return Ok(true);
+        }
+        if self.is_following {
+            sleep(INTERVAL).await;
+        }
+        Ok(false)
+    }
+
+    /// Finds the first stored event.
+    async fn begin(&mut self) -> Result<Timestamp, Error> {
+        let session = self.journal.session(&self.id).await.map_err(|error| no_session(&error))?;
+        let session = session.ok_or_else(|| Problem::not_found("session", self.id.as_str()))?;
+        if self.next < session.first && session.first <= session.last {
+            let deleted = self.next..=session.first - 1;
+            self.page.push_back(AgentEvent::unreadable(
+                self.id.clone(),
+                deleted,
+                session.created_at,
+                DELETED,
+            ));
+            self.next = session.first;
+        }
+        self.at = Some(session.created_at);
+        Ok(session.created_at)
+    }
+}
