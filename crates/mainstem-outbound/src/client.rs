@@ -7,8 +7,9 @@ use reqwest::{Client, redirect::Policy};
 /// How long connecting may take; the answer itself has no limit here.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds a client, and installs the process's crypto provider: it connects within 10 s, sets `TCP_NODELAY`, follows no redirects and asks
-/// for no compression, which would hold back what is streamed.
+/// Builds a client, and installs the process's crypto provider: it connects within 10 s, sets
+/// `TCP_NODELAY`, follows no redirects and asks for no compression, which would hold back what is
+/// streamed.
 ///
 /// # Errors
 /// If TLS is not available.

@@ -1,4 +1,5 @@
-//! Requests to other servers: the HTTP client that sends them, and the secrets that no message about them may show.
+//! Requests to other servers: the HTTP client that sends them, and the secrets that no message
+//! about them may show.
 //!
 //! ```
 //! use mainstem_outbound::Secrets;

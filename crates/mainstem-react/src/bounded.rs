@@ -1,4 +1,5 @@
-//! Results that are too long for a conversation: put aside, with their beginning and end in their place.
+//! Results that are too long for a conversation: put aside, with their beginning and end in their
+//! place.
 
 use mainstem_message::ContentBlock;
 use mainstem_tool::{MAX_RESULT_BYTES, ToolError, ToolOutput};
@@ -18,9 +19,10 @@ const PREVIEW: Shown = Shown { head: 6 << 10, tail: 2 << 10 };
 const ALL_THERE_IS: Shown = Shown { head: 48 << 10, tail: 15 << 10 };
 
 impl RunContext {
-    /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's [`Artifacts`](mainstem_tool::Artifacts)
-    /// store the text, and its beginning and end take its place, with a note that says where it is and how long; if it can't be stored, the
-    /// text is cut, which the note says. Data stays.
+    /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's
+    /// [`Artifacts`](mainstem_tool::Artifacts) store the text, and its beginning and end take its
+    /// place, with a note that says where it is and how long; if it can't be stored, the text is
+    /// cut, which the note says. Data stays.
     ///
     /// The loop does this with the result of each call, whatever gave it.
     pub async fn bounded(&self, output: ToolOutput) -> ToolOutput {

@@ -24,11 +24,13 @@ pub use self::builder::RunContextBuilder;
 use self::call::Call;
 use crate::{Cancellation, Declaration, Gate, Meter, OutputSchema, extensions::Extensions, span::Unawaited};
 
-/// One invocation of an agent, as the engine sees it: its events and conversation, its cancellation, what it costs, and what every tool
-/// call has to pass. Cheap to clone; explicit, never ambient.
+/// One invocation of an agent, as the engine sees it: its events and conversation, its
+/// cancellation, what it costs, and what every tool call has to pass. Cheap to clone; explicit,
+/// never ambient.
 ///
-/// The loop, middleware and subagents work with it. A tool gets a [`ToolContext`], from which [`of`](Self::of) leads back here: that is for
-/// tools that are a part of the engine, such as those that spawn agents.
+/// The loop, middleware and subagents work with it. A tool gets a [`ToolContext`], from which
+/// [`of`](Self::of) leads back here: that is for tools that are a part of the engine, such as those
+/// that spawn agents.
 #[derive(Clone)]
 pub struct RunContext {
     shared: Arc<Shared>,
@@ -48,7 +50,8 @@ struct Shared {
     /// What the tokens of children hang off that may outlive the run.
     lifetime: CancellationToken,
     prices: Arc<Prices>,
-    /// The price of the model that was asked first, which most agents of a run think with: looking one up takes longer than an event.
+    /// The price of the model that was asked first, which most agents of a run think with: looking
+    /// one up takes longer than an event.
     priced: OnceLock<(Box<str>, Option<Price>)>,
     gate: Option<Arc<dyn Gate>>,
     artifacts: Option<Arc<dyn Artifacts>>,
@@ -79,15 +82,16 @@ impl RunContext {
         RunContextBuilder::new(agent.into(), sink)
     }
 
-    /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
+    /// The context of a child's invocation: same run, its own events, a token and a meter below
+    /// this one's.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
         self.child_with(source, reply_id, None, self.invocation.cancel.below(self.agent()))
     }
 
-    /// The same for a child that may outlive this invocation: its token hangs off the session's. Whoever waits for the child passes a
-    /// cancel of this invocation on to it, for as long as it waits. `declaration` is what the child's `AGENT_START` records that it was
-    /// spawned as.
+    /// The same for a child that may outlive this invocation: its token hangs off the session's.
+    /// Whoever waits for the child passes a cancel of this invocation on to it, for as long as it
+    /// waits. `declaration` is what the child's `AGENT_START` records that it was spawned as.
     #[must_use]
     pub fn detachable_child(
         &self,
@@ -121,7 +125,8 @@ impl RunContext {
         Self { invocation: Arc::new(invocation), call: None, ..self.clone() }
     }
 
-    /// Returns the invocation that a tool's context belongs to, working on that call; `None` if no agent of this crate called the tool.
+    /// Returns the invocation that a tool's context belongs to, working on that call; `None` if no
+    /// agent of this crate called the tool.
     pub fn of(cx: &ToolContext) -> Option<&Self> {
         cx.host::<Call>().map(Call::context)
     }
@@ -138,8 +143,9 @@ impl RunContext {
         ToolContext::new(Arc::new(Call::new(self, call.clone())))
     }
 
-    /// The same invocation with a deadline, unless it has an earlier one: for tools, which see when the time of their call is over, and for
-    /// children begun with it. The deadline cancels nothing.
+    /// The same invocation with a deadline, unless it has an earlier one: for tools, which see when
+    /// the time of their call is over, and for children begun with it. The deadline cancels
+    /// nothing.
     #[must_use]
     pub fn with_deadline(mut self, at: Timestamp) -> Self {
         self.deadline = Some(self.deadline.map_or(at, |earlier| earlier.min(at)));
@@ -156,7 +162,8 @@ impl RunContext {
         self.invocation.cancel.is_cancelled()
     }
 
-    /// Returns the cancellation of the invocation and of the work below it that it waits for. It can be used without the context.
+    /// Returns the cancellation of the invocation and of the work below it that it waits for. It
+    /// can be used without the context.
     pub fn cancellation(&self) -> &Cancellation {
         &self.invocation.cancel
     }
@@ -187,7 +194,8 @@ impl RunContext {
         &self.invocation.meter
     }
 
-    /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown, which is never the same as free.
+    /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown,
+    /// which is never the same as free.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
         let Shared { prices, priced, .. } = &*self.shared;
         let (first, price) = priced.get_or_init(|| (model.into(), prices.price(model)));

@@ -1,4 +1,5 @@
-//! What `AGENT_START` records besides the input: what a run was given, and what a child was spawned as.
+//! What `AGENT_START` records besides the input: what a run was given, and what a child was spawned
+//! as.
 
 use std::sync::{
     Arc,
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::RunContext;
 
-/// A version of an agent's declaration. The first child that starts with it records the whole of it, every other child the version.
+/// A version of an agent's declaration. The first child that starts with it records the whole of
+/// it, every other child the version.
 #[derive(Debug)]
 pub struct Declaration {
     version: Arc<str>,
@@ -30,12 +32,14 @@ impl Declaration {
     }
 }
 
-/// Returns the settings that the root of a run records; `None` for other agents, and if all are defaults.
+/// Returns the settings that the root of a run records; `None` for other agents, and if all are
+/// defaults.
 pub(crate) fn settings(cx: &RunContext) -> Option<Arc<RunSettings>> {
     cx.settings().filter(|settings| cx.depth() == 0 && !settings.is_default()).cloned()
 }
 
-/// Returns the version that a child records in its first turn, with the declaration if it has to be recorded.
+/// Returns the version that a child records in its first turn, with the declaration if it has to be
+/// recorded.
 pub(crate) fn spec(cx: &RunContext) -> (Option<Arc<str>>, Option<Arc<Value>>) {
     let Some(declaration) = cx.declaration() else { return (None, None) };
     (Some(declaration.version.clone()), declaration.take())

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
-/// Models answer with objects. A schema of anything else is asked for as the field `value` of one, and taken out of it again.
+/// Models answer with objects. A schema of anything else is asked for as the field `value` of one,
+/// and taken out of it again.
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Parts>);
 
@@ -38,7 +39,8 @@ impl OutputSchemaError {
 impl OutputSchema {
     /// The form that this schema describes.
     ///
-    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server does it off its async threads.
+    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server
+    /// does it off its async threads.
     ///
     /// # Errors
     /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
@@ -67,7 +69,8 @@ impl OutputSchema {
         self.0.asked.source()
     }
 
-    /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the async threads.
+    /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the
+    /// async threads.
     pub fn is_costly(&self, given: &Value) -> bool {
         self.0.asked.is_costly(given)
     }
@@ -75,7 +78,8 @@ impl OutputSchema {
     /// The answer in what a model gave.
     ///
     /// # Errors
-    /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
+    /// Where it does not fit, in words for the model: a line for each problem, with its JSON
+    /// pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
         self.0.asked.check(&given, "the answer")?;
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })

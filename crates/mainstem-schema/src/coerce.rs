@@ -5,7 +5,8 @@ use serde_json::{Number, Value};
 
 use crate::words;
 
-/// Converts strings to the number or boolean that the schema requires, where it does not accept a string.
+/// Converts strings to the number or boolean that the schema requires, where it does not accept a
+/// string.
 pub(crate) fn strings(schema: &Value, validator: &Validator, mut value: Value) -> Value {
     let found: Vec<_> = validator
         .iter_errors(&value)

@@ -1,8 +1,10 @@
-//! A graph of which subschema applies to which part of a value: without it a schema of a few lines can keep a validator busy for hours.
+//! A graph of which subschema applies to which part of a value: without it a schema of a few lines
+//! can keep a validator busy for hours.
 //!
-//! A check applies a schema to a value, some of its parts to the same value (`allOf`, `$ref` …) and others to the value's parts
-//! (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a row, applies the last schema 2²⁸ times to one value. The graph counts
-//! such applications before they happen, as an upper bound.
+//! A check applies a schema to a value, some of its parts to the same value (`allOf`, `$ref` …) and
+//! others to the value's parts (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a
+//! row, applies the last schema 2²⁸ times to one value. The graph counts such applications before
+//! they happen, as an upper bound.
 
 mod names;
 

@@ -1,6 +1,8 @@
-//! JSON Schemas from callers, servers and files: compiled within [limits](SchemaLimit), and checked within a bound of work.
+//! JSON Schemas from callers, servers and files: compiled within [limits](SchemaLimit), and checked
+//! within a bound of work.
 //!
-//! Errors describe the value and not the schema, one per line with a JSON pointer (RFC 6901), so that a model can correct what it sent.
+//! Errors describe the value and not the schema, one per line with a JSON pointer (RFC 6901), so
+//! that a model can correct what it sent.
 //!
 //! ```
 //! use mainstem_schema::Schema;

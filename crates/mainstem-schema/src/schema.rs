@@ -39,7 +39,8 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Compiles a schema. Takes time proportional to its size, which is limited: up to some milliseconds.
+    /// Compiles a schema. Takes time proportional to its size, which is limited: up to some
+    /// milliseconds.
     ///
     /// # Errors
     /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
@@ -66,8 +67,8 @@ impl Schema {
     /// Checks a value; `whole` is the name of the value in messages.
     ///
     /// # Errors
-    /// The value is not valid, or can't be checked in bounded time. The text has a line for each of the first problems, each after a line
-    /// break.
+    /// The value is not valid, or can't be checked in bounded time. The text has a line for each of
+    /// the first problems, each after a line break.
     pub fn check(&self, value: &Value, whole: &str) -> Result<(), String> {
         self.check_work(value, whole)?;
         let mut problems = self.validator.iter_errors(value);
@@ -84,7 +85,8 @@ impl Schema {
         if lines.is_empty() { Ok(()) } else { Err(lines) }
     }
 
-    /// Checks a value, and returns it with strings converted to the numbers and booleans that the schema requires in their place.
+    /// Checks a value, and returns it with strings converted to the numbers and booleans that the
+    /// schema requires in their place.
     ///
     /// # Errors
     /// As [`check`](Self::check), for the converted value.

@@ -1,4 +1,5 @@
-//! Describes what is wrong with a value in terms of the value (what is allowed there), not of the schema.
+//! Describes what is wrong with a value in terms of the value (what is allowed there), not of the
+//! schema.
 
 use std::{
     collections::HashSet,

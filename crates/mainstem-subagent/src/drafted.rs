@@ -9,7 +9,8 @@ use mainstem_react::RunContext;
 
 use crate::{CatalogEntry, SpawnError, member::Member};
 
-/// The agents that `agent_generate` has written in a run, beside those of its crew. Part of a [`Member`].
+/// The agents that `agent_generate` has written in a run, beside those of its crew. Part of a
+/// [`Member`].
 #[derive(Debug, Default)]
 pub(crate) struct Drafted(Mutex<BTreeMap<String, CatalogEntry>>);
 

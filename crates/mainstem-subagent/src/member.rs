@@ -1,4 +1,5 @@
-//! What an agent's context carries about its fleet: one value, so that a part that is missing does not compile.
+//! What an agent's context carries about its fleet: one value, so that a part that is missing does
+//! not compile.
 
 use std::sync::Arc;
 

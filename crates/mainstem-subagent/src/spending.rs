@@ -1,4 +1,5 @@
-//! What the agents of a session may still spend: accounts within accounts, found through each agent's context.
+//! What the agents of a session may still spend: accounts within accounts, found through each
+//! agent's context.
 
 mod estimate;
 
@@ -24,8 +25,9 @@ pub(crate) struct Spending {
     session: Arc<Account>,
 }
 
-/// Where the calls of an agent are counted, and those of all below it: the session's account, a run's, or that of a child with a budget of
-/// its own. Part of the [`Member`] of the agent; it is closed when the last context that has it is dropped.
+/// Where the calls of an agent are counted, and those of all below it: the session's account, a
+/// run's, or that of a child with a budget of its own. Part of the [`Member`] of the agent; it is
+/// closed when the last context that has it is dropped.
 pub(crate) struct Account {
     books: Arc<Mutex<Books>>,
     id: AccountId,
@@ -84,7 +86,8 @@ impl Fleet {
         }
     }
 
-    /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
+    /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is
+    /// used up; `None` if no budget is of time.
     pub fn time_run(&self, cx: RunContext) -> Option<impl Future<Output = ()> + Send + 'static> {
         let account = self.spending.of(&cx);
         let mut deadline = Deadline::new(account.time_left()?);
@@ -104,7 +107,8 @@ impl Fleet {
     }
 }
 
-/// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
+/// A model call, if it fits the budget. It counts as estimated before, and as the service counted
+/// it after.
 async fn paid_from(
     member: &Member,
     cx: &RunContext,
@@ -223,7 +227,8 @@ impl Account {
         self.open(&child.agent_id, Some(child.agent_key.clone()), limits)
     }
 
-    /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is counted.
+    /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is
+    /// counted.
     fn reserve(self: &Arc<Self>, amount: impl FnOnce() -> Amount) -> Result<Reserved, Exceeded> {
         if !self.is_limited() {
             return Ok(Reserved(None));

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::host::Host;
 
-/// Builds the context of the call `call-1` of a root agent `main` in a session of its own, to call a tool with.
+/// Builds the context of the call `call-1` of a root agent `main` in a session of its own, to call
+/// a tool with.
 ///
 /// ```
 /// let cx = mainstem_testing::context("s-1").user("ann").build();

@@ -12,7 +12,8 @@ pub const MAX_RESULT_BYTES: usize = 64 << 10;
 /// Where results are kept that are too long for a conversation.
 #[async_trait]
 pub trait Artifacts: Send + Sync + 'static {
-    /// Keeps a text for the agent of the context. Returns where the agent finds it, as its tools for files take a path.
+    /// Keeps a text for the agent of the context. Returns where the agent finds it, as its tools
+    /// for files take a path.
     ///
     /// # Errors
     /// It can't be kept; in words for the model, who then gets what fits.

@@ -16,8 +16,10 @@ impl Stop {
     }
 }
 
-/// Runs work that blocks on a thread of its own, for code without a [`ToolContext`](crate::ToolContext); see
-/// [`ToolContext::blocking`](crate::ToolContext::blocking). A cancel of the token sets the work's [`Stop`].
+/// Runs work that blocks on a thread of its own, for code without a
+/// [`ToolContext`](crate::ToolContext); see
+/// [`ToolContext::blocking`](crate::ToolContext::blocking). A cancel of the token sets the work's
+/// [`Stop`].
 ///
 /// # Panics
 /// If the work panics, and outside a tokio runtime.

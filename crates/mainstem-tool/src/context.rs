@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Progress, Stop, ToolHost, blocking::blocking};
 
-/// One tool call, as the tool sees it: who calls and for whom, how much time there is, and how to answer while it works.
+/// One tool call, as the tool sees it: who calls and for whom, how much time there is, and how to
+/// answer while it works.
 ///
-/// Cheap to clone; the first parameter of every tool. A tool that works for a while streams what it finds and ends early when the run is
-/// cancelled:
+/// Cheap to clone; the first parameter of every tool. A tool that works for a while streams what it
+/// finds and ends early when the run is cancelled:
 ///
 /// ```
 /// use mainstem_tool::{ToolContext, ToolError, unless};
@@ -28,7 +29,8 @@ use crate::{Progress, Stop, ToolHost, blocking::blocking};
 /// # async fn fetch(page: &str) -> String { page.to_owned() }
 /// ```
 ///
-/// What an agent's loop needs besides (events, conversation, budgets) is the engine's: `mainstem_react::RunContext`.
+/// What an agent's loop needs besides (events, conversation, budgets) is the engine's:
+/// `mainstem_react::RunContext`.
 #[derive(Clone)]
 pub struct ToolContext {
     host: Arc<dyn ToolHost>,
@@ -84,7 +86,8 @@ impl ToolContext {
         self.host.attributes()
     }
 
-    /// Returns a value of the embedding application by its type, such as one that a middleware attached to the call.
+    /// Returns a value of the embedding application by its type, such as one that a middleware
+    /// attached to the call.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.host.value(std::any::TypeId::of::<T>())?.downcast().ok()
     }
@@ -96,8 +99,9 @@ impl ToolContext {
         self.host.now()
     }
 
-    /// Returns when the time for the call is over: that of the run's budget, or of the spawn that waits for the agent. `None` if there is no
-    /// limit, and in a background task. The call is asked to stop then, or later: time during which the run is not read does not count.
+    /// Returns when the time for the call is over: that of the run's budget, or of the spawn that
+    /// waits for the agent. `None` if there is no limit, and in a background task. The call is
+    /// asked to stop then, or later: time during which the run is not read does not count.
     ///
     /// ```
     /// use std::time::Duration;
@@ -114,7 +118,8 @@ impl ToolContext {
         self.host.deadline()
     }
 
-    /// Resolves when the call is asked to stop. The tool has the agent's grace period from then on; then its future is dropped.
+    /// Resolves when the call is asked to stop. The tool has the agent's grace period from then on;
+    /// then its future is dropped.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
         self.cancellation().cancelled()
     }
@@ -131,8 +136,9 @@ impl ToolContext {
 
     // What it can do.
 
-    /// Streams a part of the result, which the model also sees as part of the result. The future waits while the reader is behind; await
-    /// it. The host streams at most [`MAX_RESULT_BYTES`](crate::MAX_RESULT_BYTES) of a call.
+    /// Streams a part of the result, which the model also sees as part of the result. The future
+    /// waits while the reader is behind; await it. The host streams at most
+    /// [`MAX_RESULT_BYTES`](crate::MAX_RESULT_BYTES) of a call.
     ///
     /// # Cancel safety
     /// The text is sent before the first wait.
@@ -140,8 +146,9 @@ impl ToolContext {
         Progress::new(self.host.progress(text.into()))
     }
 
-    /// Runs work that blocks (files, long computations) on a thread of its own and returns its output. The work can't be ended from
-    /// outside: a cancel of the call and a drop of this future both set its [`Stop`], after which it should return soon.
+    /// Runs work that blocks (files, long computations) on a thread of its own and returns its
+    /// output. The work can't be ended from outside: a cancel of the call and a drop of this future
+    /// both set its [`Stop`], after which it should return soon.
     ///
     /// ```
     /// use mainstem_tool::{ToolError, tool_fn};
@@ -159,7 +166,8 @@ impl ToolContext {
         blocking(self.cancellation(), work).await
     }
 
-    /// Returns the host if it is of this type. For the crate that defines the host; a tool does not need it.
+    /// Returns the host if it is of this type. For the crate that defines the host; a tool does not
+    /// need it.
     pub fn host<H: ToolHost>(&self) -> Option<&H> {
         let host: &dyn Any = &*self.host;
         host.downcast_ref()

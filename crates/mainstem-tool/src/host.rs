@@ -10,8 +10,8 @@ use mainstem_message::{RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-/// What makes a tool call: an agent's loop, or a test. A [`ToolContext`](crate::ToolContext) shows it to the tool; the methods have the
-/// meaning of the context's methods of the same name.
+/// What makes a tool call: an agent's loop, or a test. A [`ToolContext`](crate::ToolContext) shows
+/// it to the tool; the methods have the meaning of the context's methods of the same name.
 pub trait ToolHost: Any + Send + Sync {
     /// The id of the call.
     fn call_id(&self) -> &ToolCallId;

@@ -6,9 +6,11 @@ use mainstem_tool::{Tool, ToolContext};
 
 use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 
-/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each with a directory of its own.
+/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each
+/// with a directory of its own.
 ///
-/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table of open ones would only grow.
+/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table
+/// of open ones would only grow.
 ///
 /// ```
 /// use mainstem_workspace::{Workspace, Workspaces};
@@ -29,8 +31,9 @@ pub struct Workspaces(Arc<Resolve>);
 type Resolve = dyn Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
 
 impl Workspaces {
-    /// By a function of what a call says about its agent: [`agent`](ToolContext::agent), [`source`](ToolContext::source),
-    /// [`session_id`](ToolContext::session_id), [`user`](ToolContext::user), and values that the embedding application attached. It may
+    /// By a function of what a call says about its agent: [`agent`](ToolContext::agent),
+    /// [`source`](ToolContext::source), [`session_id`](ToolContext::session_id),
+    /// [`user`](ToolContext::user), and values that the embedding application attached. It may
     /// block; it runs off the async threads.
     pub fn new(
         resolve: impl Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
@@ -56,10 +59,12 @@ impl Workspaces {
         tools::files(self)
     }
 
-    /// The tool `shell`, which runs a command in the agent's workspace, with what [`ShellOptions`](crate::ShellOptions) has by default.
+    /// The tool `shell`, which runs a command in the agent's workspace, with what
+    /// [`ShellOptions`](crate::ShellOptions) has by default.
     ///
-    /// All processes of a command are killed when it ends, after its timeout, and when the run is cancelled or the call dropped. Needs a
-    /// runtime with I/O and time, and a guard: see [`ShellOptions`](crate::ShellOptions).
+    /// All processes of a command are killed when it ends, after its timeout, and when the run is
+    /// cancelled or the call dropped. Needs a runtime with I/O and time, and a guard: see
+    /// [`ShellOptions`](crate::ShellOptions).
     #[cfg(unix)]
     pub fn shell(&self) -> Arc<dyn Tool> {
         self.shell_with(crate::ShellOptions::default())

@@ -63,7 +63,8 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the token that stops work that outlives the run when the harness shuts down; by default it is never cancelled.
+    /// Sets the token that stops work that outlives the run when the harness shuts down; by default
+    /// it is never cancelled.
     pub fn lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self
@@ -105,7 +106,8 @@ impl RunContextBuilder {
         self
     }
 
-    /// The form that the answer of the run's root shall have; see [`StructuredOutput`](crate::StructuredOutput).
+    /// The form that the answer of the run's root shall have; see
+    /// [`StructuredOutput`](crate::StructuredOutput).
     pub fn output(mut self, schema: Option<OutputSchema>) -> Self {
         self.shared.output = schema;
         self

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunContext;
 
-/// What makes a tool's context: private, so that only this crate puts the engine into one and takes it out again.
+/// What makes a tool's context: private, so that only this crate puts the engine into one and takes
+/// it out again.
 pub(super) struct Call {
     id: ToolCallId,
     cx: RunContext,

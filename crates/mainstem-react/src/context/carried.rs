@@ -9,7 +9,8 @@ use super::RunContext;
 use crate::{Declaration, Gate, OutputSchema, span::Unawaited};
 
 impl RunContext {
-    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this context and for children begun with it.
+    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this
+    /// context and for children begun with it.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
@@ -21,20 +22,22 @@ impl RunContext {
         self.extensions.get()
     }
 
-    /// The same invocation with another [`attachment`](Self::attachment), also for children begun with it.
+    /// The same invocation with another [`attachment`](Self::attachment), also for children begun
+    /// with it.
     #[must_use]
     pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
         self.attachment = Some(attachment);
         self
     }
 
-    /// Returns what a crate above this one attached to the run, if it is of this type: one value, in which that crate has all it knows
-    /// about an invocation.
+    /// Returns what a crate above this one attached to the run, if it is of this type: one value,
+    /// in which that crate has all it knows about an invocation.
     pub fn attachment<T: Any>(&self) -> Option<&T> {
         self.attachment.as_deref()?.downcast_ref()
     }
 
-    /// The same invocation for a child that nothing waits for: the span of the next invocation is linked to the current one.
+    /// The same invocation for a child that nothing waits for: the span of the next invocation is
+    /// linked to the current one.
     #[must_use]
     pub fn unawaited(mut self) -> Self {
         self.cause = Some(Unawaited::now());

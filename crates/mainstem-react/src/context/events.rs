@@ -11,11 +11,12 @@ use mainstem_message::{Message, StopReason};
 use super::RunContext;
 
 impl RunContext {
-    /// Records an event of this invocation, in the session and in its conversation; returns its number. Never waits.
+    /// Records an event of this invocation, in the session and in its conversation; returns its
+    /// number. Never waits.
     ///
     /// For the loop and for middleware; a tool streams through
-    /// [`ToolContext::progress`](mainstem_tool::ToolContext::progress). A producer of many events awaits
-    /// [`settle`](Self::settle) in between.
+    /// [`ToolContext::progress`](mainstem_tool::ToolContext::progress). A producer of many events
+    /// awaits [`settle`](Self::settle) in between.
     pub fn emit(&self, kind: EventKind) -> u64 {
         self.with_transcript(|transcript| transcript.apply(&kind));
         let (seq, at) = self.invocation.sink.emit_timed(kind);
@@ -40,7 +41,8 @@ impl RunContext {
         self.invocation.sink.settle()
     }
 
-    /// Why the session's record keeps nothing more: the work must end. See [`SessionLog::failure`](mainstem_event::SessionLog::failure).
+    /// Why the session's record keeps nothing more: the work must end. See
+    /// [`SessionLog::failure`](mainstem_event::SessionLog::failure).
     pub(crate) fn unrecorded(&self) -> Option<&Arc<str>> {
         self.invocation.sink.log().failure()
     }
@@ -50,7 +52,8 @@ impl RunContext {
         self.with_transcript(|transcript| transcript.messages().to_vec())
     }
 
-    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this reason, results.
+    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this
+    /// reason, results.
     pub fn close(&self, reason: &StopReason) {
         while let Some(kind) = self.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
             self.emit(kind);
