@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
-/// Models answer with objects. A schema of anything else is asked for as the field `value` of one,
+/// Models answer with objects. A schema of anything else is requested as the field `value` of one,
 /// and taken out of it again.
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Parts>);
 
 struct Parts {
-    /// The schema of the object that a model is asked for.
+    /// The schema of the object that the model gives.
     asked: Schema,
     own: Value,
     is_wrapped: bool,
@@ -64,7 +64,7 @@ impl OutputSchema {
         &self.0.own
     }
 
-    /// The schema of the object that a model is asked for.
+    /// The schema of the object that the model gives.
     pub fn asked(&self) -> &Arc<Value> {
         self.0.asked.source()
     }

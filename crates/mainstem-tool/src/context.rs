@@ -24,7 +24,7 @@ use crate::{Progress, Stop, ToolHost, blocking::blocking};
 ///         let text = fetched.ok_or_else(|| ToolError::new("stopped before all pages were read"))?;
 ///         cx.progress(format!("{page}: {} bytes\n", text.len())).await;
 ///     }
-///     Ok(format!("{} pages for {}", pages.len(), cx.user().unwrap_or("nobody")))
+///     Ok(format!("{} pages for {}", pages.len(), cx.user().unwrap_or("all")))
 /// }
 /// # async fn fetch(page: &str) -> String { page.to_owned() }
 /// ```

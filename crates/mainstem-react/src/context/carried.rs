@@ -9,8 +9,8 @@ use super::RunContext;
 use crate::{Declaration, Gate, OutputSchema, span::Unawaited};
 
 impl RunContext {
-    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this
-    /// context and for children begun with it.
+    /// The same invocation with one more value for [`get`](Self::get), also for children begun with
+    /// this context.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);

@@ -91,7 +91,8 @@ fn schemas_that_people_write_are_compiled() {
         assert_eq!(compiled.check(&fits, "it"), Ok(()));
         assert!(compiled.check(&does_not, "it").is_err());
     }
-    // A tree; a list of expressions, each of them one of several kinds; names by anchor and by an encoded pointer.
+    // A tree; a list of expressions, each of them one of several kinds; names by anchor and by an
+    // encoded pointer.
     let tree = json!({ "type": "object", "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } }, "additionalProperties": false });
     check(tree, json!({ "left": { "right": {} } }), json!({ "left": { "middle": {} } }));
     let kinds: Vec<_> = ["and", "or", "not", "all", "any"]
@@ -135,7 +136,8 @@ fn a_part_that_has_a_name_of_its_own_is_refused() {
         let error = refused(schema);
         assert!(error.contains(expected), "{error}");
     }
-    // References in such a part lead to its own definitions, each of which applies the next twice; those of the root are harmless.
+    // References in such a part lead to its own definitions, each of which applies the next twice;
+    // those of the root are harmless.
     let harmless: serde_json::Map<_, _> = (0..=40).map(|level| (format!("a{level}"), json!(true))).collect();
     let mut inner = doubling(40);
     inner["$id"] = json!("http://x/y");

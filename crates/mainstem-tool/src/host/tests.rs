@@ -1,4 +1,4 @@
-//! A host that answers nobody: for the tests of this crate.
+//! A host without an engine, for the tests of this crate.
 
 use std::sync::Arc;
 

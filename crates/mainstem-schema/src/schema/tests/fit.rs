@@ -76,7 +76,7 @@ fn numbers_and_flags_that_are_sent_as_text_are_understood() {
     check(json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] }), json!("0.5"), json!(0.5));
     check(json!({ "type": "boolean" }), json!("True"), json!(true));
     check(json!({ "type": "array", "items": { "type": "integer" } }), json!(["1", 2]), json!([1, 2]));
-    // A text that is asked for stays one.
+    // A text stays a text where the schema requires one.
     check(json!({ "type": "string" }), json!("5"), json!("5"));
     check(json!({ "type": ["string", "integer"] }), json!("5"), json!("5"));
     let error =
