@@ -1,4 +1,4 @@
-//! The contract with a tool: [`Tool`], the [`RunContext`] it works in, the [`ToolSet`] an agent has.
+//! The contract with a tool: [`Tool`], the [`ToolContext`] of each call, and the [`ToolSet`] of an agent.
 //!
 //! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and arguments that do not fit go back to the model
 //! with a JSON pointer to what is wrong.
@@ -21,17 +21,13 @@
 //! # let _ = search;
 //! ```
 
-mod arguments;
 mod artifact;
-mod cancellation;
+mod blocking;
 mod context;
 mod error;
-mod extensions;
-mod gate;
-mod meter;
+mod host;
 mod output;
-mod output_schema;
-mod schema;
+mod progress;
 mod seldom;
 mod set;
 mod source;
@@ -41,15 +37,13 @@ mod typed;
 
 pub use artifact::{Artifacts, MAX_RESULT_BYTES};
 pub use async_trait::async_trait;
-pub use cancellation::Cancellation;
-pub use context::{Progress, RunContext, RunContextBuilder, Stop};
+pub use blocking::{Stop, blocking};
+pub use context::ToolContext;
 pub use error::ToolError;
-pub use gate::{Gate, Passing};
+pub use host::ToolHost;
 pub use mainstem_message::{ToolSpec, ToolState};
-pub use meter::Meter;
 pub use output::{Json, ToolOutput};
-pub use output_schema::{OutputSchema, OutputSchemaError};
-pub use schema::{SchemaError, SchemaLimit};
+pub use progress::Progress;
 pub use seldom::{Seldom, unless};
 pub use set::{ToolSet, ToolSetError};
 pub use source::ToolSource;

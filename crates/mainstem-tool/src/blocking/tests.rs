@@ -5,14 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mainstem_event::{EventSink, Origin, SessionLog};
-
 use super::*;
-
-fn context() -> RunContext {
-    let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), None) };
-    RunContext::root("main", EventSink::root(SessionLog::new("s".into()), origin)).build()
-}
+use crate::host::tests::context;
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
@@ -31,8 +25,7 @@ fn endless(stop: &Stop, started: &mpsc::Sender<()>) -> &'static str {
 
 #[test]
 fn its_output_is_the_works() {
-    let cx = context();
-    assert_eq!(block_on(cx.blocking(|stop| (6 * 7, stop.is_set()))), (42, false));
+    assert_eq!(block_on(context().blocking(|stop| (6 * 7, stop.is_set()))), (42, false));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use jsonschema::Validator;
 use serde_json::{Number, Value};
 
-use super::words;
+use crate::words;
 
-/// Converts strings to the number or boolean that the schema requires, where it does not accept a string.
-pub(super) fn read(schema: &Value, validator: &Validator, mut value: Value) -> Value {
+/// Converts strings to the number or boolean that the schema requires, where it does not accept a
+/// string.
+pub(crate) fn strings(schema: &Value, validator: &Validator, mut value: Value) -> Value {
     let found: Vec<_> = validator
         .iter_errors(&value)
         .filter_map(|error| {

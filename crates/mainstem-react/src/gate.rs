@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use mainstem_message::ToolCallId;
+use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
-use crate::{RunContext, ToolOutput};
+use crate::RunContext;
 
 /// Decides whether tool calls may run. It belongs to the run, not to an agent, so that no agent is without it: see
 /// [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).

@@ -6,14 +6,15 @@ use std::{
     sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
 };
 
-use mainstem_event::{EventSink, Ids, RandomIds, fold::Transcript};
+use mainstem_event::{EventSink, Ids, RandomIds, RunSettings, fold::Transcript};
 use mainstem_message::ReplyId;
 use mainstem_policy::Prices;
+use mainstem_tool::Artifacts;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Invocation, RunContext, Shared};
-use crate::{Artifacts, Cancellation, Gate, Meter, extensions::Extensions};
+use crate::{Cancellation, Gate, Meter, OutputSchema, extensions::Extensions};
 
 /// Makes the [`RunContext`] of a root's invocation.
 #[must_use]
@@ -22,6 +23,7 @@ pub struct RunContextBuilder {
     sink: EventSink,
     cancel: Cancellation,
     extensions: Extensions,
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
     shared: Shared,
 }
 
@@ -34,10 +36,19 @@ impl RunContextBuilder {
             priced: OnceLock::new(),
             gate: None,
             artifacts: None,
+            settings: None,
+            output: None,
             user: None,
             attributes: Map::new(),
         };
-        Self { agent, sink, cancel: Cancellation::new(), extensions: Extensions::default(), shared }
+        Self {
+            agent,
+            sink,
+            cancel: Cancellation::new(),
+            extensions: Extensions::default(),
+            attachment: None,
+            shared,
+        }
     }
 
     /// Where ids come from; random ones by default.
@@ -52,7 +63,8 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the token that stops work that outlives the run when the harness shuts down; by default it is never cancelled.
+    /// Sets the token that stops work that outlives the run when the harness shuts down; by default
+    /// it is never cancelled.
     pub fn lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self
@@ -88,6 +100,25 @@ impl RunContextBuilder {
         self
     }
 
+    /// What the caller has set for the run: `AGENT_START` of its root records it.
+    pub fn settings(mut self, settings: Arc<RunSettings>) -> Self {
+        self.shared.settings = Some(settings);
+        self
+    }
+
+    /// The form that the answer of the run's root shall have; see
+    /// [`StructuredOutput`](crate::StructuredOutput).
+    pub fn output(mut self, schema: Option<OutputSchema>) -> Self {
+        self.shared.output = schema;
+        self
+    }
+
+    /// The value for [`RunContext::attachment`].
+    pub fn attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+        self.attachment = Some(attachment);
+        self
+    }
+
     /// A value for [`RunContext::get`]; one of each type.
     pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
@@ -107,9 +138,12 @@ impl RunContextBuilder {
             latest_at: AtomicU64::new(0),
             meter: Meter::default(),
             above: None,
+            declaration: None,
         };
         let shared = Arc::new(self.shared);
-        RunContext { shared, invocation: Arc::new(invocation), extensions: self.extensions, call: None }
+        let (invocation, extensions) = (Arc::new(invocation), self.extensions);
+        let attachment = self.attachment;
+        RunContext { shared, invocation, extensions, call: None, deadline: None, cause: None, attachment }
     }
 }
 

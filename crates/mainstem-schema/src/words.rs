@@ -1,4 +1,5 @@
-//! Describes what is wrong with a value in terms of the value (what is allowed there), not of the schema.
+//! Describes what is wrong with a value in terms of the value (what is allowed there), not of the
+//! schema.
 
 use std::{
     collections::HashSet,
@@ -61,7 +62,7 @@ pub(crate) fn of(schema: &Value, error: &ValidationError<'_>) -> String {
 }
 
 /// The types that the schema asks for in the place of an error, by their names in schemas.
-pub(super) fn types<'a>(schema: &'a Value, error: &ValidationError<'_>) -> Vec<&'a str> {
+pub(crate) fn types<'a>(schema: &'a Value, error: &ValidationError<'_>) -> Vec<&'a str> {
     let mut types = Vec::new();
     if let Some(asked) = parent(schema, error) {
         collect_types(schema, asked, 0, &mut types);

@@ -1,10 +1,11 @@
-//! What the parts of a schema are called: each reference must mean one part, the same to the graph and to the validator.
+//! What the parts of a schema are called: each reference must mean one part, the same to the graph
+//! and to the validator.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::SchemaError;
+use crate::SchemaError;
 
 /// The parts that have an anchor.
 pub(super) type Anchors<'a> = HashMap<&'a str, &'a Value>;
@@ -12,7 +13,8 @@ pub(super) type Anchors<'a> = HashMap<&'a str, &'a Value>;
 /// The parts of a schema that have an anchor.
 ///
 /// # Errors
-/// A part changes what references in it mean: it has an identifier or a dialect of its own, or an anchor that another part has, too.
+/// A part changes what references in it mean: it has an identifier or a dialect of its own, or an
+/// anchor that another part has, too.
 pub(super) fn anchors(root: &Value) -> Result<Anchors<'_>, SchemaError> {
     let mut found = Anchors::new();
     let has_old_ids =

@@ -2,24 +2,22 @@
 
 use std::{fmt, sync::Arc};
 
+use mainstem_schema::{Schema, SchemaError, SchemaLimit};
+use mainstem_tool::schema_of;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    schema::{Schema, SchemaError, SchemaLimit},
-    schema_of,
-};
-
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
-/// Models answer with objects. A schema of anything else is asked for as the field `value` of one, and taken out of it again.
+/// Models answer with objects. A schema of anything else is requested as the field `value` of one,
+/// and taken out of it again.
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Parts>);
 
 struct Parts {
-    asked: Arc<Value>,
+    /// The schema of the object that the model gives.
+    asked: Schema,
     own: Value,
-    validator: Schema,
     is_wrapped: bool,
 }
 
@@ -33,7 +31,7 @@ impl OutputSchemaError {
     pub fn limit(&self) -> Option<SchemaLimit> {
         match self.0 {
             SchemaError::Limit { limit, .. } => Some(limit),
-            SchemaError::Invalid(_) => None,
+            _ => None,
         }
     }
 }
@@ -41,15 +39,16 @@ impl OutputSchemaError {
 impl OutputSchema {
     /// The form that this schema describes.
     ///
-    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server does it off its async threads.
+    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server
+    /// does it off its async threads.
     ///
     /// # Errors
     /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
     pub fn new(schema: Value) -> Result<Self, OutputSchemaError> {
         let is_wrapped = schema.get("type").is_some_and(|form| form != "object");
         let asked = if is_wrapped { wrapped(schema.clone()) } else { schema.clone() };
-        let validator = Schema::compile(&asked)?;
-        Ok(Self(Arc::new(Parts { asked: Arc::new(asked), own: schema, validator, is_wrapped })))
+        let asked = Schema::compile(asked.into())?;
+        Ok(Self(Arc::new(Parts { asked, own: schema, is_wrapped })))
     }
 
     /// The form of a type; its doc comments are read by the model.
@@ -65,24 +64,24 @@ impl OutputSchema {
         &self.0.own
     }
 
-    /// The schema of the object that a model is asked for.
+    /// The schema of the object that the model gives.
     pub fn asked(&self) -> &Arc<Value> {
-        &self.0.asked
+        self.0.asked.source()
     }
 
-    /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the async threads.
+    /// Returns `true` if the check of this value can take milliseconds, so that it belongs off the
+    /// async threads.
     pub fn is_costly(&self, given: &Value) -> bool {
-        self.0.validator.is_costly(given)
+        self.0.asked.is_costly(given)
     }
 
     /// The answer in what a model gave.
     ///
     /// # Errors
-    /// Where it does not fit, in words for the model: a line for each problem, with its JSON pointer.
+    /// Where it does not fit, in words for the model: a line for each problem, with its JSON
+    /// pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
-        if let Some(problems) = self.0.validator.problems(&self.0.asked, &given, "the answer") {
-            return Err(problems);
-        }
+        self.0.asked.check(&given, "the answer")?;
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })
     }
 }

@@ -1,14 +1,11 @@
-//! JSON Schemas from callers, servers and files: compiled within limits, and checked within a bound of work.
+//! A compiled schema, and the check of a value.
 
-mod graph;
-mod limits;
+use std::sync::Arc;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use self::graph::Graph;
-pub use self::limits::SchemaLimit;
-use crate::arguments::words;
+use crate::{SchemaLimit, coerce, graph::Graph, words};
 
 /// Most problems told at once.
 const SHOWN: usize = 5;
@@ -18,7 +15,8 @@ const COSTLY: u64 = 20_000;
 
 /// A compiled schema, with what a check of it can cost.
 #[derive(Debug)]
-pub(crate) struct Schema {
+pub struct Schema {
+    source: Arc<Value>,
     validator: Validator,
     graph: Graph,
 }
@@ -41,53 +39,70 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Compiles a schema. Takes time proportional to its size, which is limited.
+    /// Compiles a schema. Takes time proportional to its size, which is limited: up to some
+    /// milliseconds.
     ///
     /// # Errors
     /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
-    pub(crate) fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        let graph = Graph::of(schema)?;
+    pub fn compile(source: Arc<Value>) -> Result<Self, SchemaError> {
+        let graph = Graph::of(&source)?;
         // This engine matches in linear time, and stops to compile a pattern that grows too large.
         let size = SchemaLimit::CompiledPattern.value();
         let patterns = PatternOptions::regex().size_limit(size).dfa_size_limit(size);
         let options = jsonschema::options().with_pattern_options(patterns);
-        let validator = options.build(schema).map_err(|error| invalid(&error.to_string()))?;
-        Ok(Self { validator, graph })
+        let validator = options.build(&source).map_err(|error| invalid(&error.to_string()))?;
+        Ok(Self { source, validator, graph })
+    }
+
+    /// Returns the schema as it was given.
+    pub fn source(&self) -> &Arc<Value> {
+        &self.source
     }
 
     /// Returns `true` if the check of a value can take milliseconds.
-    pub(crate) fn is_costly(&self, value: &Value) -> bool {
+    pub fn is_costly(&self, value: &Value) -> bool {
         self.graph.work(value) > COSTLY
     }
 
-    pub(crate) fn validator(&self) -> &Validator {
-        &self.validator
-    }
-
-    /// Returns why a value can't be checked in bounded time, as a line of its errors.
-    pub(crate) fn too_costly(&self, value: &Value, whole: &str) -> Option<String> {
-        let error = self.graph.check_work(value).err()?;
-        Some(format!("\n- {whole}: can't be checked: {error}"))
-    }
-
-    /// Returns the validation errors of a value, one per line, with JSON pointers (RFC 6901); `raw` is the schema itself, and `whole` is the
-    /// name of the value.
-    pub(crate) fn problems(&self, raw: &Value, value: &Value, whole: &str) -> Option<String> {
-        if let Some(problem) = self.too_costly(value, whole) {
-            return Some(problem);
-        }
+    /// Checks a value; `whole` is the name of the value in messages.
+    ///
+    /// # Errors
+    /// The value is not valid, or can't be checked in bounded time. The text has a line for each of
+    /// the first problems, each after a line break.
+    pub fn check(&self, value: &Value, whole: &str) -> Result<(), String> {
+        self.check_work(value, whole)?;
         let mut problems = self.validator.iter_errors(value);
         let line = |error: ValidationError<'_>| {
             let pointer = error.instance_path().to_string();
             let place = if pointer.is_empty() { whole.to_owned() } else { format!("at {pointer}") };
-            format!("\n- {place}: {}", words::of(raw, &error))
+            format!("\n- {place}: {}", words::of(&self.source, &error))
         };
         let mut lines: String = problems.by_ref().take(SHOWN).map(line).collect();
         let more = problems.count();
         if more > 0 {
             lines.push_str(&format!("\n- and {more} more"));
         }
-        (!lines.is_empty()).then_some(lines)
+        if lines.is_empty() { Ok(()) } else { Err(lines) }
+    }
+
+    /// Checks a value, and returns it with strings converted to the numbers and booleans that the
+    /// schema requires in their place.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), for the converted value.
+    pub fn fit(&self, value: Value, whole: &str) -> Result<Value, String> {
+        self.check_work(&value, whole)?;
+        if self.validator.is_valid(&value) {
+            return Ok(value);
+        }
+        let value = coerce::strings(&self.source, &self.validator, value);
+        self.check(&value, whole)?;
+        Ok(value)
+    }
+
+    /// Fails if a value can't be checked in bounded time.
+    fn check_work(&self, value: &Value, whole: &str) -> Result<(), String> {
+        self.graph.check_work(value).map_err(|error| format!("\n- {whole}: can't be checked: {error}"))
     }
 }
 

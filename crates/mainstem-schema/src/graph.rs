@@ -1,8 +1,10 @@
-//! A graph of which subschema applies to which part of a value: without it a schema of a few lines can keep a validator busy for hours.
+//! A graph of which subschema applies to which part of a value: without it a schema of a few lines
+//! can keep a validator busy for hours.
 //!
-//! A check applies a schema to a value, some of its parts to the same value (`allOf`, `$ref` …) and others to the value's parts
-//! (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a row, applies the last schema 2²⁸ times to one value. The graph counts
-//! such applications before they happen, as an upper bound.
+//! A check applies a schema to a value, some of its parts to the same value (`allOf`, `$ref` …) and
+//! others to the value's parts (`properties`, `items` …). `allOf: [{$ref}, {$ref}]`, 28 times in a
+//! row, applies the last schema 2²⁸ times to one value. The graph counts such applications before
+//! they happen, as an upper bound.
 
 mod names;
 
@@ -10,13 +12,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{SchemaError, SchemaLimit};
+use crate::{SchemaError, SchemaLimit};
 
 /// The value depth for which steps are limited at compile time.
 const DEPTH: usize = 4;
 
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(crate) struct Graph {
     nodes: Vec<Node>,
     /// Each node after those that it applies to the same value.
     order: Vec<usize>,
@@ -51,7 +53,7 @@ struct Builder<'a> {
 
 impl Graph {
     /// The graph of a schema that is within the limits.
-    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+    pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let bytes = schema.to_string().len();
         check(SchemaLimit::Bytes, bytes, || format!("the schema has {bytes} bytes"))?;
         let levels = depth(schema);
@@ -69,13 +71,13 @@ impl Graph {
     }
 
     /// Whether a value can be checked in bounded time.
-    pub(super) fn check_work(&self, value: &Value) -> Result<(), SchemaError> {
+    pub(crate) fn check_work(&self, value: &Value) -> Result<(), SchemaError> {
         let work = self.work(value);
         check(SchemaLimit::Work, clamp(work), || format!("it takes up to {work} steps"))
     }
 
     /// Returns an upper bound of schema applications in the check of a value.
-    pub(super) fn work(&self, value: &Value) -> u64 {
+    pub(crate) fn work(&self, value: &Value) -> u64 {
         self.steps(depth(value)).saturating_mul(count(value))
     }
 

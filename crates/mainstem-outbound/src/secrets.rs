@@ -1,14 +1,16 @@
 //! Finds secrets in texts that repeat them.
 //!
-//! A server or a proxy repeats what it was sent in the encoding of its answer. So a text is read several times, as it is and with its escapes
-//! (of URLs, JSON and HTML) decoded, and each reading knows where in the text a byte comes from.
+//! A server or a proxy repeats what it was sent in the encoding of its answer. So a text is read
+//! several times, as it is and with its escapes (of URLs, JSON and HTML) decoded, and each reading
+//! knows where in the text a byte comes from.
 
 use std::{fmt, iter::successors, ops::Range};
 
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD, Engine as _};
 use reqwest::Url;
 
-/// A value shorter than this is a part of many words: credentials of this length are only found as whole words, other values never.
+/// A value shorter than this is a part of many words: credentials of this length are only found as
+/// whole words, other values never.
 const SHORT: usize = 8;
 
 /// How often escapes are decoded: JSON within JSON within a URL.
@@ -48,7 +50,8 @@ impl Secrets {
         written.filter_map(|pair| pair.split_once('=')).for_each(|(_, value)| self.add(value));
     }
 
-    /// Adds the password, and both as a request has them: joined, and in base64. A user without a password is a token, if it is long.
+    /// Adds the password, and both as a request has them: joined, and in base64. A user without a
+    /// password is a token, if it is long.
     fn add_credentials(&mut self, user: &[u8], password: &[u8]) {
         let secret = if password.is_empty() { user } else { password };
         if secret.len() < SHORT && password.is_empty() {
@@ -60,7 +63,8 @@ impl Secrets {
         self.0.extend([pair, secret.to_owned()]);
     }
 
-    /// Returns the text with `[secret]` in the place of each secret, also of one with percent-encoding or escapes of JSON or HTML.
+    /// Returns the text with `[secret]` in the place of each secret, also of one with
+    /// percent-encoding or escapes of JSON or HTML.
     pub fn redact(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
@@ -109,7 +113,8 @@ impl Reading {
         (decoded.bytes.len() < self.bytes.len()).then_some(decoded)
     }
 
-    /// Decodes with a function that returns the bytes of the escape at the beginning of its argument, and the length of the escape.
+    /// Decodes with a function that returns the bytes of the escape at the beginning of its
+    /// argument, and the length of the escape.
     fn decoded_by(&self, escape: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Self {
         let (mut bytes, mut starts, mut at) = (Vec::new(), Vec::new(), 0);
         while let Some(byte) = self.bytes.get(at) {

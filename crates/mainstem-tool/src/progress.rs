@@ -1,4 +1,4 @@
-//! The future of [`RunContext::progress`](super::RunContext::progress).
+//! The future of [`ToolContext::progress`](crate::ToolContext::progress).
 
 use std::{
     future::Future,
@@ -14,7 +14,7 @@ use mainstem_event::Settle;
 pub struct Progress<'a>(Settle<'a>);
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(settle: Settle<'a>) -> Self {
+    pub(crate) fn new(settle: Settle<'a>) -> Self {
         Self(settle)
     }
 }

@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use mainstem_event::CancelReason;
 use tokio_util::sync::CancellationToken;
 
-/// Cancels an invocation for a reason that everything below it can read. Cheap to clone; clones share the state.
+/// Cancels an invocation for a reason that everything below it can read. Cheap to clone; clones
+/// share the state.
 ///
 /// ```
 /// use mainstem_event::CancelReason;
-/// use mainstem_tool::Cancellation;
+/// use mainstem_react::Cancellation;
 ///
 /// let parent = Cancellation::new();
 /// let child = parent.below(&"main".into());
@@ -42,7 +43,8 @@ impl Cancellation {
         Self::of(CancellationToken::new(), Above::Nothing)
     }
 
-    /// Creates a cancellation that is also cancelled by a token; `reason` is why the token is cancelled.
+    /// Creates a cancellation that is also cancelled by a token; `reason` is why the token is
+    /// cancelled.
     pub fn below_token(token: &CancellationToken, reason: CancelReason) -> Self {
         Self::of(token.child_token(), Above::Token(reason))
     }

@@ -17,7 +17,11 @@ impl Extensions {
     }
 
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.0.get(&TypeId::of::<T>())?.clone().downcast().ok()
+        self.value(TypeId::of::<T>())?.downcast().ok()
+    }
+
+    pub(crate) fn value(&self, of: TypeId) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.0.get(&of).cloned()
     }
 }
 
