@@ -149,7 +149,7 @@ async fn without_file_tools_nothing_is_stored_that_its_agent_cannot_read() {
 async fn progress_stops_where_a_result_is_full() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("babble", json!({})), Turn::new().text("Done.")]);
-    let babble = tool_fn("babble", "Babbles", |cx: RunContext, _: Map<String, Value>| async move {
+    let babble = tool_fn("babble", "Babbles", |cx: ToolContext, _: Map<String, Value>| async move {
         for _ in 0..20 {
             cx.progress("ä".repeat(5_000)).await;
         }

@@ -341,6 +341,48 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
+/// What the tool `left` of each agent says in a run with these options: how many milliseconds its call has.
+async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String> {
+    let left =
+        tool_fn("left", "How much time is left", |cx: ToolContext, _: serde_json::Map<_, _>| async move {
+            let left = cx.deadline().map(|deadline| deadline.millis_since(cx.now()));
+            Ok::<_, ToolError>(format!("{} {left:?}", cx.agent()))
+        });
+    let asks = || Turn::new().wait(ms(500)).call("left", json!({}));
+    let model = ScriptedModel::new()
+        .agent(
+            "main",
+            [asks(), Turn::new().call("agent_spawn", spawn), Turn::new().wait(ms(1_500)).text("Done.")],
+        )
+        .agent("kid", [asks(), Turn::new().text("Done.")]);
+    let run = fleet(model).tool(left).subagent(AgentSpec::new("kid", "Looks")).build().unwrap();
+    let events = read(run.stream_events_with("go", options)).await;
+    let said = |event: &AgentEvent| match &event.kind {
+        EventKind::ToolResultTextDelta { delta, .. } if delta.contains("Some") || delta.contains("None") => {
+            Some(delta.clone())
+        }
+        _ => None,
+    };
+    events.iter().filter_map(said).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_see_how_much_time_their_call_has() {
+    let spawn = |seconds: u64| json!({ "agent_id": "kid", "task": "go", "timeout_seconds": seconds });
+    let budget = || RunOptions::new().with_budget(Limits::default().with_time_seconds(3));
+    assert_eq!(time_left(RunOptions::new(), spawn(1)).await, ["main None", "kid None"]);
+    assert_eq!(time_left(budget(), spawn(1)).await, ["main Some(2500)", "kid Some(2000)"]);
+    assert_eq!(
+        time_left(budget(), spawn(0)).await,
+        ["main Some(2500)", "kid None"],
+        "a task outlives the run"
+    );
+    let sync = || RunOptions::new().with_force_sync(true);
+    assert_eq!(time_left(sync(), spawn(1)).await, ["main None", "kid Some(500)"]);
+    let both = sync().with_budget(Limits::default().with_time_seconds(3));
+    assert_eq!(time_left(both, spawn(9)).await, ["main Some(2500)", "kid Some(2000)"], "the earlier one");
+}
+
 /// What each agent cost itself and with those below it, in the order of their ends.
 fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     let cost = |event: &AgentEvent| match &event.kind {

@@ -578,7 +578,7 @@ impl Middleware for Ponders {
     ) -> Result<Answer, AgentError> {
         let answer = next.run(cx, request).await?;
         assert_eq!(answer.stop, StopReason::ToolCalls);
-        cx.cancellation().cancel();
+        cx.cancellation().token().cancel();
         Ok(answer)
     }
 }

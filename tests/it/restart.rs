@@ -38,7 +38,7 @@ fn process(journal: &FaultyJournal, model: impl Model, prompt: &str) -> HarnessB
 fn whose() -> impl Tool {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
-    tool_fn("whose", "Say for whom", |cx: RunContext, Nothing {}| async move {
+    tool_fn("whose", "Say for whom", |cx: ToolContext, Nothing {}| async move {
         let attributes = serde_json::to_string(cx.attributes()).unwrap();
         Ok::<_, ToolError>(format!("{} {attributes}", cx.user().unwrap_or("nobody")))
     })

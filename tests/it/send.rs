@@ -557,7 +557,7 @@ async fn of_many_messages_at_once_none_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_code_begins_is_on_the_same_behalf() {
     let whoami =
-        tool_fn("whoami", "For whom", |cx: RunContext, _: serde_json::Map<String, Value>| async move {
+        tool_fn("whoami", "For whom", |cx: ToolContext, _: serde_json::Map<String, Value>| async move {
             Ok::<_, ToolError>(format!("{:?} {}", cx.user(), Value::Object(cx.attributes().clone())))
         });
     let ask = || Turn::new().call("whoami", json!({}));

@@ -55,7 +55,7 @@ pub(crate) struct Lookup {
 
 /// Says something about a word, in two pieces, after a while.
 pub(crate) fn lookup() -> impl Tool {
-    tool_fn("lookup", "Look a word up", |cx: RunContext, Lookup { word, takes }: Lookup| async move {
+    tool_fn("lookup", "Look a word up", |cx: ToolContext, Lookup { word, takes }: Lookup| async move {
         cx.progress(format!("{word} ")).await;
         tokio::time::sleep(ms(takes)).await;
         Ok::<_, ToolError>("found")

@@ -139,7 +139,7 @@ async fn tools_know_for_which_tenant_they_work() {
     let whose = tool_fn(
         "whose",
         "Tells",
-        |cx: RunContext, _: serde_json::Map<String, serde_json::Value>| async move {
+        |cx: ToolContext, _: serde_json::Map<String, serde_json::Value>| async move {
             Ok::<_, ToolError>(
                 cx.attributes().get("tenant").map_or_else(|| "nobody's".to_owned(), ToString::to_string),
             )

@@ -117,7 +117,7 @@ pub(crate) struct Run {
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle"])]
+    #[arg(long, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle"])]
     pub(crate) server: Option<String>,
 
     /// What stdout gets.

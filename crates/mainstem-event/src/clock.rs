@@ -62,6 +62,12 @@ impl Timestamp {
     pub fn millis_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0) / 1000
     }
+
+    /// The time `wait` later; the latest possible one if that is beyond it.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+    }
 }
 
 impl fmt::Display for Timestamp {

@@ -8,7 +8,6 @@
 //! | [`Dialect`] | in what a server differs from its API, learned from its [`Complaint`]s |
 //! | [`Fields`], [`Arguments`] | what bodies of requests are made of |
 //! | [`Server`] | where the model is and how one gets in; the one place that shows, hides and redacts |
-//! | [`Secrets`] | values that no message may show, found in every encoding |
 //! | [`HttpClient`] | the seam to the HTTP stack; no other crate's interface shows which it is |
 //!
 //! A provider implements [`Api`], [`Decode`] and, if servers differ, [`Dialect`];
@@ -24,7 +23,6 @@ mod error;
 mod exchange;
 mod fields;
 mod retry_after;
-mod secrets;
 mod server;
 mod transport;
 
@@ -37,9 +35,9 @@ pub use error::ConfigError;
 pub(crate) use exchange::Exchange;
 pub use exchange::{Decode, Deltas};
 pub use fields::Fields;
+pub use mainstem_outbound::client;
 pub use reqwest::{Client, RequestBuilder, Response, Url};
 pub(crate) use retry_after::retry_after;
 pub use secrecy::SecretString;
-pub use secrets::Secrets;
 pub use server::{Auth, Server};
-pub use transport::{HttpClient, client};
+pub use transport::HttpClient;

@@ -3,13 +3,14 @@
 use std::{fmt, sync::Arc};
 
 use mainstem_model::{ErrorKind, ModelError};
+use mainstem_outbound::Secrets;
 use reqwest::{
     Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{Complaint, ConfigError, Secrets, address, complaint::excerpt};
+use crate::{Complaint, ConfigError, address, complaint::excerpt};
 
 /// How much of what a server sent is looked through for a quotation, in bytes.
 const QUOTABLE: usize = 64 << 10;

@@ -4,22 +4,18 @@ use std::{
     error::Error,
     pin::Pin,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
 use mainstem_model::{ErrorKind, ModelError};
+use mainstem_outbound::client;
 use reqwest::{
     Client, Response,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
-    redirect::Policy,
 };
 
 use crate::Server;
-
-/// How long connecting may take; the answer itself has no limit here.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// In this order.
 const ACCEPTED: &str = "text/event-stream, application/json";
@@ -59,26 +55,6 @@ impl HttpClient {
             .body(body);
         request.send().await.map_err(|error| failure(server, error))
     }
-}
-
-/// Builds the default client, the only place that installs a crypto provider: it connects within 10
-/// s, sets `TCP_NODELAY`, follows no redirects and asks for no compression, which would hold deltas
-/// back.
-///
-/// # Errors
-/// If TLS is not available.
-pub fn client() -> reqwest::Result<Client> {
-    // Refused if one is installed already, which then serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!("mainstem/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        // A compressed stream arrives in lumps.
-        .no_gzip()
-        // A redirected POST becomes a GET, and `api-key` would go to a stranger.
-        .redirect(Policy::none())
-        .build()
 }
 
 /// What happened to the connection, and what to look at.

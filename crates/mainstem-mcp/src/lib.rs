@@ -8,7 +8,7 @@
 //! | when | what happens |
 //! |---|---|
 //! | an agent that has it calls a model | the server is started, if it is not running, and its tools are listed |
-//! | it says how far a call is | [`RunContext::progress`](mainstem_tool::RunContext::progress): live in the stream, and part of the result |
+//! | it says how far a call is | [`ToolContext::progress`](mainstem_tool::ToolContext::progress): live in the stream, and part of the result |
 //! | a call is cancelled or dropped | the server is told, by `notifications/cancelled` |
 //! | it dies | calls that wait become error results that say so; the next call starts it anew |
 //! | the last handle goes, or [`Client::shutdown`] | stdin is closed, then `SIGTERM`, then `SIGKILL`, for its whole process group |

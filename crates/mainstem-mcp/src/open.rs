@@ -88,7 +88,7 @@ pub(crate) async fn open(
             let headers = header_map(&mut vars, headers)?.into_iter();
             config.custom_headers = headers.filter_map(|(name, value)| Some((name?, value))).collect();
             known(vars);
-            let client = mainstem_http::client().map_err(|error| error.to_string())?;
+            let client = mainstem_outbound::client().map_err(|error| error.to_string())?;
             let greeting = greet(StreamableHttpClientTransport::with_client(client, config), listener);
             greeting.await.map_err(|why| format!("{server}: {why}"))
         }

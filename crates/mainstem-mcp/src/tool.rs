@@ -3,7 +3,7 @@
 use std::sync::Weak;
 
 use async_trait::async_trait;
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, ToolSpec};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use rmcp::model::{CallToolRequestParams, ServerResult, Tool as Listed};
 use serde_json::Value;
 use tokio::time::sleep;
@@ -46,7 +46,7 @@ impl Tool for RemoteTool {
         self.is_read_only
     }
 
-    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let server = self.server.upgrade().ok_or_else(|| ToolError::new("its MCP server is gone"))?;
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::new("the arguments of a tool of an MCP server are an object"));
@@ -62,7 +62,7 @@ impl Tool for RemoteTool {
 }
 
 /// Waits for the answer, and passes on what is said before. The server works whether or not the run is polled, so this time counts.
-async fn attend(cx: &RunContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
+async fn attend(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
     let silence = server.server.timeout;
     let mut patience = Box::pin(sleep(silence));
     loop {

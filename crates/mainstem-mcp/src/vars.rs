@@ -1,6 +1,6 @@
 //! `${NAME}` in what a declaration says: values from the environment, which are secrets from then on.
 
-use mainstem_http::Secrets;
+use mainstem_outbound::Secrets;
 
 use crate::Error;
 

@@ -10,10 +10,10 @@ use std::{
 use mainstem_event::{EventSink, Ids, LogOptions, Origin, RandomIds, SessionLog, SystemClock};
 use mainstem_message::Message;
 use mainstem_model::{Model, ModelOptions};
-use mainstem_tool::{RunContext, Tool, ToolSet, ToolSetError};
+use mainstem_tool::{Tool, ToolSet, ToolSetError};
 use tracing::Instrument;
 
-use crate::{AnswerLimits, Middleware, RunOutcome, RunStream, drive::drive, span};
+use crate::{AnswerLimits, Middleware, RunContext, RunOutcome, RunStream, drive::drive, span};
 
 /// What runs. Cheap to clone; one value serves many runs at once and keeps nothing of them.
 #[derive(Clone)]

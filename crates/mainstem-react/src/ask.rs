@@ -6,11 +6,11 @@ use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{Model, ModelDelta, ModelStream};
-use mainstem_tool::{RunContext, Seldom};
+use mainstem_tool::Seldom;
 use tracing::Instrument;
 
 use crate::{
-    AgentError, AnswerLimits,
+    AgentError, AnswerLimits, RunContext,
     answer_limits::Length,
     replay, span,
     turn::{Scope, Turn},

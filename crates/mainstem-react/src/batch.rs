@@ -5,12 +5,13 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, Role, ToolCall, ToolState};
-use mainstem_tool::{RunContext, ToolError, ToolOutput};
+use mainstem_tool::{ToolError, ToolOutput};
 use serde_json::Value;
 use tokio::task::yield_now;
 use tracing::Instrument;
 
 use crate::{
+    RunContext,
     agent::Parts,
     middleware::{NextTool, PendingCall},
     span,
@@ -78,7 +79,7 @@ async fn run_call(agent: &Parts, cx: &RunContext, call: &ToolCall) {
         let state = if cx.is_cancelled() { ToolState::Interrupted } else { ToolState::Error };
         ToolOutput::from(error.to_string()).with_state(state)
     });
-    let (content, state) = output.bounded(&cx).await.into_parts();
+    let (content, state) = cx.bounded(output).await.into_parts();
     span::executed(state);
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     if !cx.with_transcript(|transcript| transcript.has_started(&id)) {

@@ -14,10 +14,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup};
 use mainstem_message::Message;
 use mainstem_model::{ModelRequest, ToolChoice};
-use mainstem_tool::{RunContext, unless};
+use mainstem_tool::unless;
 
 use crate::{
-    Agent, AgentError, Answer,
+    Agent, AgentError, Answer, RunContext,
     ask::recorded,
     batch,
     ending::Ending,

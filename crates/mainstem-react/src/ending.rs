@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use mainstem_event::{CancelReason, EventKind, Outcome, Rollup, Timestamp};
 use mainstem_message::{Failure, Message, Role, StopReason};
-use mainstem_tool::RunContext;
 
-use crate::{Agent, AgentError, RunOutcome, facts};
+use crate::{Agent, AgentError, RunContext, RunOutcome, facts};
 
 /// Emits `AGENT_START` when made and `AGENT_END` when finished, or else when dropped.
 pub(crate) struct Ending {
@@ -76,7 +75,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if !self.over {
             // A cancelled invocation ends with the reason of the cancel.
-            let why = self.cx.cancel_reason().unwrap_or(CancelReason::Dropped);
+            let why = self.cx.cancellation().reason().unwrap_or(CancelReason::Dropped);
             self.end(StopReason::Cancelled, why.outcome(), None, Some(Failure::from(&why)));
         }
     }

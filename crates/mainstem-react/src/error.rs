@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::Failure;
 use mainstem_model::ModelError;
-use mainstem_tool::RunContext;
+
+use crate::RunContext;
 
 /// Why an invocation did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -66,7 +67,7 @@ impl AgentError {
 
     /// Returns the error of a cancelled context.
     pub(crate) fn cancelled(cx: &RunContext) -> Self {
-        Self::Cancelled(cx.cancel_reason().unwrap_or(CancelReason::User { how: None }))
+        Self::Cancelled(cx.cancellation().reason().unwrap_or(CancelReason::User { how: None }))
     }
 
     /// The model's error behind it, if that is what it was.

@@ -1,4 +1,5 @@
-//! What `AGENT_START` records besides the input: what a run was given, and what a child was spawned as.
+//! What `AGENT_START` records besides the input: what a run was given, and what a child was spawned
+//! as.
 
 use std::sync::{
     Arc,
@@ -6,34 +7,17 @@ use std::sync::{
 };
 
 use mainstem_event::RunSettings;
-use mainstem_message::AgentKey;
-use mainstem_tool::RunContext;
 use serde_json::Value;
 
-/// What the caller has set for a run, recorded when its root starts. An extension of the run's context.
-#[derive(Clone, Debug)]
-pub struct RunFacts(pub Arc<RunSettings>);
+use crate::RunContext;
 
-/// What a child was spawned as, recorded when its first turn starts. An extension of the child's context.
-#[derive(Clone, Debug)]
-pub struct SpawnFacts {
-    agent: AgentKey,
-    declaration: Arc<Declaration>,
-}
-
-/// A version of an agent's declaration. The first child that starts with it records the whole of it, every other child the version.
+/// A version of an agent's declaration. The first child that starts with it records the whole of
+/// it, every other child the version.
 #[derive(Debug)]
 pub struct Declaration {
     version: Arc<str>,
     spec: Arc<Value>,
     is_recorded: AtomicBool,
-}
-
-impl SpawnFacts {
-    /// What the child of this key was spawned as.
-    pub fn new(agent: AgentKey, declaration: Arc<Declaration>) -> Self {
-        Self { agent, declaration }
-    }
 }
 
 impl Declaration {
@@ -48,18 +32,15 @@ impl Declaration {
     }
 }
 
-/// Returns the settings that the root of a run records; `None` for other agents, and if all are defaults.
+/// Returns the settings that the root of a run records; `None` for other agents, and if all are
+/// defaults.
 pub(crate) fn settings(cx: &RunContext) -> Option<Arc<RunSettings>> {
-    let facts = cx.get::<RunFacts>().filter(|_| cx.depth() == 0)?;
-    (!facts.0.is_default()).then(|| facts.0.clone())
+    cx.settings().filter(|settings| cx.depth() == 0 && !settings.is_default()).cloned()
 }
 
-/// The version that a child records in its first turn, with the declaration if it has to be recorded. An agent below the child that is
-/// run as a tool has the child's extensions, but another key.
+/// Returns the version that a child records in its first turn, with the declaration if it has to be
+/// recorded.
 pub(crate) fn spec(cx: &RunContext) -> (Option<Arc<str>>, Option<Arc<Value>>) {
-    let is_first = |facts: &Arc<SpawnFacts>| {
-        cx.source().is_some_and(|source| source.turn == 1 && source.agent_key == facts.agent)
-    };
-    let Some(facts) = cx.get::<SpawnFacts>().filter(is_first) else { return (None, None) };
-    (Some(facts.declaration.version.clone()), facts.declaration.take())
+    let Some(declaration) = cx.declaration() else { return (None, None) };
+    (Some(declaration.version.clone()), declaration.take())
 }

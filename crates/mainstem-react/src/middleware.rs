@@ -14,10 +14,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use mainstem_event::EventKind;
 use mainstem_message::{StopReason, ToolCallId};
 use mainstem_model::{Model, ModelRequest, ModelStream};
-use mainstem_tool::{Passing, RunContext, Tool, ToolError, ToolOutput};
+use mainstem_tool::{Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{AgentError, Answer, agent::Parts, ask::ask, error::panic_message};
+use crate::{AgentError, Answer, Passing, RunContext, agent::Parts, ask::ask, error::panic_message};
 
 /// Stands between the loop and what it does. The first registered is the outermost.
 ///
@@ -241,7 +241,8 @@ impl<'a> NextTool<'a> {
                 input: call.arguments.clone(),
             });
         }
-        let running = async { tool.call(cx, call.arguments).await };
+        let cx = cx.tool_context(&call.id);
+        let running = async { tool.call(&cx, call.arguments).await };
         AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("tool {} panicked: {}", call.name, panic_message(&*panic))))
         })

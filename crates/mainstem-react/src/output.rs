@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use mainstem_event::EventKind;
 use mainstem_message::{Message, StopReason, ToolCall, ToolState};
 use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, ToolSpec};
-use mainstem_tool::{OutputSchema, RunContext};
+use mainstem_tool::blocking;
 use serde_json::Value;
 
-use crate::{AgentError, Answer, Middleware, NextModel};
+use crate::{AgentError, Answer, Middleware, NextModel, OutputSchema, RunContext};
 
 /// What the form, and the tool for it, is called.
 const FINAL_ANSWER: &str = "final_answer";
@@ -27,25 +27,20 @@ const SHOWN: usize = 2000;
 #[derive(Clone, Debug)]
 pub struct StructuredOutput(Option<OutputSchema>);
 
-/// The form that a caller wants the answer of a run to have. In the context of its root, as an extension.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it wraps")]
-pub struct RunOutput(pub OutputSchema);
-
 impl StructuredOutput {
     /// Each answer of the agent has this form.
     pub fn new(schema: OutputSchema) -> Self {
         Self(Some(schema))
     }
 
-    /// The root's answer has the form that the run asks for, see [`RunOutput`]; without one, the agent's own if it has one.
+    /// The root's answer has the form that the run asks for, see [`RunContextBuilder::output`](crate::RunContextBuilder::output); without one, the agent's own if it has one.
     pub fn of_run(own: Option<OutputSchema>) -> Self {
         Self(own)
     }
 
     fn schema(&self, cx: &RunContext) -> Option<OutputSchema> {
-        let of_run = || cx.get::<RunOutput>().map(|output| output.0.clone());
-        if cx.depth() == 0 { of_run().or_else(|| self.0.clone()) } else { self.0.clone() }
+        let of_run = cx.output().filter(|_| cx.depth() == 0);
+        of_run.or(self.0.as_ref()).cloned()
     }
 }
 
@@ -161,7 +156,7 @@ impl Form {
             return self.schema.check(value);
         }
         let schema = self.schema.clone();
-        cx.blocking(move |_| schema.check(value)).await
+        blocking(cx.cancellation().token(), move |_| schema.check(value)).await
     }
 
     fn read<'a>(&self, answer: &'a Message) -> Read<'a> {

@@ -7,31 +7,29 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstem_message::{ToolCall, ToolState};
-use mainstem_tool::RunContext;
 use tracing::{Span, field::Empty, info_span};
 
-use crate::{Agent, AgentError, Answer, RunOutcome};
+use crate::{Agent, AgentError, Answer, RunContext, RunOutcome};
 
-/// Says that nobody waits for the next invocation of a context: its span is linked to the one that is current now instead of lying below
-/// it. Belongs into the context, as an extension.
+/// What causes an invocation that nothing waits for: its span is linked to the one that was current then instead of lying below it.
 #[derive(Debug)]
-pub struct Unawaited(Mutex<Option<Span>>);
+pub(crate) struct Unawaited(Mutex<Option<Span>>);
 
 impl Unawaited {
     /// Caused by what is done now.
-    pub fn now() -> Arc<Self> {
+    pub(crate) fn now() -> Arc<Self> {
         Arc::new(Self(Mutex::new(Some(Span::current()))))
     }
 
     /// The cause, for the first who asks: those below are waited for.
-    fn take(&self) -> Option<Span> {
+    pub(crate) fn take(&self) -> Option<Span> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 /// One invocation. Made where it is begun, for a background task is polled elsewhere.
 pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
-    let cause = cx.get::<Unawaited>().and_then(|unawaited| unawaited.take());
+    let cause = cx.cause().and_then(Unawaited::take);
     let parent = if cause.is_some() { None } else { Span::current().id() };
     let span = info_span!(
         parent: parent,

@@ -13,8 +13,8 @@ use mainstem::{
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     prelude::{RunActive, RunOptions},
+    react::OutputSchema,
     session::{Crew, RunRecord},
-    tool::OutputSchema,
 };
 use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
 use serde_json::{Value, json};

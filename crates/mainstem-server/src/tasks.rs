@@ -72,7 +72,7 @@ pub(crate) async fn cancel(
 
 fn failed(error: &TaskError) -> Problem {
     match error {
-        TaskError::Unknown { .. } => Problem::new(Code::NotFound, error.to_string()),
+        TaskError::Unknown { id } => Problem::not_found("task", id.as_str()),
         _ => unreadable(error),
     }
 }

@@ -16,10 +16,10 @@ use mainstem_event::{
     view::ReplyError,
 };
 use mainstem_message::{AgentKey, ConfirmId, Message, RunId, ToolCallId};
-use mainstem_react::RunOutcome;
+use mainstem_react::{Cancellation, RunOutcome};
 use mainstem_subagent::{AnswerError, Decision, SpawnError};
 use mainstem_task::{TaskError, TaskRecord};
-use mainstem_tool::{Cancellation, ToolOutput};
+use mainstem_tool::ToolOutput;
 use tokio::sync::watch;
 
 use crate::{RunStatus, Session, reading::Reading};

@@ -12,8 +12,9 @@ use mainstem_event::{
     AgentEvent, CancelReason, ChildSummary, Cursor, Decision, EventKind, FleetState, SendMode,
 };
 use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
+use mainstem_react::OutputSchema;
 use mainstem_task::TaskRecord;
-use mainstem_tool::{OutputSchema, ToolOutput};
+use mainstem_tool::ToolOutput;
 
 use crate::{
     Run, RunHandle, RunOptions, RunRecord, Session,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mainstem_message::RunId;
 use mainstem_policy::Limits;
+use mainstem_react::OutputSchema;
 use mainstem_subagent::{Background, Crew, SpawnOptions};
-use mainstem_tool::OutputSchema;
 use serde_json::{Map, Value};
 
 /// Settings of one run; all have defaults.

@@ -13,9 +13,8 @@ use futures_core::{FusedStream, Stream};
 use mainstem_event::{AgentEvent, CancelReason, Diagnostics};
 use mainstem_message::{Failure, Message, RunId};
 use mainstem_policy::PlanMode;
-use mainstem_react::{RunFacts, RunOutcome, RunStream};
+use mainstem_react::{Cancellation, RunContext, RunOutcome, RunStream};
 use mainstem_subagent::Background;
-use mainstem_tool::{Cancellation, RunContext};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -70,7 +69,7 @@ impl Drop for Said {
         self.session.leave(&self.run, RunEnd::dropped);
         self.session.spent(&self.run, &self.cx);
         if self.background == Background::Cancel {
-            let reason = self.cx.cancel_reason().map(|reason| reason.below(self.cx.agent()));
+            let reason = self.cx.cancellation().reason().map(|reason| reason.below(self.cx.agent()));
             let reason = reason.unwrap_or(CancelReason::RunEnded);
             self.session.task_set().cancel_below(self.session.id(), &reason);
         }
@@ -205,8 +204,8 @@ impl Start {
         if let Some(plans) = options.plan_mode {
             session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
-        let cx = session.context(crew.clone(), run_id.clone(), &options, cancel);
-        let cx = cx.with_extension(Arc::new(RunFacts(settings)));
+        let cx = session.context(crew.clone(), run_id.clone(), &options, settings, cancel);
+        let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
         let stream = crew.root.stream_in(cx.clone(), session.history(), input);
         Ok(Active {

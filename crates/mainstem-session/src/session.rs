@@ -14,12 +14,10 @@ use mainstem_event::{
 };
 use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
-use mainstem_react::RunOutput;
-use mainstem_subagent::{
-    AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Drafted, Fleet, RunPlaces, SpawnError,
-};
+use mainstem_react::{Cancellation, RunContext};
+use mainstem_subagent::{AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, SpawnError};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
-use mainstem_tool::{Cancellation, RunContext, ToolOutput};
+use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
 pub use self::builder::SessionBuilder;
@@ -101,7 +99,7 @@ impl Session {
         let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(crew, self.new_run_id(), &options, Cancellation::new());
+        let cx = self.context(crew, self.new_run_id(), &options, Arc::default(), Cancellation::new());
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
@@ -339,6 +337,7 @@ impl Session {
         crew: Arc<Crew>,
         run_id: RunId,
         options: &RunOptions,
+        settings: Arc<RunSettings>,
         cancel: Cancellation,
     ) -> RunContext {
         let inner = &*self.0;
@@ -347,28 +346,16 @@ impl Session {
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
         let cx = RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin));
-        let cx = match &options.output {
-            Some(schema) => cx.extension(Arc::new(RunOutput(schema.clone()))),
-            None => cx,
-        };
-        let cx = match options.spawn.max_children {
-            Some(most) => cx.extension(Arc::new(RunPlaces::new(most))),
-            None => cx,
-        };
-        cx.ids(inner.ids.clone())
+        let cx = cx
+            .ids(inner.ids.clone())
             .cancel(cancel)
             .user(options.user.clone())
             .attributes(attributes)
-            .extension(inner.fleet.clone())
-            .extension(Arc::new(options.spawn))
-            .artifacts(crew.artifacts.clone())
-            .extension(Arc::<Drafted>::default())
-            .extension(inner.fleet.open_run(&crew, options.budget))
-            .extension(crew)
-            .gate(inner.fleet.clone())
+            .settings(settings)
+            .output(options.output.clone())
             .prices(inner.prices.clone())
-            .lifetime(inner.tasks.token().clone())
-            .build()
+            .lifetime(inner.tasks.token().clone());
+        inner.fleet.enter(cx, crew, options.spawn, options.budget).build()
     }
 }
 

@@ -6,18 +6,20 @@ use async_trait::async_trait;
 use mainstem_event::EventSource;
 use mainstem_message::{Message, ReplyId, ToolSpec};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, RunOutcome};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, schema_of};
+use mainstem_react::{Agent, RunContext, RunOutcome};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, schema_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     Fleet, Limits, SpawnError,
-    idle::{Waits, watch},
+    idle::watch,
     launch::{new_source, run},
+    member::Member,
     report::Report,
     spending::Metered,
+    tools::engine,
 };
 
 /// Turns an [`Agent`] into a tool.
@@ -54,8 +56,9 @@ impl Tool for AgentTool {
         ToolSpec::new(&**self.agent.id(), self.description.clone(), schema_of::<Task>())
     }
 
-    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let Task { task } = serde_json::from_value(arguments)?;
+        let cx = engine(cx)?;
         let limits = admit(cx)?;
         let source = new_source(cx, &self.agent, None);
         let (outcome, _) = turn(&self.agent, cx, limits, &source, Vec::new(), task).await?;
@@ -65,9 +68,9 @@ impl Tool for AgentTool {
 
 /// Whether the caller may have one more child, which counts as a spawn; and its limits.
 pub(crate) fn admit(cx: &RunContext) -> Result<Limits, SpawnError> {
-    let fleet = cx.get::<Fleet>();
-    let limits = fleet.as_ref().map_or_else(Limits::default, |fleet| fleet.limits());
-    let max_depth = fleet.as_ref().map_or(limits.max_depth, |fleet| fleet.max_depth(cx));
+    let fleet = Fleet::of(cx);
+    let limits = fleet.map_or_else(Limits::default, |fleet| fleet.limits());
+    let max_depth = fleet.map_or(limits.max_depth, |fleet| fleet.max_depth(cx));
     let depth = cx.depth();
     if depth >= max_depth {
         return Err(SpawnError::TooDeep { depth, max_depth });
@@ -88,10 +91,13 @@ pub(crate) async fn turn(
     task: String,
 ) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
     let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
-    let child = child.with_extension(Arc::<Waits>::default());
+    let child = match Member::of(cx) {
+        Ok(member) => child.with_attachment(member.child(member.account.clone(), member.lineage.clone())),
+        Err(_) => child,
+    };
     // Without a fleet nothing here needs a place or a timer.
-    let fleet = cx.get::<Fleet>();
-    let (watched, most) = (child.clone(), fleet.as_ref().map_or(Duration::MAX, |_| limits.idle));
+    let fleet = Fleet::of(cx);
+    let (watched, most) = (child.clone(), fleet.map_or(Duration::MAX, |_| limits.idle));
     let aside = async move { watch(&watched, most).await };
     let work = Box::pin(run(agent, &child, history, task, aside));
     let outcome = match fleet {

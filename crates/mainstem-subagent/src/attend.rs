@@ -4,9 +4,9 @@ use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use mainstem_event::{CancelReason, Outcome};
 use mainstem_message::{AgentKey, Failure, TaskId};
-use mainstem_react::{AgentError, RunOutcome, Unawaited};
+use mainstem_react::{AgentError, RunContext, RunOutcome};
 use mainstem_task::{CancelTask, NewTask, TaskEnd};
-use mainstem_tool::{RunContext, unless};
+use mainstem_tool::unless;
 
 use crate::{
     Fleet, SpawnError, SpawnOptions,
@@ -98,7 +98,7 @@ impl Fleet {
         let Some(time) = patience.time else {
             start.after_calls().await;
             self.admit_task(cx)?;
-            let child = launch(&cx.clone().with_extension(Unawaited::now()), Some(start))?;
+            let child = launch(&cx.clone().unawaited(), Some(start))?;
             return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
         };
         let mut deadline = Deadline::new(time);
@@ -134,7 +134,10 @@ impl Fleet {
                 }
             }
         };
-        let mut child = launch(cx, start)?;
+        let mut child = match patience.must_end {
+            true => launch(&cx.clone().with_deadline(cx.now().after(deadline.left())), start)?,
+            false => launch(cx, start)?,
+        };
         place.belongs_to(&child.source.agent_key);
         let report = |child: &Child, outcome: &RunOutcome| {
             Ok(Report::new(&child.source, outcome).clamped(patience.is_clamped))
@@ -143,7 +146,10 @@ impl Fleet {
             return report(&child, &outcome);
         }
         if patience.must_end {
-            child.cx.cancel(CancelReason::Timeout { after: patience.time.unwrap_or_default() });
+            child
+                .cx
+                .cancellation()
+                .cancel(CancelReason::Timeout { after: patience.time.unwrap_or_default() });
             let outcome = child.work.as_mut().await;
             return report(&child, &outcome);
         }
@@ -266,6 +272,6 @@ fn end_of(outcome: RunOutcome) -> TaskEnd {
 
 /// Stops the agent of a context.
 fn cancel_of(cx: &RunContext) -> CancelTask {
-    let cancellation = cx.cancel_handle().clone();
+    let cancellation = cx.cancellation().clone();
     CancelTask::new(move |reason| cancellation.cancel(reason))
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_policy::Rules;
-use mainstem_react::Agent;
+use mainstem_react::{Agent, RunContext};
 use mainstem_spec::{AgentSpec, Skill, SkillSet};
-use mainstem_tool::{Artifacts, RunContext};
+use mainstem_tool::Artifacts;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{AgentFactory, Catalog, CatalogEntry, CatalogError, SpawnError, lineage::Lineage, versions};
+use crate::{AgentFactory, Catalog, CatalogEntry, CatalogError, lineage::Lineage, versions};
 
-/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. It belongs into the
-/// run's context, as an extension.
+/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. [`Fleet::enter`](crate::Fleet::enter)
+/// puts it into the run's context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crew {
@@ -109,10 +109,6 @@ impl Crew {
                 .all(|list| list.contains(&skill.name))
         };
         self.skills.iter().filter(move |skill| lists(skill))
-    }
-
-    pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
-        cx.get().ok_or(SpawnError::NoFleet)
     }
 }
 

@@ -22,6 +22,11 @@ impl Deadline {
         Self { left: time, slice: slice.max(FINEST) }
     }
 
+    /// Returns how much time is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.left
+    }
+
     /// Resolves when the time is over. Dropping it loses a slice at most, so that it can be waited for again.
     pub(crate) async fn over(&mut self) {
         while self.pass().await.is_some() {}

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use mainstem_event::EventKind;
 use mainstem_message::{Message, Role, SessionId, TaskId};
 use mainstem_model::ModelRequest;
+use mainstem_react::RunContext;
 use mainstem_task::{TaskError, TaskRecord};
-use mainstem_tool::{RunContext, unless};
+use mainstem_tool::unless;
 
 use crate::Fleet;
 

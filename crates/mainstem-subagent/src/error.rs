@@ -204,7 +204,7 @@ pub enum CatalogError {
         /// Which agent.
         id: String,
         /// Why.
-        source: mainstem_tool::OutputSchemaError,
+        source: mainstem_react::OutputSchemaError,
     },
 }
 

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use mainstem_message::{ToolCall, ToolSpec};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{Fleet, SpawnError};
+use crate::{member::Member, tools::engine};
 
 /// A tool that is declared here and run by whoever reads the stream: a call of it says `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth,
 /// until its result is submitted; others go on.
@@ -39,12 +39,10 @@ impl Tool for ExternalTool {
         self.is_read_only
     }
 
-    async fn call(&self, cx: &RunContext, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let fleet = cx.get::<Fleet>().ok_or(SpawnError::NoFleet)?;
-        let Some(id) = cx.call_id().cloned() else {
-            return Err(ToolError::new("it is called outside an agent, so there is nobody to run it"));
-        };
-        let call = ToolCall::new(id, &*self.spec.name, arguments.to_string());
+    async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let call = ToolCall::new(cx.call_id().clone(), &*self.spec.name, arguments.to_string());
+        let cx = engine(cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let output = fleet.have_done(cx, call).await;
         output.ok_or_else(|| ToolError::new("stopped before the caller had a result"))
     }

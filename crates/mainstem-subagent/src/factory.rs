@@ -8,9 +8,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Effect, RuleSet, Rules};
-use mainstem_react::{Agent, AgentBuilder, Middleware, StructuredOutput};
+use mainstem_react::{Agent, AgentBuilder, Middleware, OutputSchema, StructuredOutput};
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
-use mainstem_tool::{OutputSchema, Tool, ToolSet, ToolSource};
+use mainstem_tool::{Tool, ToolSet, ToolSource};
 
 use self::allowed::{Allowed, is_meant};
 pub use self::offer::{Audience, Offer};

@@ -9,12 +9,13 @@ use dashmap::DashSet;
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode};
+use mainstem_react::RunContext;
 use mainstem_spec::AgentSpec;
 use mainstem_task::{TaskError, TaskRecord, TaskSet};
-use mainstem_tool::{RunContext, ToolOutput};
+use mainstem_tool::ToolOutput;
 
 use crate::{
-    AnswerError, CatalogEntry, Decision, Drafted, SpawnError, SpawnOptions, Spent, people::People,
+    AnswerError, CatalogEntry, Decision, SpawnError, SpawnOptions, Spent, drafted::Drafted, people::People,
     roster::Roster, slots::Slots, spending::Spending, start_order::StartOrder, versions::Versions,
 };
 
@@ -48,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// One session's children. It belongs into the context of each of its runs, as an extension; the tools find it there.
+/// One session's children. [`enter`](Self::enter) puts it into the context of each of its runs; the tools find it there.
 #[derive(Debug)]
 pub struct Fleet {
     limits: Limits,
@@ -141,10 +142,6 @@ impl Fleet {
     /// What a child was spawned as; nothing for the root, and for an agent that is a tool.
     pub fn spec_of(&self, child: &AgentKey) -> Option<Arc<AgentSpec>> {
         self.roster.spec(child)
-    }
-
-    pub(crate) fn of(cx: &RunContext) -> Result<Arc<Self>, SpawnError> {
-        cx.get().ok_or(SpawnError::NoFleet)
     }
 
     /// The deepest agent of the context's run.

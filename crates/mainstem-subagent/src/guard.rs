@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use mainstem_event::{EventKind, SessionLog};
 use mainstem_message::{ToolCall, ToolState};
 use mainstem_policy::{Effect, PlanMode, Rules};
-use mainstem_tool::{Gate, Passing, RunContext, ToolOutput};
+use mainstem_react::{Gate, Passing, RunContext};
+use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
-use crate::{Crew, Decision, Fleet, lineage::Lineage};
+use crate::{Decision, Fleet, lineage::Lineage, member::Member};
 
 #[async_trait]
 impl Gate for Fleet {
@@ -51,7 +52,7 @@ impl Fleet {
                 worst = (decision.effect, decision.to_string());
             }
         };
-        cx.get::<Crew>().iter().for_each(|crew| consider(&crew.rules));
+        Member::of(cx).iter().for_each(|member| consider(&member.crew.rules));
         Lineage::of(cx).for_each(|agent| consider(&agent.entry.rules));
         worst
     }

@@ -10,18 +10,18 @@ use std::{
 };
 
 use mainstem_event::CancelReason;
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
-use crate::deadline::Deadline;
+use crate::{deadline::Deadline, member::Member};
 
-/// How many calls of an agent wait for children, tasks or people. In the context of each child, as an extension.
+/// How many calls of an agent wait for children, tasks or people. Part of its [`Member`].
 #[derive(Debug, Default)]
 pub(crate) struct Waits(AtomicUsize);
 
 impl Waits {
     /// Returns `true` if a call of the context's agent waits.
     pub(crate) fn is_waiting(cx: &RunContext) -> bool {
-        cx.get::<Self>().is_some_and(|waits| waits.0.load(Ordering::Relaxed) > 0)
+        Member::of(cx).is_ok_and(|member| member.waits.0.load(Ordering::Relaxed) > 0)
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Waiting(Option<Arc<Waits>>);
 
 impl Waiting {
     pub(crate) fn of(cx: &RunContext) -> Self {
-        let waits = cx.get::<Waits>();
+        let waits = Member::of(cx).ok().map(|member| member.waits.clone());
         if let Some(Waits(waits)) = waits.as_deref() {
             waits.fetch_add(1, Ordering::Relaxed);
         }
@@ -51,7 +51,7 @@ impl Drop for Waiting {
 pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     if most < Duration::MAX {
         silence(cx, most).await;
-        cx.cancel(CancelReason::Silence { lasted: most });
+        cx.cancellation().cancel(CancelReason::Silence { lasted: most });
     }
     pending().await
 }

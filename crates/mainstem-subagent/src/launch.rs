@@ -3,15 +3,16 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use mainstem_event::EventSource;
-use mainstem_message::{AgentKey, Message, ReplyId, SessionId};
+use mainstem_message::{AgentKey, Message, SessionId};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, RunOutcome, SpawnFacts};
-use mainstem_tool::RunContext;
+use mainstem_react::{Agent, Declaration, RunContext, RunOutcome};
+use mainstem_spec::AgentSpec;
 
 use crate::{
     Fleet, SpawnError,
-    idle::{Waits, watch},
+    idle::watch,
     lineage::Lineage,
+    member::Member,
     roster::{Carried, Identity, Seat},
     start_order::StartTicket,
 };
@@ -43,7 +44,8 @@ impl Fleet {
         order: Order,
         start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
-        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, cx.get());
+        let member = Member::of(cx)?;
+        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, member.lineage.clone());
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
         let persists = lineage.entry.spec.persist_session;
         let identity = persists.then(|| identity(cx, order.agent_id, label.as_deref()));
@@ -65,7 +67,7 @@ impl Fleet {
         }
         spawn.settle(Some(Amount::spawn()));
         self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
-        Ok(self.child(cx, Seat { lineage, source, history: Vec::new(), label }, order.task, start))
+        Ok(self.child(cx, member, Seat { lineage, source, history: Vec::new(), label }, order.task, start))
     }
 
     /// An idle child's next turn.
@@ -76,26 +78,24 @@ impl Fleet {
         message: String,
         start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
+        let member = Member::of(cx)?;
         let seat = self.roster.resume(key, cx.now(), cx.call_id().cloned())?;
-        Ok(self.child(cx, seat, message, start))
+        Ok(self.child(cx, member, seat, message, start))
     }
 
     fn child(
         self: &Arc<Self>,
         cx: &RunContext,
+        member: &Member,
         seat: Seat,
         task: String,
         start: Option<StartTicket>,
     ) -> Child {
         let Seat { lineage, source, history, label } = seat;
-        let account = self.account(cx, &source, &lineage.entry.spec);
-        let cx =
-            cx.detachable_child(source.clone(), ReplyId::new(cx.new_id("reply-"))).with_extension(account);
-        let cx = cx.with_extension(lineage.clone()).with_extension(Arc::<Waits>::default());
-        let cx = match self.spawn_facts(&source, &lineage) {
-            Some(facts) => cx.with_extension(Arc::new(facts)),
-            None => cx,
-        };
+        let account = member.account.for_child(&source, &lineage.entry.spec);
+        let (reply, declared) = (cx.new_id("reply-"), self.declaration(&source, &lineage.entry.spec));
+        let cx = cx.detachable_child(source.clone(), reply.into(), declared);
+        let cx = cx.with_attachment(member.child(account, Some(lineage.clone())));
         self.roster.works_in(&source.agent_key, &cx);
         let place = Place { fleet: self.clone(), cx: cx.clone() };
         let turn = start.as_ref().map(|start| Box::pin(start.turn()) as _);
@@ -111,12 +111,8 @@ impl Fleet {
 
 impl Fleet {
     /// What a child records in its first turn.
-    fn spawn_facts(&self, source: &EventSource, lineage: &Lineage) -> Option<SpawnFacts> {
-        if source.turn > 1 {
-            return None;
-        }
-        let declaration = self.versions.declaration(&lineage.entry.spec)?;
-        Some(SpawnFacts::new(source.agent_key.clone(), declaration))
+    fn declaration(&self, source: &EventSource, spec: &AgentSpec) -> Option<Arc<Declaration>> {
+        if source.turn > 1 { None } else { self.versions.declaration(spec) }
     }
 }
 

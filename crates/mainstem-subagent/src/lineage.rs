@@ -2,9 +2,9 @@
 
 use std::{iter::successors, sync::Arc};
 
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
-use crate::CatalogEntry;
+use crate::{CatalogEntry, member::Member};
 
 /// What a child was declared as when it was spawned, and what those above it were: that stays in effect for the child's whole life,
 /// whatever the catalogs of later runs say. In the context of each of its turns.
@@ -21,7 +21,8 @@ impl Lineage {
     }
 
     /// The context's agent, then those above it up to the root's child; nobody for the root.
-    pub(crate) fn of(cx: &RunContext) -> impl Iterator<Item = Arc<Self>> {
-        successors(cx.get::<Self>(), |child| child.above.clone())
+    pub(crate) fn of(cx: &RunContext) -> impl Iterator<Item = &Self> {
+        let lineage = Member::of(cx).ok().and_then(|member| member.lineage.as_deref());
+        successors(lineage, |child| child.above.as_deref())
     }
 }

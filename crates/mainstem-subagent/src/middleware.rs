@@ -7,13 +7,14 @@ use mainstem_event::{CancelReason, EventKind};
 use mainstem_message::{Message, StopReason, TaskId};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
-use mainstem_react::{AgentError, Answer, Middleware, NextModel};
-use mainstem_tool::{RunContext, Tool, unless};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
+use mainstem_tool::{Tool, unless};
 
 use crate::{
-    Background, Crew, Fleet, SpawnOptions,
+    Background, Fleet, SpawnOptions,
     delivery::Told,
     inbox::Inbox,
+    member::Member,
     prompt::{PLANNING, fleet_section, skills_section},
     tools,
 };
@@ -21,7 +22,7 @@ use crate::{
 /// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells it whom it can spawn, and brings it, with
 /// its next model call, what others send it while it works and which of its tasks have ended.
 ///
-/// All of that needs a [`Fleet`] among the extensions of the run's context; without one the tools answer with an error.
+/// All of that needs a [`Fleet`] in the run's context ([`Fleet::enter`]); without one the tools answer with an error.
 #[derive(Clone, Debug, Default)]
 pub struct Subagents {
     /// All of them if absent.
@@ -61,13 +62,12 @@ impl Middleware for Subagents {
     }
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
-        let fleet = cx.get::<Fleet>()?;
+        let Member { fleet, crew, .. } = Member::of(cx).ok()?;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
         let plans = fleet.plan_mode() == PlanMode::On;
         let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
-        let crew = cx.get::<Crew>();
-        let whom = crew.as_ref().filter(|_| spawns).map(|crew| fleet_section(&crew.catalog, self.has_files));
-        let skills = crew.as_ref().filter(|_| reads).and_then(|crew| skills_section(crew.skills_of(cx)));
+        let whom = spawns.then(|| fleet_section(&crew.catalog, self.has_files));
+        let skills = if reads { skills_section(crew.skills_of(cx)) } else { None };
         let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
@@ -79,7 +79,7 @@ impl Middleware for Subagents {
         mut request: ModelRequest,
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
-        let Some(fleet) = cx.get::<Fleet>() else { return next.run(cx, request).await };
+        let Ok(Member { fleet, .. }) = Member::of(cx) else { return next.run(cx, request).await };
         let inbox = fleet.roster.inbox(cx.agent_key());
         loop {
             hand_in(cx, &inbox, &mut request);

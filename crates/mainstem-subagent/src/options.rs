@@ -1,9 +1,11 @@
 //! What the caller of a run says about its children.
 
 use mainstem_event::{Background, RunSettings};
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 
-/// How a run treats its children. Belongs into the context of the run, as an extension; without one the defaults count.
+use crate::member::Member;
+
+/// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without a fleet has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {
@@ -73,7 +75,7 @@ impl SpawnOptions {
     }
 
     pub(crate) fn of(cx: &RunContext) -> Self {
-        cx.get::<Self>().map_or_else(Self::default, |options| *options)
+        Member::of(cx).map_or_else(|_| Self::default(), |member| member.options)
     }
 }
 

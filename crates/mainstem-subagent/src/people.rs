@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dashmap::DashMap;
 use mainstem_event::{ConfirmResult, Decision, EventKind};
 use mainstem_message::{ConfirmId, ToolCall, ToolCallId, ToolResult};
-use mainstem_tool::{RunContext, ToolOutput};
+use mainstem_react::RunContext;
+use mainstem_tool::ToolOutput;
 use tokio::sync::oneshot;
 
 use crate::{Fleet, SpawnOptions};
@@ -90,7 +91,7 @@ impl Fleet {
         cx.emit(EventKind::RequireExternalExecution { tool_calls: vec![call.clone()] });
         let output = self.waiting(cx, done).await;
         self.people.external().retain(|(_, answer)| !answer.is_closed());
-        let output = output?.bounded(cx).await;
+        let output = cx.bounded(output?).await;
         let (content, state) = output.clone().into_parts();
         let result = ToolResult { tool_call_id: call.id, name: call.name, content, state };
         cx.emit(EventKind::ExternalExecutionResult { tool_results: vec![result] });

@@ -8,8 +8,8 @@ use std::sync::{
 use dashmap::{DashMap, mapref::entry::Entry};
 use mainstem_event::{ChildStatus, ChildSummary, EventSource, RunSettings, Timestamp};
 use mainstem_message::{AgentKey, Message, SessionId, TaskId, ToolCallId};
+use mainstem_react::{Cancellation, RunContext};
 use mainstem_spec::AgentSpec;
-use mainstem_tool::{Cancellation, RunContext};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -63,7 +63,7 @@ impl Work {
     fn cancellation(&self) -> &Cancellation {
         match self {
             Self::Begins(cancellation) => cancellation,
-            Self::GoesOn(cx) => cx.cancel_handle(),
+            Self::GoesOn(cx) => cx.cancellation(),
         }
     }
 }
@@ -247,7 +247,7 @@ impl Roster {
             let before = child.work.replace(Work::GoesOn(cx.clone()));
             // It may have been cancelled before it began.
             if let Some(reason) = before.and_then(|before| before.cancellation().reason()) {
-                cx.cancel(reason);
+                cx.cancellation().cancel(reason);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use mainstem_event::{CancelReason, EventKind, SendMode};
 use mainstem_message::{AgentKey, Message};
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 use tokio::time::timeout;
 
 use crate::{

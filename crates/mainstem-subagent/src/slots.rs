@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
-use mainstem_tool::RunContext;
+use mainstem_react::RunContext;
 use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::{SpawnError, idle::Waiting};
+use crate::{SpawnError, idle::Waiting, member::Member};
 
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -36,9 +36,9 @@ struct Line {
     head: Mutual<()>,
 }
 
-/// How many children of one run execute at once, within the limit of its session. It is an extension of the run's context.
+/// How many children of one run execute at once, within the limit of its session. Part of a [`Member`].
 #[derive(Debug)]
-pub struct RunPlaces(Lines);
+pub(crate) struct RunPlaces(Lines);
 
 /// One child's permits: its run's if that has a limit of its own, and the session's.
 #[derive(Debug)]
@@ -82,8 +82,7 @@ impl Slots {
     /// Returns a place if one is free and no other call waits for it. It polls nothing: near the end of a task's budget, tokio's
     /// semaphores are pending although a permit is free.
     pub(crate) fn try_enter(&self, cx: &RunContext) -> Option<Place<'_>> {
-        let own = cx.get::<RunPlaces>();
-        let permits = self.lines(own.as_deref(), cx).map(Line::try_pass).collect::<Option<_>>()?;
+        let permits = self.lines(cx).map(Line::try_pass).collect::<Option<_>>()?;
         Some(self.place(permits))
     }
 
@@ -118,10 +117,9 @@ impl Slots {
     }
 
     async fn pass(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
-        let own = cx.get::<RunPlaces>();
         let mut permits = Vec::new();
         // All of one kind, even if the agent moves to the background meanwhile.
-        let lines: Vec<_> = self.lines(own.as_deref(), cx).collect();
+        let lines: Vec<_> = self.lines(cx).collect();
         for line in lines {
             permits.extend(line.pass(is_new).await);
         }
@@ -139,11 +137,8 @@ impl Slots {
     }
 
     /// The run's first: a child that waits there takes no place from others.
-    fn lines<'a>(
-        &'a self,
-        own: Option<&'a RunPlaces>,
-        cx: &'a RunContext,
-    ) -> impl Iterator<Item = &'a Line> + use<'a> {
+    fn lines<'a>(&'a self, cx: &'a RunContext) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let own = Member::of(cx).ok().and_then(|member| member.places.as_deref());
         own.map(|own| &own.0).into_iter().chain([&self.lines]).map(|lines| lines.of(cx))
     }
 
@@ -163,7 +158,7 @@ impl Slots {
 
 impl RunPlaces {
     /// Creates the permits of a run: `children`, at least 1.
-    pub fn new(children: usize) -> Self {
+    pub(crate) fn new(children: usize) -> Self {
         Self(Lines::new(children))
     }
 }

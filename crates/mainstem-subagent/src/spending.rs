@@ -1,4 +1,5 @@
-//! What the agents of a session may still spend: accounts within accounts, found through each agent's context.
+//! What the agents of a session may still spend: accounts within accounts, found through each
+//! agent's context.
 
 mod estimate;
 
@@ -14,20 +15,20 @@ use mainstem_event::{CancelReason, EventSource};
 use mainstem_message::{AgentKey, Failure, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reservation, Spend};
-use mainstem_react::{AgentError, Answer, Middleware, NextModel};
+use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_spec::AgentSpec;
-use mainstem_tool::RunContext;
 
-use crate::{Crew, Fleet, SpawnError, deadline::Deadline};
+use crate::{Crew, Fleet, SpawnError, deadline::Deadline, member::Member};
 
 /// The books of a session.
 pub(crate) struct Spending {
     session: Arc<Account>,
 }
 
-/// Where the calls of an agent are counted, and those of all below it: the session's account, a run's, or that of a child with a budget of
-/// its own. It belongs into the context of the agent, as an extension, and is closed when the last context that has it is gone.
-pub struct Account {
+/// Where the calls of an agent are counted, and those of all below it: the session's account, a
+/// run's, or that of a child with a budget of its own. Part of the [`Member`] of the agent; it is
+/// closed when the last context that has it is dropped.
+pub(crate) struct Account {
     books: Arc<Mutex<Books>>,
     id: AccountId,
     above: Option<Arc<Self>>,
@@ -60,16 +61,13 @@ struct Books {
 /// Holds an agent to the budget that covers it, wherever it was built.
 pub(crate) struct Metered;
 
-/// In the context of a model call that is paid for.
-struct Paid;
-
 /// An amount set aside; given back on drop.
 #[must_use]
 pub(crate) struct Reserved(Option<(Arc<Account>, Reservation)>);
 
 impl Fleet {
     /// Opens the account of a run of this crew, for its context.
-    pub fn open_run(&self, crew: &Crew, limits: Limits) -> Arc<Account> {
+    pub(crate) fn open_run(&self, crew: &Crew, limits: Limits) -> Arc<Account> {
         let root = crew.catalog.get(crew.root.id());
         let declared = root.map_or_else(Limits::default, |root| declared(&root.spec));
         self.spending.session.open("the run", None, limits.tighter(declared))
@@ -80,7 +78,16 @@ impl Fleet {
         self.spending.of_run(cx)
     }
 
-    /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is used up; `None` if no budget is of time.
+    /// Returns the context of a run with the deadline that a budget of time gives it.
+    pub fn with_deadline(&self, cx: RunContext) -> RunContext {
+        match self.spending.of(&cx).time_left() {
+            Some(left) => cx.clone().with_deadline(cx.now().after(left)),
+            None => cx,
+        }
+    }
+
+    /// Lets the time of a run pass while it is polled, and stops the run when that of a budget is
+    /// used up; `None` if no budget is of time.
     pub fn time_run(&self, cx: RunContext) -> Option<impl Future<Output = ()> + Send + 'static> {
         let account = self.spending.of(&cx);
         let mut deadline = Deadline::new(account.time_left()?);
@@ -88,51 +95,29 @@ impl Fleet {
             while let Some(passed) = deadline.pass().await {
                 account.books().clock += passed;
             }
-            match account.reserve(|| Amount::tokens(0)) {
-                Err(over) => cx.cancel(CancelReason::Budget { why: over.to_string().into() }),
-                Ok(_) => cx.cancel(CancelReason::Budget { why: "the time budget is used up".into() }),
-            }
+            let over = account.reserve(|| Amount::tokens(0)).err().map(|over| over.to_string());
+            let why = over.unwrap_or_else(|| "the time budget is used up".to_owned());
+            cx.cancellation().cancel(CancelReason::Budget { why: why.into() });
         })
-    }
-
-    /// The account for a turn of a child: the caller's, or below that one of its own.
-    pub(crate) fn account(&self, cx: &RunContext, child: &EventSource, spec: &AgentSpec) -> Arc<Account> {
-        let (above, limits) = (self.spending.of(cx), declared(spec));
-        let Some(tokens) = limits.tokens else { return above };
-        let former = above.books().former.get(&child.agent_key).copied().unwrap_or_default();
-        let limits = limits.with_tokens(tokens.saturating_sub(former));
-        above.open(&child.agent_id, Some(child.agent_key.clone()), limits)
     }
 
     /// Sets aside what the start of an agent counts.
     pub(crate) fn reserve_spawn(&self, cx: &RunContext) -> Result<Reserved, SpawnError> {
         Ok(self.spending.of(cx).reserve(Amount::spawn)?)
     }
-
-    /// A model call, if it fits the budget. It counts as estimated before, and as the service counted it after.
-    pub(crate) fn paid<'a>(
-        &self,
-        cx: &'a RunContext,
-        request: ModelRequest,
-        next: NextModel<'a>,
-    ) -> BoxFuture<'a, Result<Answer, AgentError>> {
-        let account = self.spending.of(cx);
-        if !account.is_limited() || cx.get::<Paid>().is_some() {
-            return next.run(cx, request);
-        }
-        Box::pin(paid_from(account, cx, request, next))
-    }
 }
 
+/// A model call, if it fits the budget. It counts as estimated before, and as the service counted
+/// it after.
 async fn paid_from(
-    account: Arc<Account>,
+    member: &Member,
     cx: &RunContext,
     request: ModelRequest,
     next: NextModel<'_>,
 ) -> Result<Answer, AgentError> {
     let amount = |usage: Usage| Amount::of(&usage, cx.cost(next.model_name(), &usage).map(Cost::from_micros));
-    let reserved = account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
-    let answer = next.run(&cx.clone().with_extension(Arc::new(Paid)), request).await;
+    let reserved = member.account.reserve(|| amount(estimate::of(&request))).map_err(refused)?;
+    let answer = next.run(&cx.clone().with_attachment(member.paid()), request).await;
     match &answer {
         Ok(answer) => reserved.settle(answer.usage.map(amount)),
         Err(error) if is_free(error) => drop(reserved),
@@ -160,9 +145,11 @@ impl Middleware for Metered {
         'life2: 'async_trait,
         Self: 'async_trait,
     {
-        match cx.get::<Fleet>() {
-            Some(fleet) => fleet.paid(cx, request, next),
-            None => next.run(cx, request),
+        match Member::of(cx) {
+            Ok(member) if member.account.is_limited() && !member.is_paid => {
+                Box::pin(paid_from(member, cx, request, next))
+            }
+            _ => next.run(cx, request),
         }
     }
 }
@@ -201,7 +188,7 @@ impl Spending {
     }
 
     fn of(&self, cx: &RunContext) -> Arc<Account> {
-        cx.get().unwrap_or_else(|| self.session.clone())
+        Member::of(cx).map_or_else(|_| self.session.clone(), |member| member.account.clone())
     }
 
     /// Keeps what a child has spent, for its next turn.
@@ -231,7 +218,17 @@ impl Account {
         Arc::new(Self { books: self.books.clone(), id, above: Some(self.clone()), key, limits, opened })
     }
 
-    /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is counted.
+    /// The account for a turn of a child: this one, or below it one of its own.
+    pub(crate) fn for_child(self: &Arc<Self>, child: &EventSource, spec: &AgentSpec) -> Arc<Self> {
+        let limits = declared(spec);
+        let Some(tokens) = limits.tokens else { return self.clone() };
+        let former = self.books().former.get(&child.agent_key).copied().unwrap_or_default();
+        let limits = limits.with_tokens(tokens.saturating_sub(former));
+        self.open(&child.agent_id, Some(child.agent_key.clone()), limits)
+    }
+
+    /// Sets an amount aside, here and in all accounts above. Where nothing is limited nothing is
+    /// counted.
     fn reserve(self: &Arc<Self>, amount: impl FnOnce() -> Amount) -> Result<Reserved, Exceeded> {
         if !self.is_limited() {
             return Ok(Reserved(None));

@@ -16,9 +16,11 @@ mod task_wait;
 
 use std::sync::{Arc, LazyLock};
 
-use mainstem_tool::Tool;
+use mainstem_react::RunContext;
+use mainstem_tool::{Tool, ToolContext};
 
 pub(crate) use self::agent_generate::{Drafts, GENERATE};
+use crate::SpawnError;
 
 /// The names of the tools for planning, which are given only where they are wanted.
 pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
@@ -29,6 +31,11 @@ pub(crate) const LOAD_SKILL: &str = "load_skill";
 /// The names of the tools that a workspace adds. A spec can deny them in a harness without a workspace, too.
 pub(crate) const OF_WORKSPACE: [&str; 7] =
     ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files", "shell"];
+
+/// Returns the engine's context of a tool's call: these tools are a part of it.
+pub(crate) fn engine(cx: &ToolContext) -> Result<&RunContext, SpawnError> {
+    RunContext::of(cx).ok_or(SpawnError::NoFleet)
+}
 
 /// A tool and its name.
 pub(crate) type Named = (String, Arc<dyn Tool>);

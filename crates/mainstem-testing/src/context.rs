@@ -1,22 +1,73 @@
-//! The context of a tool call without an agent around it.
+//! The context of a tool call without an agent.
 
-use mainstem_event::{EventSink, EventSource, Origin, SessionLog};
-use mainstem_tool::{RunContext, RunContextBuilder};
+mod host;
 
-/// A root agent `main` in a session of its own, to call a tool in; `for_call` makes its progress visible in the log behind
-/// [`RunContext::sink`].
+use std::{any::Any, sync::Arc};
+
+use mainstem_event::{EventSink, EventSource, Origin, SessionLog, Timestamp};
+use mainstem_tool::ToolContext;
+use tokio_util::sync::CancellationToken;
+
+use self::host::Host;
+
+/// Builds the context of the call `call-1` of a root agent `main` in a session of its own, to call
+/// a tool with.
 ///
 /// ```
-/// let cx = mainstem_testing::context("s-1").build().for_call("call-1".into());
-/// assert_eq!(cx.session_id().as_str(), "s-1");
+/// let cx = mainstem_testing::context("s-1").user("ann").build();
+/// assert_eq!((cx.session_id().as_str(), cx.user()), ("s-1", Some("ann")));
 /// ```
-pub fn context(session_id: &str) -> RunContextBuilder {
+pub fn context(session_id: &str) -> ContextBuilder {
     let log = SessionLog::new(session_id.into());
-    RunContext::root("main", EventSink::root(log, Origin::session(session_id.into(), None)))
+    ContextBuilder { host: Host::new(EventSink::root(log, Origin::session(session_id.into(), None))) }
 }
 
-/// A child of this agent, in the same run.
-pub fn child_context(parent: &RunContext, agent_id: &str, session_id: &str) -> RunContext {
+/// Makes a [`ToolContext`].
+#[derive(Debug)]
+#[must_use]
+pub struct ContextBuilder {
+    host: Host,
+}
+
+impl ContextBuilder {
+    /// Sets the user on whose behalf the agent works.
+    pub fn user(mut self, user: &str) -> Self {
+        self.host.user = Some(user.into());
+        self
+    }
+
+    /// Sets what asks the call to stop.
+    pub fn cancel(mut self, token: CancellationToken) -> Self {
+        self.host.cancel = token;
+        self
+    }
+
+    /// Sets when the time for the call is over.
+    pub fn deadline(mut self, at: Timestamp) -> Self {
+        self.host.deadline = Some(at);
+        self
+    }
+
+    /// Attaches a value of the application; one of each type.
+    pub fn value<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.host.values.insert(value.as_ref().type_id(), value);
+        self
+    }
+
+    /// Returns the context.
+    pub fn build(self) -> ToolContext {
+        ToolContext::new(Arc::new(self.host))
+    }
+}
+
+/// Returns the context of the same call by a child of the agent; the child runs in `session_id`.
+///
+/// # Panics
+/// If the parent's context is not from [`context`].
+pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> ToolContext {
+    let host = host(parent);
+    let above = parent.source();
+    let path = above.map_or_else(|| parent.session_id().as_str(), |above| &above.path);
     let source = EventSource {
         agent_key: format!("agent:{agent_id}:{session_id}").into(),
         agent_id: agent_id.into(),
@@ -24,13 +75,26 @@ pub fn child_context(parent: &RunContext, agent_id: &str, session_id: &str) -> R
         label: None,
         session_id: session_id.into(),
         parent_session_id: parent.session_id().clone(),
-        depth: parent.depth() + 1,
-        path: format!("{}/{agent_id}", parent.path()).into(),
+        depth: above.map_or(0, |above| above.depth) + 1,
+        path: format!("{path}/{agent_id}").into(),
         task_id: None,
         turn: 1,
-        parent_tool_call_id: parent.call_id().cloned(),
+        parent_tool_call_id: Some(parent.call_id().clone()),
         // The session log gives it with the first event.
         stream_id: 0,
     };
-    parent.child(source, format!("reply-{session_id}").into())
+    let sink = host.sink.child(source, format!("reply-{session_id}").into());
+    ToolContext::new(Arc::new(host.child(sink)))
+}
+
+/// Returns the log in which the progress of a call is recorded.
+///
+/// # Panics
+/// If the context is not from [`context`].
+pub fn log_of(cx: &ToolContext) -> &Arc<SessionLog> {
+    host(cx).sink.log()
+}
+
+fn host(cx: &ToolContext) -> &Host {
+    cx.host().expect("a context of this kit")
 }

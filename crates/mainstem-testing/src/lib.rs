@@ -18,7 +18,7 @@ pub mod task_store;
 mod timeline;
 
 pub use clock::FakeClock;
-pub use context::{child_context, context};
+pub use context::{ContextBuilder, child_context, context, log_of};
 #[cfg(target_os = "linux")]
 pub use faulty_files::{Fault, FaultyFiles, FileCall};
 pub use faulty_journal::FaultyJournal;

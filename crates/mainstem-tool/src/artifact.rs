@@ -1,11 +1,10 @@
-//! Results that are too long for a conversation: put aside, with their beginning and end in their place.
+//! Where results go that are too long for a conversation.
 
 use std::fmt;
 
 use async_trait::async_trait;
-use mainstem_message::ContentBlock;
 
-use crate::{RunContext, ToolError, ToolOutput};
+use crate::{ToolContext, ToolError};
 
 /// Most bytes of text in one result: 64 KiB. A model would read more with every further call.
 pub const MAX_RESULT_BYTES: usize = 64 << 10;
@@ -13,11 +12,12 @@ pub const MAX_RESULT_BYTES: usize = 64 << 10;
 /// Where results are kept that are too long for a conversation.
 #[async_trait]
 pub trait Artifacts: Send + Sync + 'static {
-    /// Keeps a text for the agent of the context. Returns where the agent finds it, as its tools for files take a path.
+    /// Keeps a text for the agent of the context. Returns where the agent finds it, as its tools
+    /// for files take a path.
     ///
     /// # Errors
     /// It can't be kept; in words for the model, who then gets what fits.
-    async fn keep(&self, cx: &RunContext, text: &str) -> Result<String, ToolError>;
+    async fn keep(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError>;
 }
 
 impl fmt::Debug for dyn Artifacts {
@@ -25,86 +25,3 @@ impl fmt::Debug for dyn Artifacts {
         f.write_str("Artifacts")
     }
 }
-
-/// How much is shown of a text.
-struct Shown {
-    head: usize,
-    tail: usize,
-}
-
-/// Enough to see what it is; the rest can be read where it is kept.
-const PREVIEW: Shown = Shown { head: 6 << 10, tail: 2 << 10 };
-
-/// As much as fits with a note, for there is no more to be had.
-const ALL_THERE_IS: Shown = Shown { head: 48 << 10, tail: 15 << 10 };
-
-impl ToolOutput {
-    /// The same, if its text is at most [`MAX_RESULT_BYTES`]. Else the text is kept by the context's [`Artifacts`], and its beginning and end,
-    /// with a note that says where it is and how long, take its place; where it can't be kept it is cut, which the note says. Data stays.
-    ///
-    /// An agent does this with each result, whatever gave it.
-    pub async fn bounded(self, cx: &RunContext) -> Self {
-        // In a box: nearly no result is that long, and each call's future would have to hold it.
-        if self.texts().map(str::len).sum::<usize>() > MAX_RESULT_BYTES {
-            return Box::pin(self.put_aside(cx)).await;
-        }
-        self
-    }
-
-    async fn put_aside(mut self, cx: &RunContext) -> Self {
-        let text = self.texts().collect::<Vec<_>>().join("\n");
-        let kept = match cx.artifacts() {
-            Some(artifacts) => Some(artifacts.keep(cx, &text).await),
-            None => None,
-        };
-        self.content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
-        self.content.insert(0, ContentBlock::text(preview(&text, kept)));
-        self
-    }
-
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        self.content.iter().filter_map(|block| match block {
-            ContentBlock::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        })
-    }
-}
-
-/// Beginning and end of a text, and a note before them.
-fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
-    let (bytes, lines) = (text.len(), text.lines().count());
-    let Shown { head, tail } = if matches!(kept, Some(Ok(_))) { PREVIEW } else { ALL_THERE_IS };
-    let (head, tail) = (beginning(text, head), ending(text, tail));
-    let left_out = bytes - head.len() - tail.len();
-    let is_whole = text[head.len()..].starts_with('\n');
-    let next = head.matches('\n').count() + 1 + usize::from(is_whole);
-    let rest = match kept {
-        Some(Ok(path)) => {
-            format!("All of it is in the file {path:?}; what is left out here begins in its line {next}.")
-        }
-        Some(Err(why)) => {
-            format!("It could not be kept ({why}), so what is left out here is lost; ask for less at once.")
-        }
-        None => "What is left out here is not kept; ask for less at once.".to_owned(),
-    };
-    format!(
-        "[The result is too long: {bytes} bytes in {lines} lines. {rest}]\n{head}\n[… {left_out} bytes left out …]\n{tail}"
-    )
-}
-
-/// At most so many bytes from the beginning, up to the end of a line if there is one near.
-fn beginning(text: &str, max: usize) -> &str {
-    let (cut, rest) = text.split_at(text.floor_char_boundary(max));
-    let line = cut.rfind('\n').filter(|end| *end >= max / 2 && !rest.starts_with('\n'));
-    line.map_or(cut, |end| &cut[..end])
-}
-
-/// At most so many bytes to the end, from the beginning of a line if there is one near.
-fn ending(text: &str, max: usize) -> &str {
-    let (before, cut) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(max)));
-    let line = cut.find('\n').filter(|start| *start < max / 2 && !before.ends_with('\n'));
-    line.map_or(cut, |start| &cut[start + 1..])
-}
-
-#[cfg(test)]
-mod tests;

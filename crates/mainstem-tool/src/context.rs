@@ -1,339 +1,183 @@
-//! What a tool, a middleware and the loop know about the invocation they work in.
+//! What a tool knows about the call that it works on.
 
-mod blocking;
-mod builder;
-mod progress;
+use std::{any::Any, fmt, future::Future, sync::Arc};
 
-use std::{
-    any::Any,
-    fmt,
-    future::Future,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-
-use mainstem_event::{CancelReason, EventKind, EventSink, EventSource, Ids, Timestamp, fold::Transcript};
-use mainstem_message::{AgentKey, Message, ReplyId, RunId, SessionId, StopReason, ToolCallId, Usage};
-use mainstem_policy::{Price, Prices};
+use mainstem_event::{EventSource, Timestamp};
+use mainstem_message::{RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{blocking::Stop, builder::RunContextBuilder, progress::Progress};
-use crate::{Artifacts, Cancellation, Gate, MAX_RESULT_BYTES, Meter, extensions::Extensions};
+use crate::{Progress, Stop, ToolHost, blocking::blocking};
 
-/// One invocation of an agent, as seen from inside. Cheap to clone; explicit, never ambient.
+/// One tool call, as the tool sees it: who calls and for whom, how much time there is, and how to
+/// answer while it works.
+///
+/// Cheap to clone; the first parameter of every tool. A tool that works for a while streams what it
+/// finds and ends early when the run is cancelled:
+///
+/// ```
+/// use mainstem_tool::{ToolContext, ToolError, unless};
+///
+/// async fn crawl(cx: ToolContext, pages: Vec<String>) -> Result<String, ToolError> {
+///     for page in &pages {
+///         let fetched = unless(cx.cancelled(), fetch(page)).await;
+///         let text = fetched.ok_or_else(|| ToolError::new("stopped before all pages were read"))?;
+///         cx.progress(format!("{page}: {} bytes\n", text.len())).await;
+///     }
+///     Ok(format!("{} pages for {}", pages.len(), cx.user().unwrap_or("all")))
+/// }
+/// # async fn fetch(page: &str) -> String { page.to_owned() }
+/// ```
+///
+/// What an agent's loop needs besides (events, conversation, budgets) is the engine's:
+/// `mainstem_react::RunContext`.
 #[derive(Clone)]
-pub struct RunContext {
-    shared: Arc<Shared>,
-    invocation: Arc<Invocation>,
-    extensions: Extensions,
-    call: Option<ToolCallId>,
+pub struct ToolContext {
+    host: Arc<dyn ToolHost>,
 }
 
-/// The same for all agents of a run.
-struct Shared {
-    ids: Arc<dyn Ids>,
-    /// What the tokens of children hang off that may outlive the run.
-    lifetime: CancellationToken,
-    prices: Arc<Prices>,
-    /// The price of the model that was asked first, which most agents of a run think with: looking one up takes longer than an event.
-    priced: OnceLock<(Box<str>, Option<Price>)>,
-    gate: Option<Arc<dyn Gate>>,
-    artifacts: Option<Arc<dyn Artifacts>>,
-    user: Option<Arc<str>>,
-    attributes: Map<String, Value>,
-}
-
-/// One agent working on one input.
-struct Invocation {
-    agent: Arc<str>,
-    sink: EventSink,
-    transcript: Mutex<Transcript>,
-    cancel: Cancellation,
-    /// The number of its latest event.
-    latest: AtomicU64,
-    /// When that was, in microseconds.
-    latest_at: AtomicU64,
-    meter: Meter,
-    above: Option<Meter>,
-}
-
-impl RunContext {
-    /// The context of a root's invocation, on a sink that stamps with its reply.
-    pub fn root(agent: impl Into<Arc<str>>, sink: EventSink) -> RunContextBuilder {
-        RunContextBuilder::new(agent.into(), sink)
+impl ToolContext {
+    /// Creates the context of a call that `host` makes.
+    pub fn new(host: Arc<dyn ToolHost>) -> Self {
+        Self { host }
     }
 
-    /// The context of a child's invocation: same run, its own events, a token and a meter below this one's.
-    #[must_use]
-    pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        self.child_with(source, reply_id, self.invocation.cancel.below(self.agent()))
+    // Which call it is.
+
+    /// Returns the id of the call.
+    pub fn call_id(&self) -> &ToolCallId {
+        self.host.call_id()
     }
 
-    /// The same for a child that may outlive this invocation: its token hangs off the session's. Whoever waits for the child passes a
-    /// cancel of this invocation on to it, for as long as it waits.
-    #[must_use]
-    pub fn detachable_child(&self, source: EventSource, reply_id: ReplyId) -> Self {
-        let cancel = Cancellation::below_token(&self.shared.lifetime, CancelReason::Shutdown);
-        self.child_with(source, reply_id, cancel)
+    /// Returns the id of the calling agent.
+    pub fn agent(&self) -> &str {
+        self.host.agent()
     }
 
-    fn child_with(&self, source: EventSource, reply_id: ReplyId, cancel: Cancellation) -> Self {
-        let agent = source.agent_id.clone();
-        let invocation = Invocation {
-            agent,
-            transcript: Mutex::new(Transcript::new(reply_id.clone())),
-            sink: self.invocation.sink.child(source, reply_id),
-            cancel,
-            latest: AtomicU64::new(0),
-            latest_at: AtomicU64::new(0),
-            meter: Meter::default(),
-            above: Some(self.invocation.meter.clone()),
-        };
-        let (shared, extensions) = (self.shared.clone(), self.extensions.clone());
-        Self { shared, invocation: Arc::new(invocation), extensions, call: None }
-    }
-
-    /// The same invocation, working on one tool call.
-    #[must_use]
-    pub fn for_call(&self, call: ToolCallId) -> Self {
-        Self { call: Some(call), ..self.clone() }
-    }
-
-    /// The same invocation with one more value for [`get`](Self::get), for whoever works with this context and for children begun with it.
-    #[must_use]
-    pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
-        self.extensions.insert(value);
-        self
-    }
-
-    // What it is.
-
-    /// The agent's id.
-    pub fn agent(&self) -> &Arc<str> {
-        &self.invocation.agent
-    }
-
-    /// The tool call that is being worked on.
-    pub fn call_id(&self) -> Option<&ToolCallId> {
-        self.call.as_ref()
-    }
-
-    /// Who the agent is; `None` for the root.
+    /// Returns the calling agent's instance, depth and parents; `None` for the root.
     pub fn source(&self) -> Option<&EventSource> {
-        self.invocation.sink.origin().source.as_deref()
+        self.host.source()
     }
 
-    /// The instance; `None` for the root.
-    pub fn agent_key(&self) -> Option<&AgentKey> {
-        self.source().map(|source| &source.agent_key)
-    }
-
-    /// 0 for the root.
-    pub fn depth(&self) -> u16 {
-        self.source().map_or(0, |source| source.depth)
-    }
-
-    /// The agent's own session: the root's, or `sub-…`.
+    /// Returns the calling agent's own session: the root's, or `sub-…`.
     pub fn session_id(&self) -> &SessionId {
-        let origin = self.invocation.sink.origin();
-        origin.source.as_ref().map_or(&origin.session_id, |source| &source.session_id)
+        self.host.session_id()
     }
 
-    /// The run.
+    /// Returns the run; `None` if the agent works outside a session's run.
     pub fn run_id(&self) -> Option<&RunId> {
-        self.invocation.sink.origin().run_id.as_ref()
+        self.host.run_id()
     }
 
-    /// `<root session>[/<agent_id>…]`.
-    pub fn path(&self) -> &str {
-        let origin = self.invocation.sink.origin();
-        origin.source.as_ref().map_or(origin.session_id.as_str(), |source| &source.path)
-    }
-
-    /// On whose behalf it works.
+    /// Returns the user on whose behalf the agent works.
     pub fn user(&self) -> Option<&str> {
-        self.shared.user.as_deref()
+        self.host.user()
     }
 
-    /// What the caller of the run attached to it.
+    /// Returns what the caller of the run attached to it.
+    ///
+    /// ```
+    /// # use mainstem_tool::ToolContext;
+    /// fn tenant(cx: &ToolContext) -> Option<&str> {
+    ///     cx.attributes().get("tenant")?.as_str()
+    /// }
+    /// ```
     pub fn attributes(&self) -> &Map<String, Value> {
-        &self.shared.attributes
+        self.host.attributes()
     }
 
-    /// Where results are kept that are too long for the conversation, if there is a place.
-    pub fn artifacts(&self) -> Option<&Arc<dyn Artifacts>> {
-        self.shared.artifacts.as_ref()
-    }
-
-    /// A value that the embedding application or the harness attached, by its type.
+    /// Returns a value of the embedding application by its type, such as one that a middleware
+    /// attached to the call.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.extensions.get()
+        self.host.value(std::any::TypeId::of::<T>())?.downcast().ok()
+    }
+
+    // Time.
+
+    /// Returns the current time of the session's clock.
+    pub fn now(&self) -> Timestamp {
+        self.host.now()
+    }
+
+    /// Returns when the time for the call is over: that of the run's budget, or of the spawn that
+    /// waits for the agent. `None` if there is no limit, and in a background task. The call is
+    /// asked to stop then, or later: time during which the run is not read does not count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mainstem_tool::ToolContext;
+    ///
+    /// /// How long to wait for a server that has a minute by default.
+    /// fn patience(cx: &ToolContext) -> Duration {
+    ///     let left = cx.deadline().map(|deadline| deadline.millis_since(cx.now()));
+    ///     left.map_or(Duration::MAX, Duration::from_millis).min(Duration::from_secs(60))
+    /// }
+    /// ```
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.host.deadline()
+    }
+
+    /// Resolves when the call is asked to stop. The tool has the agent's grace period from then on;
+    /// then its future is dropped.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
+        self.cancellation().cancelled()
+    }
+
+    /// Returns `true` if the call was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation().is_cancelled()
+    }
+
+    /// Returns the token behind [`cancelled`](Self::cancelled), for code that takes one.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.host.cancellation()
     }
 
     // What it can do.
 
-    /// Sends a part of the running call's result, live; the model sees it as part of the result too. To be awaited, for it waits when
-    /// the caller is behind. Outside a tool call it does nothing. Of one call [`MAX_RESULT_BYTES`] are sent, then a note, then nothing.
+    /// Streams a part of the result, which the model also sees as part of the result. The future
+    /// waits while the reader is behind; await it. The host streams at most
+    /// [`MAX_RESULT_BYTES`](crate::MAX_RESULT_BYTES) of a call.
     ///
     /// # Cancel safety
     /// The text is sent before the first wait.
     pub fn progress(&self, text: impl Into<String>) -> Progress<'_> {
-        if let Some(tool_call_id) = self.call.clone() {
-            let sent = self.with_transcript(|transcript| transcript.result_bytes(&tool_call_id));
-            if let Some(delta) = fitting(sent, text.into()) {
-                self.emit(EventKind::ToolResultTextDelta { tool_call_id, delta });
-            }
-        }
-        Progress::new(self.invocation.sink.settle())
+        Progress::new(self.host.progress(text.into()))
     }
 
-    /// Records an event of this invocation, in the session and in its conversation; returns its number. Never waits.
+    /// Runs work that blocks (files, long computations) on a thread of its own and returns its
+    /// output. The work can't be ended from outside: a cancel of the call and a drop of this future
+    /// both set its [`Stop`], after which it should return soon.
     ///
-    /// For the loop and for middleware; a tool speaks through [`progress`](Self::progress). A producer of many events awaits
-    /// [`settle`](Self::settle) in between.
-    pub fn emit(&self, kind: EventKind) -> u64 {
-        self.with_transcript(|transcript| transcript.apply(&kind));
-        let (seq, at) = self.invocation.sink.emit_timed(kind);
-        self.invocation.latest.store(seq, Ordering::Relaxed);
-        self.invocation.latest_at.store(at.as_micros(), Ordering::Relaxed);
-        seq
+    /// ```
+    /// use mainstem_tool::{ToolError, tool_fn};
+    ///
+    /// let count = tool_fn("count", "Count to a number", |cx, most: u64| async move {
+    ///     let counted = cx.blocking(move |stop| (0..most).take_while(|_| !stop.is_set()).count());
+    ///     Ok::<_, ToolError>(counted.await.to_string())
+    /// });
+    /// # let _ = count;
+    /// ```
+    ///
+    /// # Panics
+    /// If the work panics, which in a tool call is an error result; and outside a tokio runtime.
+    pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&Stop) -> T + Send + 'static) -> T {
+        blocking(self.cancellation(), work).await
     }
 
-    /// The number of the invocation's latest event; 0 before the first.
-    pub fn last_event(&self) -> u64 {
-        self.invocation.latest.load(Ordering::Relaxed)
-    }
-
-    /// When that was; `None` before the first.
-    pub fn last_event_at(&self) -> Option<Timestamp> {
-        let at = self.invocation.latest_at.load(Ordering::Relaxed);
-        (self.last_event() > 0).then(|| Timestamp::from_micros(at))
-    }
-
-    /// Waits for the caller: see [`EventSink::settle`].
-    pub fn settle(&self) -> impl Future<Output = ()> + Send {
-        self.invocation.sink.settle()
-    }
-
-    /// Why the session's record keeps nothing more: the work must end. See [`SessionLog::failure`](mainstem_event::SessionLog::failure).
-    pub fn unrecorded(&self) -> Option<&Arc<str>> {
-        self.invocation.sink.log().failure()
-    }
-
-    /// Resolves when somebody asks the invocation to stop.
-    pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
-        self.invocation.cancel.cancelled()
-    }
-
-    /// Whether somebody asked the invocation to stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.invocation.cancel.is_cancelled()
-    }
-
-    /// Cancels the invocation and the work below it that it waits for. The first reason counts and decides the outcome.
-    pub fn cancel(&self, reason: CancelReason) {
-        self.invocation.cancel.cancel(reason);
-    }
-
-    /// Asks another invocation to stop because this one was asked to.
-    pub fn pass_cancel_to(&self, other: &Self) {
-        let reason = self.cancel_reason().unwrap_or(CancelReason::RunEnded);
-        other.cancel(reason.below(self.agent()));
-    }
-
-    /// Why the invocation was asked to stop; `None` if it was not.
-    pub fn cancel_reason(&self) -> Option<CancelReason> {
-        self.invocation.cancel.reason()
-    }
-
-    /// Returns the cancellation of this invocation, which can be used without the context.
-    pub fn cancel_handle(&self) -> &Cancellation {
-        &self.invocation.cancel
-    }
-
-    /// Returns the token behind [`cancelled`](Self::cancelled), for code that takes one. To cancel with a reason, use
-    /// [`cancel`](Self::cancel) instead.
-    pub fn cancellation(&self) -> &CancellationToken {
-        self.invocation.cancel.token()
-    }
-
-    /// The time now, on the session's clock.
-    pub fn now(&self) -> Timestamp {
-        self.invocation.sink.log().clock().now()
-    }
-
-    /// A new id that begins with `prefix`.
-    pub fn new_id(&self, prefix: &str) -> String {
-        self.shared.ids.next(prefix)
-    }
-
-    // What the loop keeps in it.
-
-    /// What every tool call has to pass, if there is anything.
-    pub fn gate(&self) -> Option<&Arc<dyn Gate>> {
-        self.shared.gate.as_ref()
-    }
-
-    /// The sink of this invocation.
-    pub fn sink(&self) -> &EventSink {
-        &self.invocation.sink
-    }
-
-    /// What it has cost.
-    pub fn meter(&self) -> &Meter {
-        &self.invocation.meter
-    }
-
-    /// What a model call cost, in millionths of a dollar; `None` if the model's price is unknown, which is never the same as free.
-    pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
-        let Shared { prices, priced, .. } = &*self.shared;
-        let (first, price) = priced.get_or_init(|| (model.into(), prices.price(model)));
-        let price = if **first == *model { *price } else { prices.price(model) };
-        Some(price?.of(usage).micros())
-    }
-
-    /// What the parent's invocation has cost; `None` for the root.
-    pub fn meter_above(&self) -> Option<&Meter> {
-        self.invocation.above.as_ref()
-    }
-
-    /// What was said in this invocation so far.
-    pub fn messages(&self) -> Vec<Arc<Message>> {
-        self.with_transcript(|transcript| transcript.messages().to_vec())
-    }
-
-    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this reason, results.
-    pub fn close(&self, reason: &StopReason) {
-        while let Some(kind) = self.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
-            self.emit(kind);
-        }
-    }
-
-    /// Looks into the conversation; the closure must not emit.
-    pub fn with_transcript<R>(&self, f: impl FnOnce(&mut Transcript) -> R) -> R {
-        f(&mut self.invocation.transcript.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Returns the host if it is of this type. For the crate that defines the host; a tool does not
+    /// need it.
+    pub fn host<H: ToolHost>(&self) -> Option<&H> {
+        let host: &dyn Any = &*self.host;
+        host.downcast_ref()
     }
 }
 
-/// What of a text still fits into a result of which so much was sent, with a note where it is cut.
-fn fitting(sent: usize, mut text: String) -> Option<String> {
-    let room = MAX_RESULT_BYTES.checked_sub(sent)?;
-    if text.len() > room {
-        text.truncate(text.floor_char_boundary(room));
-        text.push_str(FULL);
-    }
-    Some(text)
-}
-
-const FULL: &str = "\n[this is too long; what comes after it was left out]\n";
-
-impl fmt::Debug for RunContext {
+impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path();
-        f.debug_struct("RunContext").field("path", &path).field("call", &self.call).finish_non_exhaustive()
+        let mut context = f.debug_struct("ToolContext");
+        context.field("agent", &self.agent()).field("call", self.call_id()).finish_non_exhaustive()
     }
 }
 

@@ -3,17 +3,13 @@
 //! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and arguments that do not fit go back to the model
 //! with a JSON pointer to what is wrong.
 
-mod arguments;
 mod artifact;
-mod cancellation;
+mod blocking;
 mod context;
 mod error;
-mod extensions;
-mod gate;
-mod meter;
+mod host;
 mod output;
-mod output_schema;
-mod schema;
+mod progress;
 mod seldom;
 mod set;
 mod source;
@@ -23,15 +19,13 @@ mod typed;
 
 pub use artifact::{Artifacts, MAX_RESULT_BYTES};
 pub use async_trait::async_trait;
-pub use cancellation::Cancellation;
-pub use context::{Progress, RunContext, RunContextBuilder, Stop};
+pub use blocking::{Stop, blocking};
+pub use context::ToolContext;
 pub use error::ToolError;
-pub use gate::{Gate, Passing};
+pub use host::ToolHost;
 pub use mainstem_message::{ToolSpec, ToolState};
-pub use meter::Meter;
 pub use output::{Json, ToolOutput};
-pub use output_schema::{OutputSchema, OutputSchemaError};
-pub use schema::{SchemaError, SchemaLimit};
+pub use progress::Progress;
 pub use seldom::{Seldom, unless};
 pub use set::{ToolSet, ToolSetError};
 pub use source::ToolSource;
@@ -41,4 +35,4 @@ pub use typed::{TypedTool, schema_of, tool_fn};
 // The layers in whose types this one speaks, so that it can be used alone.
 pub use mainstem_event as event;
 pub use mainstem_message as message;
-pub use mainstem_policy as policy;
+pub use mainstem_schema as schema;

@@ -6,11 +6,11 @@ use serde::Serialize;
 use crate::ToolError;
 
 /// A tool's answer: text and data, in order. It is added to what the tool sent through
-/// [`RunContext::progress`](crate::RunContext::progress), which the model sees as well.
+/// [`ToolContext::progress`](crate::ToolContext::progress), which the model sees as well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
-    pub(crate) content: Vec<ContentBlock>,
-    pub(crate) state: ToolState,
+    content: Vec<ContentBlock>,
+    state: ToolState,
 }
 
 impl ToolOutput {

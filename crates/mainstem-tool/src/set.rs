@@ -4,9 +4,10 @@ use std::{fmt, sync::Arc};
 
 use futures_util::future::join_all;
 use mainstem_message::ToolSpec;
+use mainstem_schema::Schema;
 use serde_json::Value;
 
-use crate::{Tool, ToolError, ToolSource, arguments, schema::Schema};
+use crate::{Tool, ToolError, ToolSource};
 
 /// Tools by name, in the order in which they were added, and after them those of sources, as they are at the moment. Cheap to clone;
 /// checks arguments against schemas compiled once.
@@ -77,7 +78,7 @@ impl ToolSet {
         if self.own(&spec.name).is_some() {
             return Err(ToolSetError::Duplicate(spec.name));
         }
-        let schema = Schema::compile(&spec.parameters)
+        let schema = Schema::compile(spec.parameters.clone())
             .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), message: error.to_string() })?;
         self.entries.push(Arc::new(Entry { spec, schema, tool }));
         Ok(())
@@ -134,7 +135,8 @@ impl ToolSet {
             let known: Vec<_> = self.names().collect();
             ToolError::new(format!("unknown tool {name:?}; known: {}", known.join(", ")))
         })?;
-        let arguments = arguments::fit(name, &entry.spec.parameters, &entry.schema, arguments)?;
+        let misfit = |problems| ToolError::new(format!("the arguments of {name} don't fit:{problems}"));
+        let arguments = entry.schema.fit(arguments, "arguments").map_err(misfit)?;
         Ok((entry.tool.clone(), arguments))
     }
 

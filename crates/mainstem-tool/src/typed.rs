@@ -13,7 +13,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{RunContext, Tool, ToolError, ToolOutput};
+use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// A function as a tool; the schema is that of its argument type, whose doc comments the model reads.
 ///
@@ -26,7 +26,7 @@ pub fn tool_fn<A, F, Fut, O, E>(
 ) -> TypedTool<A, F>
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
-    F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
+    F: Fn(ToolContext, A) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, E>> + Send + 'static,
     O: Into<ToolOutput>,
     E: Into<ToolError>,
@@ -75,7 +75,7 @@ impl<A, F> TypedTool<A, F> {
 impl<A, F, Fut, O, E> Tool for TypedTool<A, F>
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
-    F: Fn(RunContext, A) -> Fut + Send + Sync + 'static,
+    F: Fn(ToolContext, A) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, E>> + Send + 'static,
     O: Into<ToolOutput>,
     E: Into<ToolError>,
@@ -95,7 +95,7 @@ where
     // Spelled out, so that there is nothing but the function's own future in the box.
     fn call<'life0, 'life1, 'async_trait>(
         &'life0 self,
-        cx: &'life1 RunContext,
+        cx: &'life1 ToolContext,
         arguments: Value,
     ) -> BoxFuture<'async_trait, Result<ToolOutput, ToolError>>
     where

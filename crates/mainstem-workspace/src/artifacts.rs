@@ -1,15 +1,15 @@
 //! Long results as files, where the agent that got one can read it.
 
-use mainstem_tool::{Artifacts, RunContext, ToolError, async_trait};
+use mainstem_tool::{Artifacts, ToolContext, ToolError, async_trait};
 
 use crate::{Layout, Workspace, WorkspaceError, Workspaces, workspace::Target};
 
 /// Each in the workspace of the agent whose result it is: see [`Layout::artifact`].
 #[async_trait]
 impl Artifacts for Workspaces {
-    async fn keep(&self, cx: &RunContext, text: &str) -> Result<String, ToolError> {
+    async fn keep(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError> {
         let (session, text) = (cx.session_id().to_string(), text.to_owned());
-        let call = cx.call_id().map(ToString::to_string).unwrap_or_default();
+        let call = cx.call_id().to_string();
         let kept = self.work(cx, move |workspace, _| write_new(workspace, &session, &call, &text));
         Ok(kept.await?)
     }

@@ -1,6 +1,6 @@
 //! File work off the async threads, which ends soon after nobody wants it any more.
 
-use mainstem_tool::RunContext;
+use mainstem_tool::ToolContext;
 
 use crate::WorkspaceError;
 
@@ -15,9 +15,9 @@ impl Stop {
     }
 }
 
-/// Runs work that blocks: see [`RunContext::blocking`].
+/// Runs work that blocks: see [`ToolContext::blocking`].
 pub(crate) async fn blocking<T: Send + 'static>(
-    cx: &RunContext,
+    cx: &ToolContext,
     work: impl FnOnce(&Stop) -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<T, WorkspaceError> {
     cx.blocking(move |stop| work(&Stop(stop.clone()))).await

@@ -2,8 +2,8 @@
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
-use mainstem_testing::context;
-use mainstem_tool::{RunContext, Tool, ToolOutput, ToolState};
+use mainstem_testing::{context, log_of};
+use mainstem_tool::{Tool, ToolContext, ToolOutput, ToolState};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ pub(crate) const SECRET: &str = "outside-secret";
 pub(crate) struct Rig {
     dir: TempDir,
     pub(crate) workspace: Workspace,
-    pub(crate) cx: RunContext,
+    pub(crate) cx: ToolContext,
 }
 
 impl Rig {
@@ -25,7 +25,7 @@ impl Rig {
         fs::create_dir(dir.path().join("outside")).unwrap();
         fs::write(dir.path().join("outside/secret.txt"), SECRET).unwrap();
         let workspace = Workspace::create(dir.path().join("ws")).unwrap();
-        Self { dir, workspace, cx: context("s-1").build().for_call("call-1".into()) }
+        Self { dir, workspace, cx: context("s-1").build() }
     }
 
     /// With these files.
@@ -83,8 +83,8 @@ impl Rig {
     }
 }
 
-pub(crate) async fn call(tool: &Arc<dyn Tool>, cx: &RunContext, arguments: Value) -> (ToolState, String) {
-    let before = cx.sink().log().last_seq();
+pub(crate) async fn call(tool: &Arc<dyn Tool>, cx: &ToolContext, arguments: Value) -> (ToolState, String) {
+    let before = log_of(cx).last_seq();
     match tool.call(cx, arguments).await {
         Ok(output) => {
             let (state, text) = parts(output);
@@ -129,8 +129,8 @@ fn guards() {
 }
 
 /// What was streamed after an event.
-pub(crate) fn progress(cx: &RunContext, after: u64) -> String {
-    let mut cursor = cx.sink().log().subscribe_from(after + 1);
+pub(crate) fn progress(cx: &ToolContext, after: u64) -> String {
+    let mut cursor = log_of(cx).subscribe_from(after + 1);
     std::iter::from_fn(|| cursor.try_next())
         .map(|event| json!(event)["delta"].as_str().unwrap().to_owned())
         .collect()

@@ -2,13 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use mainstem_tool::{RunContext, Tool};
+use mainstem_tool::{Tool, ToolContext};
 
 use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 
-/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each with a directory of its own.
+/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each
+/// with a directory of its own.
 ///
-/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table of open ones would only grow.
+/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table
+/// of open ones would only grow.
 ///
 /// ```
 /// use mainstem_workspace::{Workspace, Workspaces};
@@ -16,7 +18,7 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 /// # let (one, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
 /// # let (one, other) = (one.path(), other.path());
 /// let (reviewer, others) = (Workspace::open(one)?, Workspace::open(other)?);
-/// let workspaces = Workspaces::new(move |cx| match &**cx.agent() {
+/// let workspaces = Workspaces::new(move |cx| match cx.agent() {
 ///     "reviewer" => Ok(reviewer.clone()),
 ///     _ => Ok(others.clone()),
 /// });
@@ -26,14 +28,15 @@ use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 #[derive(Clone)]
 pub struct Workspaces(Arc<Resolve>);
 
-type Resolve = dyn Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
+type Resolve = dyn Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
 
 impl Workspaces {
-    /// By a function of what is known about the agent: its [`agent`](RunContext::agent), [`agent_key`](RunContext::agent_key),
-    /// [`session_id`](RunContext::session_id), [`path`](RunContext::path), [`user`](RunContext::user), and values that the embedding
-    /// application attached. It may block; it runs off the async threads.
+    /// By a function of what a call says about its agent: [`agent`](ToolContext::agent),
+    /// [`source`](ToolContext::source), [`session_id`](ToolContext::session_id),
+    /// [`user`](ToolContext::user), and values that the embedding application attached. It may
+    /// block; it runs off the async threads.
     pub fn new(
-        resolve: impl Fn(&RunContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
+        resolve: impl Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(resolve))
     }
@@ -56,10 +59,12 @@ impl Workspaces {
         tools::files(self)
     }
 
-    /// The tool `shell`, which runs a command in the agent's workspace, with what [`ShellOptions`](crate::ShellOptions) has by default.
+    /// The tool `shell`, which runs a command in the agent's workspace, with what
+    /// [`ShellOptions`](crate::ShellOptions) has by default.
     ///
-    /// All processes of a command are killed when it ends, after its timeout, and when the run is cancelled or the call dropped. Needs a
-    /// runtime with I/O and time, and a guard: see [`ShellOptions`](crate::ShellOptions).
+    /// All processes of a command are killed when it ends, after its timeout, and when the run is
+    /// cancelled or the call dropped. Needs a runtime with I/O and time, and a guard: see
+    /// [`ShellOptions`](crate::ShellOptions).
     #[cfg(unix)]
     pub fn shell(&self) -> Arc<dyn Tool> {
         self.shell_with(crate::ShellOptions::default())
@@ -74,7 +79,7 @@ impl Workspaces {
     /// Works in the agent's workspace, off the async threads.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
-        cx: &RunContext,
+        cx: &ToolContext,
         work: impl FnOnce(&Workspace, &Stop) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         let (this, run) = (self.clone(), cx.clone());

@@ -11,11 +11,11 @@ use futures_util::{FutureExt, future::join_all};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
 use mainstem_journal::{Journal, JournalError, Scoped};
 use mainstem_message::{Message, SessionId};
+use mainstem_react::OutputSchema;
 use mainstem_session::{Crew, Run, RunError, RunOptions, Session, SessionBuilder};
 use mainstem_spec::is_name;
 use mainstem_subagent::Limits;
 use mainstem_task::TaskSet;
-use mainstem_tool::OutputSchema;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 

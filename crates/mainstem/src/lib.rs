@@ -40,6 +40,7 @@ pub use mainstem_ollama as ollama;
 pub use mainstem_openai as openai;
 pub use mainstem_policy as policy;
 pub use mainstem_react as react;
+pub use mainstem_schema as schema;
 pub use mainstem_session as session;
 pub use mainstem_spec as spec;
 pub use mainstem_subagent as subagent;
@@ -65,16 +66,14 @@ pub mod prelude {
     #[cfg(feature = "openai")]
     pub use mainstem_openai::{OpenAi, OpenAiExt as _, OpenAiResponses};
     pub use mainstem_policy::{Effect, RuleSet};
-    pub use mainstem_react::{Agent, Middleware};
+    pub use mainstem_react::{Agent, Middleware, OutputSchema, RunContext};
     pub use mainstem_session::{
         Background, Decision, NothingToResume, OnTaskFinished, Run, RunActive, RunError, RunHandle,
         RunOptions, RunStatus, Session,
     };
     pub use mainstem_spec::{AgentSpec, Skill};
     pub use mainstem_subagent::{ExternalTool, IntoTool as _};
-    pub use mainstem_tool::{
-        Json, OutputSchema, RunContext, Tool, ToolError, ToolOutput, async_trait, tool_fn,
-    };
+    pub use mainstem_tool::{Json, Tool, ToolContext, ToolError, ToolOutput, async_trait, tool_fn};
     #[cfg(all(feature = "files", unix))]
     pub use mainstem_workspace::ShellOptions;
 

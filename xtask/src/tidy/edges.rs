@@ -6,36 +6,38 @@ use super::packages::{Dependency, Package};
 use crate::problem::Problem;
 
 /// The whole allowed set: a crate, and what it may depend on, both without `mainstem-`.
-const ALLOWED: [(&str, &str); 42] = [
+const ALLOWED: [(&str, &str); 44] = [
     ("message", ""),
     ("sse", ""),
     ("spec", ""),
     ("guard", ""),
+    ("schema", ""),
+    ("outbound", ""),
     ("policy", "message"),
     ("event", "message"),
     ("model", "message"),
-    ("tool", "message event policy"),
+    ("tool", "message event schema"),
     ("task", "message event"),
     ("journal", "message event"),
     ("api", "message event policy task"),
     ("client", "message event task api"),
     ("encode", "event sse"),
-    ("http", "model sse"),
+    ("http", "model sse outbound"),
     ("cassette", "http model"),
     ("openai", "message model http"),
     ("anthropic", "message model http"),
     ("gemini", "message model http"),
     ("ollama", "message model http"),
-    ("react", "message event model tool"),
+    ("react", "message event model policy schema tool"),
     ("subagent", "message event model policy spec task tool react"),
     ("workspace", "message tool guard"),
-    ("mcp", "message tool http guard"),
+    ("mcp", "message tool outbound guard"),
     ("remote", "message event sse task tool subagent"),
     ("session", "message event api model policy spec task tool journal react subagent"),
     (
         "mainstem",
-        "message event encode api client model policy spec task tool journal react subagent guard workspace \
-         mcp http openai anthropic gemini ollama remote session",
+        "message event encode api client model policy schema spec task tool journal react subagent guard \
+         workspace mcp http openai anthropic gemini ollama remote session",
     ),
     ("server", "mainstem api"),
     ("cli", "mainstem event server"),

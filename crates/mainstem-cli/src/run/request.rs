@@ -7,7 +7,7 @@ use mainstem::{
     api::{Input, NewRun, RunOptions},
     event,
     policy::Limits,
-    tool::OutputSchema,
+    react::OutputSchema,
 };
 use serde_json::Value;
 

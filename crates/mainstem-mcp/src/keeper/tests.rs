@@ -1,7 +1,7 @@
 //! Tools that a server lists.
 
 use async_trait::async_trait;
-use mainstem_tool::{RunContext, ToolError, ToolOutput, ToolSpec};
+use mainstem_tool::{ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use super::*;
@@ -15,7 +15,7 @@ impl Tool for Broken {
         panic!("no schema")
     }
 
-    async fn call(&self, _: &RunContext, _: Value) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolError> {
         Err(ToolError::new("never called"))
     }
 }

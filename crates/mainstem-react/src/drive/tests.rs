@@ -11,7 +11,7 @@ use mainstem_event::{AgentEvent, EventSink, LogOptions, Origin, SessionLog};
 use mainstem_message::ToolSpec;
 use mainstem_model::{Model, ModelStream, ScriptedModel, scripted::Turn};
 use mainstem_testing::{CountedIds, FakeClock, laws, render};
-use mainstem_tool::{Tool, ToolError, ToolOutput};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +83,7 @@ fn blank() -> Turn {
 /// A tool that does one thing, written without `async_trait` so that it can do it before the first await.
 struct Act {
     name: &'static str,
-    act: fn(&RunContext, &str) -> Result<ToolOutput, ToolError>,
+    act: fn(&ToolContext, &str) -> Result<ToolOutput, ToolError>,
     ran: Arc<Mutex<Vec<&'static str>>>,
 }
 
@@ -98,7 +98,7 @@ impl Tool for Act {
 
     fn call<'a, 'b, 'c>(
         &'a self,
-        cx: &'b RunContext,
+        cx: &'b ToolContext,
         _: Value,
     ) -> Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'c>>
     where
@@ -112,7 +112,7 @@ impl Tool for Act {
     }
 }
 
-fn act(name: &'static str, act: fn(&RunContext, &str) -> Result<ToolOutput, ToolError>) -> Act {
+fn act(name: &'static str, act: fn(&ToolContext, &str) -> Result<ToolOutput, ToolError>) -> Act {
     Act { name, act, ran: Arc::default() }
 }
 
@@ -178,7 +178,7 @@ impl crate::Middleware for Counts {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_cancel_no_further_tool_begins() {
-    let cancel = |cx: &RunContext, _: &str| {
+    let cancel = |cx: &ToolContext, _: &str| {
         cx.cancellation().cancel();
         Ok("told them".into())
     };
@@ -198,7 +198,7 @@ async fn after_a_cancel_no_further_tool_begins() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_after_a_cancel_is_an_interruption() {
-    let cancel = |cx: &RunContext, _: &str| {
+    let cancel = |cx: &ToolContext, _: &str| {
         cx.cancellation().cancel();
         Err(ToolError::new("I had to stop"))
     };
@@ -208,7 +208,7 @@ async fn an_error_after_a_cancel_is_an_interruption() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panics_before_its_first_await_is_an_error_for_the_model() {
-    let panics = |_: &RunContext, name: &str| panic!("{name} is broken");
+    let panics = |_: &ToolContext, name: &str| panic!("{name} is broken");
     let agent = scripted([call("f"), Turn::new().text("I see.")]).tool(act("f", panics));
     let (outcome, lines) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.outcome, Outcome::Success);

@@ -13,12 +13,11 @@ use mainstem_event::{EventKind, EventSink, LogOptions, Origin, Outcome, SessionL
 use mainstem_message::Message;
 use mainstem_model::{Model, ModelDelta, ModelRequest, ModelStream, ScriptedModel, scripted::Turn};
 use mainstem_testing::{laws, render};
-use mainstem_tool::RunContext;
 use tokio::sync::{Mutex, mpsc};
 use tokio_test::{assert_pending, assert_ready, task::spawn};
 
 use super::*;
-use crate::Agent;
+use crate::{Agent, RunContext};
 
 /// A run of a scripted agent, and the log it writes to.
 fn run(turn: Turn) -> (RunStream, Arc<SessionLog>) {

@@ -3,8 +3,9 @@
 use std::sync::Mutex;
 
 use mainstem_model::{ModelRequest, ModelStream, ScriptedModel, scripted::Turn};
+use mainstem_react::RunContext;
 use mainstem_spec::Mode;
-use mainstem_tool::{RunContext, Tool, ToolError, tool_fn};
+use mainstem_tool::{Tool, ToolError, tool_fn};
 
 use super::*;
 

@@ -5,12 +5,41 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use mainstem_testing::{child_context, context};
+use mainstem_event::{EventSink, EventSource, Origin, SessionLog, SystemClock};
+use mainstem_model::ScriptedModel;
+use mainstem_policy::Limits as Budget;
+use mainstem_react::Agent;
+use mainstem_task::{ExecutorId, MemoryTaskStore, TaskSet};
 
 use super::*;
+use crate::{Crew, Fleet, Limits, SpawnOptions};
 
 fn child(session: &str) -> RunContext {
-    child_context(&context("s").build(), "kid", session)
+    let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));
+    let source = EventSource {
+        agent_key: format!("agent:kid:{session}").into(),
+        agent_id: "kid".into(),
+        agent_name: None,
+        label: None,
+        session_id: session.into(),
+        parent_session_id: "s".into(),
+        depth: 1,
+        path: "s/kid".into(),
+        task_id: None,
+        turn: 1,
+        parent_tool_call_id: None,
+        stream_id: 0,
+    };
+    RunContext::root("main", sink).build().child(source, format!("reply-{session}").into())
+}
+
+/// In a run whose own limit is so many children.
+fn member(children: usize) -> Member {
+    let tasks = TaskSet::new(Arc::new(MemoryTaskStore::new()), Arc::new(SystemClock), ExecutorId::new("me"));
+    let fleet = Arc::new(Fleet::new(Limits::default(), tasks));
+    let root = Agent::builder("main", ScriptedModel::new()).build().unwrap();
+    let options = SpawnOptions::new().with_max_children(children);
+    Member::root(fleet, Arc::new(Crew::new(root)), options, Budget::default())
 }
 
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
@@ -111,8 +140,8 @@ fn two_calls_of_one_child_wait_for_one_place() {
 #[test]
 fn a_child_that_moves_while_it_waits_takes_places_of_one_kind() {
     let slots = Slots::new(1);
-    let places = Arc::new(RunPlaces::new(1));
-    let child = |session| child(session).with_extension(places.clone());
+    let one_at_once = Arc::new(member(1));
+    let child = |session| child(session).with_attachment(one_at_once.clone());
     let (one, two, task) = (child("one"), child("two"), child("task"));
     task.sink().move_to_background("task-2".into());
     let first = now(slots.enter(&one)).unwrap().unwrap();

@@ -7,7 +7,8 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,10 +25,11 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Stop a subagent, if it is at work, with all below it, and forget it; its label is free then. Give exactly one of \
                        agent_key and label.";
     Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
-        let fleet = Fleet::of(&cx)?;
+        let cx = engine(&cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
-        fleet.close(&cx, &key, &CancelReason::agent(cx.agent())).await?;
+        fleet.close(cx, &key, &CancelReason::agent(cx.agent())).await?;
         Ok::<_, SpawnError>(format!("agent_key: {key}\nstatus: closed"))
     }))
 }

@@ -7,15 +7,17 @@ use std::{
 
 use mainstem_message::{Failure, Message};
 use mainstem_model::{Model, ModelOptions};
-use mainstem_react::{Agent, Middleware};
+use mainstem_react::{Agent, Middleware, RunContext};
 use mainstem_spec::{AgentSpec, Origin, Parsed, SpecError, create_file, parse};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, tool_fn};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::engine;
 use crate::{
-    AgentFactory, CatalogEntry, Drafted,
+    AgentFactory, CatalogEntry,
     agent_tool::{admit, turn},
+    drafted::Drafted,
     factory::rules,
     launch::new_source,
     spending::Metered,
@@ -77,7 +79,7 @@ impl Drafts {
         }))
     }
 
-    async fn generate(&self, cx: &RunContext, generate: Generate) -> Result<ToolOutput, ToolError> {
+    async fn generate(&self, cx: &ToolContext, generate: Generate) -> Result<ToolOutput, ToolError> {
         let Generate { name, description, dry_run } = generate;
         if let Err(errors) = AgentSpec::new(&name, description.trim()).validate() {
             return Err(ToolError::new(lines(&errors)));
@@ -88,7 +90,7 @@ impl Drafts {
             let there = format!("{path} is there already, and stays as it is: edit it, or take another name");
             return Err(ToolError::new(there));
         }
-        let (text, parsed) = match self.draft(cx, &name, &description).await? {
+        let (text, parsed) = match self.draft(engine(cx)?, &name, &description).await? {
             Ok(drafted) => drafted,
             Err(output) => return Ok(output),
         };
@@ -100,7 +102,7 @@ impl Drafts {
         let (workspace, file, written) =
             (self.workspace.clone(), dir.join(format!("{name}.md")), text.clone());
         cx.blocking(move |_| write(&workspace, &dir, &name, &written)).await?;
-        let note = self.add(cx, parsed.spec.with_origin(Origin::File(file)));
+        let note = self.add(engine(cx)?, parsed.spec.with_origin(Origin::File(file)));
         Ok(format!("path: {path}\nstatus: written\nnote: {note}\n{warnings}file:\n{text}").into())
     }
 

@@ -6,7 +6,8 @@ use mainstem_tool::{Json, Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +17,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "List your subagents: agent_key, agent_id, label, depth, status, turns, last activity.";
     Arc::new(
         tool_fn("agent_list", description, |cx, List {}| async move {
-            Ok::<_, SpawnError>(Json(Fleet::of(&cx)?.roster.list(Some(cx.session_id()))))
+            let cx = engine(&cx)?;
+            Ok::<_, SpawnError>(Json(Member::of(cx)?.fleet.roster.list(Some(cx.session_id()))))
         })
         .read_only(),
     )

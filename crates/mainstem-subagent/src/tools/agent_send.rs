@@ -7,7 +7,8 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,10 +35,11 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Send a further message to a subagent and wait for its reply; it still knows its conversation. One that is at work \
                        can be steered or interrupted. Give exactly one of agent_key and label.";
     Arc::new(tool_fn("agent_send", description, |cx, send: Send| async move {
-        let fleet = Fleet::of(&cx)?;
+        let cx = engine(&cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let Send { agent_key, label, message, mode, timeout_seconds } = send;
         let key = fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
-        let report = fleet.tell(&cx, &key, message, mode, timeout_seconds).await?;
+        let report = fleet.tell(cx, &key, message, mode, timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

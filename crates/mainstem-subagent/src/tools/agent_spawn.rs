@@ -6,7 +6,8 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError, launch::Order};
+use super::engine;
+use crate::{SpawnError, launch::Order, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +33,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
         let order = Box::new(Order { agent_id, task, label });
         async move {
-            let report = Fleet::of(&cx)?.spawn(&cx, order, timeout_seconds).await?;
+            let cx = engine(&cx)?;
+            let report = Member::of(cx)?.fleet.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }
     }))

@@ -7,7 +7,8 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Crew, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -20,8 +21,9 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Read a skill: instructions for a particular task. The result names the files that belong to it, as paths in \
                        the workspace; read those that you need.";
     let load = tool_fn("load_skill", description, |cx, Load { name }| async move {
-        let crew = Crew::of(&cx)?;
-        let known: Vec<_> = crew.skills_of(&cx).collect();
+        let cx = engine(&cx)?;
+        let crew = &Member::of(cx)?.crew;
+        let known: Vec<_> = crew.skills_of(cx).collect();
         let skill = known.iter().find(|skill| skill.name == name).ok_or_else(|| {
             SpawnError::UnknownSkill { name, known: known.iter().map(|skill| skill.name.clone()).collect() }
         })?;

@@ -7,7 +7,8 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +19,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "Begin planning: until plan_exit, you and your subagents can only run tools that change nothing.";
     Arc::new(
         tool_fn("plan_enter", description, |cx, Enter {}| async move {
-            Fleet::of(&cx)?.set_plan_mode(PlanMode::On, cx.sink().log());
+            let cx = engine(&cx)?;
+            Member::of(cx)?.fleet.set_plan_mode(PlanMode::On, cx.sink().log());
             Ok::<_, SpawnError>("You are planning. Look around, make a plan, then call plan_exit with it.")
         })
         .read_only(),

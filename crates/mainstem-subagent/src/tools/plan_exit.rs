@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Decision, Fleet, SpawnError};
+use super::engine;
+use crate::{Decision, SpawnError, member::Member};
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,13 +23,14 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "End planning. A person sees the plan and decides whether the work may begin.";
     Arc::new(
         tool_fn("plan_exit", description, |cx, Exit { plan }: Exit| async move {
-            let fleet = Fleet::of(&cx)?;
+            let id = cx.call_id().clone();
+            let cx = engine(&cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             if fleet.plan_mode() == PlanMode::Off {
                 return Ok(ToolOutput::from("You are not planning; go on."));
             }
-            let id = cx.call_id().cloned().unwrap_or_else(|| "plan_exit".into());
             let call = ToolCall::new(id, "plan_exit", json!({ "plan": plan }).to_string());
-            Ok::<_, SpawnError>(match fleet.ask(&cx, call).await {
+            Ok::<_, SpawnError>(match fleet.ask(cx, call).await {
                 Decision::Deny(reason) => {
                     ToolOutput::from(format!("The plan was not accepted: {reason}. You are still planning."))
                         .with_state(ToolState::Denied)

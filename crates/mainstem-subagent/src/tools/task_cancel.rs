@@ -8,7 +8,8 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError, delivery::task_text};
+use super::engine;
+use crate::{SpawnError, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,11 +25,12 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description =
         "Stop a background task. Returns once it has stopped; what its agent said until then is kept.";
     Arc::new(tool_fn("task_cancel", description, |cx, Cancel { task_id }: Cancel| async move {
-        let fleet = Fleet::of(&cx)?;
+        let cx = engine(&cx)?;
+        let fleet = &Member::of(cx)?.fleet;
         let id = TaskId::new(task_id);
-        let before = fleet.task(&cx, &id).await?;
+        let before = fleet.task(cx, &id).await?;
         if before.is_over() {
-            fleet.told_by_tool(&cx, std::slice::from_ref(&before));
+            fleet.told_by_tool(cx, std::slice::from_ref(&before));
             let text = format!("It had ended before, and stays as it is.\n{}", task_text(&before));
             return Ok(ToolOutput::from(text));
         }
@@ -37,7 +39,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let text = format!("It was asked to stop and has not yet.\n{}", task_text(&task));
             return Ok(ToolOutput::failed(text));
         }
-        fleet.told_by_tool(&cx, std::slice::from_ref(&task));
+        fleet.told_by_tool(cx, std::slice::from_ref(&task));
         Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)))
     }))
 }

@@ -8,7 +8,8 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError};
+use super::engine;
+use crate::{SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,9 +23,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "List your background tasks: task_id, agent, status, since when.";
     Arc::new(
         tool_fn("task_list", description, |cx, List { status }: List| async move {
+            let cx = engine(&cx)?;
             let mine = TaskFilter::of_parent(cx.session_id().clone());
             let filter = status.into_iter().fold(mine, TaskFilter::with_status);
-            let tasks = Fleet::of(&cx)?.tasks.list(&filter).await?;
+            let tasks = Member::of(cx)?.fleet.tasks.list(&filter).await?;
             let lines: Vec<_> = tasks.iter().map(line).collect();
             let which = status.map(|status| format!(" that are {}", status.as_str())).unwrap_or_default();
             let head = if lines.is_empty() {

@@ -9,7 +9,8 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text};
+use super::engine;
+use crate::{SpawnError, attend::LONGEST, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,14 +30,15 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        is false.";
     Arc::new(
         tool_fn("task_output", description, |cx, output: Output| async move {
-            let fleet = Fleet::of(&cx)?;
+            let cx = engine(&cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             let id = TaskId::new(output.task_id);
-            let mut task = fleet.task(&cx, &id).await?;
+            let mut task = fleet.task(cx, &id).await?;
             if output.block.unwrap_or(true) && !task.is_over() {
                 let time = output.timeout_seconds.map_or_else(|| fleet.limits().wait, Duration::from_secs);
-                task = fleet.await_tasks(&cx, &[id], time.min(LONGEST)).await?.remove(0);
+                task = fleet.await_tasks(cx, &[id], time.min(LONGEST)).await?.remove(0);
             }
-            fleet.told_by_tool(&cx, std::slice::from_ref(&task));
+            fleet.told_by_tool(cx, std::slice::from_ref(&task));
             Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))
         })
         .read_only(),

@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_message::TaskId;
+use mainstem_react::RunContext;
 use mainstem_task::{TaskFilter, TaskRecord};
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::task_output::state;
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text};
+use super::{engine, task_output::state};
+use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,20 +30,21 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Wait until background tasks have all ended, and get all their results. Wakes as soon as the last one ends.";
     Arc::new(
         tool_fn("task_wait", description, |cx, wait: Wait| async move {
-            let fleet = Fleet::of(&cx)?;
+            let cx = engine(&cx)?;
+            let fleet = &Member::of(cx)?.fleet;
             let ids = match wait.task_ids {
                 Some(ids) => ids.into_iter().map(TaskId::new).collect(),
-                None => fleet.open_tasks(&cx).await?,
+                None => fleet.open_tasks(cx).await?,
             };
             if ids.is_empty() {
                 return Ok(ToolOutput::from("You have no background task that has not ended."));
             }
             for id in &ids {
-                fleet.task(&cx, id).await?;
+                fleet.task(cx, id).await?;
             }
             let time = wait.timeout_seconds.map_or(USUAL, Duration::from_secs).min(LONGEST);
-            let tasks = fleet.await_tasks(&cx, &ids, time).await?;
-            fleet.told_by_tool(&cx, &tasks);
+            let tasks = fleet.await_tasks(cx, &ids, time).await?;
+            fleet.told_by_tool(cx, &tasks);
             Ok::<_, SpawnError>(ToolOutput::from(text(&tasks, time)).with_state(state(&tasks)))
         })
         .read_only(),
@@ -62,7 +64,7 @@ fn text(tasks: &[TaskRecord], time: Duration) -> String {
 }
 
 impl Fleet {
-    async fn open_tasks(&self, cx: &mainstem_tool::RunContext) -> Result<Vec<TaskId>, SpawnError> {
+    async fn open_tasks(&self, cx: &RunContext) -> Result<Vec<TaskId>, SpawnError> {
         let all = self.tasks.list(&TaskFilter::of_parent(cx.session_id().clone())).await?;
         Ok(all.into_iter().filter(|task| !task.is_over()).map(|task| task.id).collect())
     }

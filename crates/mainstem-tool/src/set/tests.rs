@@ -30,7 +30,8 @@ fn a_set_keeps_order_and_refuses_twins() {
     assert_eq!(set.filtered(|name| name == "fetch").specs().len(), 1);
     let error = set.resolve("serch", json!({})).err().unwrap();
     assert_eq!(error.to_string(), r#"unknown tool "serch"; known: search, fetch"#);
-    assert!(set.resolve("search", json!({ "query": 1 })).is_err());
+    let error = set.resolve("search", json!({ "query": 1 })).err().unwrap();
+    assert_eq!(error.to_string(), "the arguments of search don't fit:\n- at /query: must be a string, got 1");
     assert!(set.resolve("search", json!({ "query": "rust" })).is_ok());
 }
 

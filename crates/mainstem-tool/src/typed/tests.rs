@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use mainstem_event::{EventSink, Origin, SessionLog};
 use mainstem_message::{ContentBlock, ToolState};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_test::{assert_ready, task::spawn};
 
 use super::*;
-use crate::Json;
+use crate::{Json, host::tests::context};
 
 #[derive(Deserialize, JsonSchema)]
 struct Search {
@@ -39,25 +38,20 @@ enum Mode {
     },
 }
 
-fn context() -> RunContext {
-    let log = SessionLog::new("s".into());
-    RunContext::root("main", EventSink::root(log, Origin::session("s".into(), None))).build()
-}
-
 #[track_caller]
 fn answer(tool: &impl Tool, arguments: Value) -> Result<(String, ToolState), String> {
-    let cx = context().for_call("call-1".into());
+    let cx = context();
     let output = assert_ready!(spawn(tool.call(&cx, arguments)).poll()).map_err(|error| error.to_string())?;
     let (content, state) = output.into_parts();
     Ok((content.iter().filter_map(ContentBlock::as_text).collect(), state))
 }
 
 fn search() -> impl Tool {
-    tool_fn("search", "Search the corpus", |cx: RunContext, search: Search| async move {
+    tool_fn("search", "Search the corpus", |cx: ToolContext, search: Search| async move {
         let Search { query, filters, weights, mode } = search;
         let years: Vec<_> = filters.iter().map(|filter| filter.year).collect();
         let levels = if let Mode::Deep { levels } = mode { levels } else { 0 };
-        let call = cx.call_id().unwrap().clone();
+        let call = cx.call_id().clone();
         Ok::<_, ToolError>(format!("{call}: {query} {years:?} {weights:?} {levels}"))
     })
 }
@@ -99,14 +93,14 @@ fn wrong_arguments_are_told_with_their_place() {
 
 #[test]
 fn any_answer_and_any_error_will_do() {
-    let none = |_: RunContext, (): ()| async { Ok::<_, ToolError>(()) };
+    let none = |_: ToolContext, (): ()| async { Ok::<_, ToolError>(()) };
     assert_eq!(answer(&tool_fn("f", "", none), json!(null)), Ok((String::new(), ToolState::Success)));
-    let number = |_: RunContext, (): ()| async { Ok::<_, ToolError>(Json(7)) };
+    let number = |_: ToolContext, (): ()| async { Ok::<_, ToolError>(Json(7)) };
     assert_eq!(answer(&tool_fn("f", "", number), json!(null)), Ok(("7".to_owned(), ToolState::Success)));
-    let fails = |_: RunContext, (): ()| async { "x".parse::<u8>().map(|_| "") };
+    let fails = |_: ToolContext, (): ()| async { "x".parse::<u8>().map(|_| "") };
     let error = answer(&tool_fn("f", "", fails), json!(null)).unwrap_err();
     assert_eq!(error, "invalid digit found in string");
-    let failed = |_: RunContext, (): ()| async { Ok::<_, ToolError>(ToolOutput::failed("no luck")) };
+    let failed = |_: ToolContext, (): ()| async { Ok::<_, ToolError>(ToolOutput::failed("no luck")) };
     assert_eq!(answer(&tool_fn("f", "", failed), json!(null)), Ok(("no luck".to_owned(), ToolState::Error)));
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, io, sync::Arc, time::Duration};
 
 use mainstem_guard::{Limit, Limits, Network};
-use mainstem_tool::{RunContext, Tool, ToolError, ToolOutput, ToolState, tool_fn};
+use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, ToolState, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, time::sleep};
@@ -53,7 +53,7 @@ pub(crate) fn tool(workspaces: &Workspaces, options: ShellOptions) -> Arc<dyn To
 impl Shell {
     async fn run(
         self,
-        cx: &RunContext,
+        cx: &ToolContext,
         workspaces: &Workspaces,
         options: &ShellOptions,
     ) -> Result<ToolOutput, ToolError> {
@@ -97,7 +97,7 @@ struct Running {
 
 impl Running {
     /// Shows what comes until the command has ended.
-    async fn follow(&mut self, cx: &RunContext) -> io::Result<()> {
+    async fn follow(&mut self, cx: &ToolContext) -> io::Result<()> {
         let ended = CancellationToken::new();
         let Self { guarded, pipe, output } = self;
         let wait = async {
@@ -128,7 +128,7 @@ impl Running {
 
 /// Reads until the pipe is closed, or all processes have ended and no more comes.
 async fn pump(
-    cx: &RunContext,
+    cx: &ToolContext,
     pipe: &mut Receiver,
     output: &mut Output,
     ended: &CancellationToken,

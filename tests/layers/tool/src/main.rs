@@ -1,13 +1,8 @@
-//! A program over `mainstem-tool` alone: a function as a tool, called as an agent would call it.
+//! A program over `mainstem-tool` alone: a function as a tool, whose arguments are checked.
 
 use std::sync::Arc;
 
-use mainstem_tool::{
-    RunContext, ToolError, ToolSet,
-    event::{EventSink, Origin, SessionLog},
-    message::ContentBlock,
-    tool_fn,
-};
+use mainstem_tool::{ToolError, ToolSet, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -18,31 +13,41 @@ struct Search {
     query: String,
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() {
+fn main() {
+    let tools = tools();
+    assert_eq!(tools.names().collect::<Vec<_>>(), ["search"]);
+
+    // Arguments are checked against the schema of the type before the function is called.
+    let refused = tools.resolve("search", json!({ "query": [1] }));
+    assert!(refused.is_err_and(|error| error.to_string().contains("/query")));
+    assert!(tools.resolve("search", json!({ "query": "Rome" })).is_ok());
+}
+
+fn tools() -> ToolSet {
     let search = tool_fn("search", "Searches the corpus", |_cx, search: Search| async move {
         Ok::<_, ToolError>(format!("nothing about {}", search.query))
     });
     let mut tools = ToolSet::new();
     tools.insert(Arc::new(search)).expect("the only tool");
-
-    // Arguments are checked against the schema of the type before the function is called.
-    let refused = tools.resolve("search", json!({ "query": [1] }));
-    assert!(refused.is_err_and(|error| error.to_string().contains("/query")));
-
-    let (tool, arguments) = tools.resolve("search", json!({ "query": "Rome" })).expect("valid arguments");
-    let log = SessionLog::new("session-1".into());
-    let cx =
-        RunContext::root("main", EventSink::root(log, Origin::session("session-1".into(), None))).build();
-    let output = tool.call(&cx, arguments).await.expect("a result");
-    let (content, _state) = output.into_parts();
-    assert!(matches!(&content[..], [ContentBlock::Text { text, .. }] if text == "nothing about Rome"));
+    tools
 }
 
 #[cfg(test)]
 mod tests {
+    use mainstem_tool::message::ContentBlock;
+    use serde_json::json;
+
     #[test]
     fn the_program_runs() {
         super::main();
+    }
+
+    /// The test kit has the context that an agent would give.
+    #[tokio::test]
+    async fn the_tool_is_called_without_an_agent() {
+        let (tool, arguments) = super::tools().resolve("search", json!({ "query": "Rome" })).unwrap();
+        let cx = mainstem_testing::context("session-1").build();
+        let (content, _state) = tool.call(&cx, arguments).await.unwrap().into_parts();
+        assert!(matches!(&content[..], [ContentBlock::Text { text, .. }] if text == "nothing about Rome"));
     }
 }

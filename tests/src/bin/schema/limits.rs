@@ -6,9 +6,10 @@ use mainstem::{
     event::{LogOptions, MAX_LINE_BYTES},
     guard,
     react::AnswerLimits,
+    schema::SchemaLimit,
     spec::MAX_FILE_BYTES,
     subagent::Limits,
-    tool::{MAX_RESULT_BYTES, SchemaLimit},
+    tool::MAX_RESULT_BYTES,
 };
 use mainstem_server::bounds;
 

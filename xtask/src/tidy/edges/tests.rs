@@ -22,7 +22,7 @@ fn check(from: &str, to: &str, kind: Option<&str>, expected: Option<&str>) {
 #[test]
 fn edges_of_the_table_are_allowed() {
     check("mainstem-event", "mainstem-message", None, None);
-    check("mainstem-tool", "mainstem-policy", None, None);
+    check("mainstem-react", "mainstem-policy", None, None);
     check("mainstem-react", "mainstem-tool", Some("build"), None);
     check("mainstem", "mainstem-session", None, None);
     check("mainstem-cli", "mainstem", None, None);
@@ -37,6 +37,8 @@ fn other_edges_are_not() {
         ("mainstem-event", "mainstem-model"),
         ("mainstem-react", "mainstem-subagent"),
         ("mainstem-react", "mainstem-spec"),
+        ("mainstem-tool", "mainstem-policy"),
+        ("mainstem-mcp", "mainstem-http"),
         ("mainstem-openai", "mainstem-event"),
         ("mainstem-session", "mainstem"),
         ("mainstem-cli", "mainstem-session"),

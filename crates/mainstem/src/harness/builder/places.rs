@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use mainstem_event::EventSource;
 use mainstem_message::{AgentKey, SessionId};
+use mainstem_react::RunContext;
 use mainstem_spec::{AgentSpec, Origin, WorkspaceMode};
 use mainstem_subagent::Fleet;
-use mainstem_tool::RunContext;
+use mainstem_tool::ToolContext;
 use mainstem_workspace::{Layout, Workspace, WorkspaceError, Workspaces};
 
 /// A place in the harness's workspace.
@@ -52,9 +53,9 @@ impl Places {
     }
 }
 
-fn place_of(cx: &RunContext) -> Place {
+fn place_of(cx: &ToolContext) -> Place {
     let Some(source) = cx.source() else { return Place::Root };
-    let Some(fleet) = cx.get::<Fleet>() else { return Place::Own(source.clone()) };
+    let Some(fleet) = RunContext::of(cx).and_then(Fleet::of) else { return Place::Own(source.clone()) };
     place(source.clone(), |agent| fleet.spec_of(agent), |session| fleet.child_of_session(session))
 }
 

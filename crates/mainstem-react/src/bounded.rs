@@ -1,0 +1,94 @@
+//! Results that are too long for a conversation: put aside, with their beginning and end in their
+//! place.
+
+use mainstem_message::ContentBlock;
+use mainstem_tool::{MAX_RESULT_BYTES, ToolError, ToolOutput};
+
+use crate::RunContext;
+
+/// How much is shown of a text.
+struct Shown {
+    head: usize,
+    tail: usize,
+}
+
+/// Enough to see what it is; the rest can be read where it is kept.
+const PREVIEW: Shown = Shown { head: 6 << 10, tail: 2 << 10 };
+
+/// As much as fits with a note, for there is no more to be had.
+const ALL_THERE_IS: Shown = Shown { head: 48 << 10, tail: 15 << 10 };
+
+impl RunContext {
+    /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's
+    /// [`Artifacts`](mainstem_tool::Artifacts) store the text, and its beginning and end take its
+    /// place, with a note that says where it is and how long; if it can't be stored, the text is
+    /// cut, which the note says. Data stays.
+    ///
+    /// The loop does this with the result of each call, whatever gave it.
+    pub async fn bounded(&self, output: ToolOutput) -> ToolOutput {
+        let (content, state) = output.into_parts();
+        // In a box: nearly no result is that long, and each call's future would have to hold it.
+        let content = match texts(&content).map(str::len).sum::<usize>() > MAX_RESULT_BYTES {
+            true => Box::pin(self.put_aside(content)).await,
+            false => content,
+        };
+        ToolOutput::new(content).with_state(state)
+    }
+
+    async fn put_aside(&self, mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+        let text = texts(&content).collect::<Vec<_>>().join("\n");
+        let kept = match (self.artifacts(), self.call_id()) {
+            (Some(artifacts), Some(call)) => Some(artifacts.keep(&self.tool_context(call), &text).await),
+            _ => None,
+        };
+        content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
+        content.insert(0, ContentBlock::text(preview(&text, kept)));
+        content
+    }
+}
+
+fn texts(content: &[ContentBlock]) -> impl Iterator<Item = &str> {
+    content.iter().filter_map(|block| match block {
+        ContentBlock::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// Beginning and end of a text, and a note before them.
+fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
+    let (bytes, lines) = (text.len(), text.lines().count());
+    let Shown { head, tail } = if matches!(kept, Some(Ok(_))) { PREVIEW } else { ALL_THERE_IS };
+    let (head, tail) = (beginning(text, head), ending(text, tail));
+    let left_out = bytes - head.len() - tail.len();
+    let is_whole = text[head.len()..].starts_with('\n');
+    let next = head.matches('\n').count() + 1 + usize::from(is_whole);
+    let rest = match kept {
+        Some(Ok(path)) => {
+            format!("All of it is in the file {path:?}; what is left out here begins in its line {next}.")
+        }
+        Some(Err(why)) => {
+            format!("It could not be kept ({why}), so what is left out here is lost; ask for less at once.")
+        }
+        None => "What is left out here is not kept; ask for less at once.".to_owned(),
+    };
+    format!(
+        "[The result is too long: {bytes} bytes in {lines} lines. {rest}]\n{head}\n[… {left_out} bytes left out …]\n{tail}"
+    )
+}
+
+/// At most so many bytes from the beginning, up to the end of a line if there is one near.
+fn beginning(text: &str, max: usize) -> &str {
+    let (cut, rest) = text.split_at(text.floor_char_boundary(max));
+    let line = cut.rfind('\n').filter(|end| *end >= max / 2 && !rest.starts_with('\n'));
+    line.map_or(cut, |end| &cut[..end])
+}
+
+/// At most so many bytes to the end, from the beginning of a line if there is one near.
+fn ending(text: &str, max: usize) -> &str {
+    let (before, cut) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(max)));
+    let line = cut.find('\n').filter(|start| *start < max / 2 && !before.ends_with('\n'));
+    line.map_or(cut, |start| &cut[start + 1..])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! The future of [`ToolContext::progress`](crate::ToolContext::progress).
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use mainstem_event::Settle;
+
+/// Waits until the caller is near enough for more.
+#[derive(Debug)]
+#[must_use = "await it: progress that nobody waits for has no bound"]
+pub struct Progress<'a>(Settle<'a>);
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(settle: Settle<'a>) -> Self {
+        Self(settle)
+    }
+}
+
+impl Future for Progress<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
