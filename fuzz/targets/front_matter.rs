@@ -1,4 +1,5 @@
-//! Files of agents and skills: each finding names a place that exists, and a file reads the same twice.
+//! Files of agents and skills: each finding names a place that exists, and a file reads the same
+//! twice.
 
 use std::path::Path;
 

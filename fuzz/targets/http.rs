@@ -26,10 +26,12 @@ use crate::{fuzz, input::Input};
 
 const TOKEN: &str = "the-token-of-the-harness";
 
-/// A server answers this many requests before the next one takes its place, so that sessions do not pile up.
+/// A server answers this many requests before the next one takes its place, so that sessions do not
+/// pile up.
 const REQUESTS: usize = 500;
 
-/// A request that takes longer hangs, on a busy machine too. None may: what a request can wait for is a run, which ends at once.
+/// A request that takes longer hangs, on a busy machine too. None may: what a request can wait for
+/// is a run, which ends at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -63,7 +65,8 @@ fn start() -> Router {
     })
 }
 
-/// A request as text: method and path, headers, a blank line, the body. `None` if HTTP itself has no such request.
+/// A request as text: method and path, headers, a blank line, the body. `None` if HTTP itself has
+/// no such request.
 fn request(bytes: &[u8]) -> Option<Request<Body>> {
     let end = bytes.windows(2).position(|two| two == b"\n\n").unwrap_or(bytes.len());
     let body = bytes.get(end + 2..).unwrap_or_default().to_vec();

@@ -1,4 +1,5 @@
-//! Random edits of a corpus file: most of a format stays valid, so that they reach the code behind the first check.
+//! Random edits of a corpus file: most of a format stays valid, so that they reach the code behind
+//! the first check.
 
 use std::{fmt, ops::Range};
 
@@ -48,7 +49,8 @@ const TOKENS: [&str; 40] = [
     "\u{1b}[31m",
 ];
 
-/// The maximum number of pieces that an input is cut into, however large it is: each may be a chunk that a server sends.
+/// The maximum number of pieces that an input is cut into, however large it is: each may be a chunk
+/// that a server sends.
 pub(crate) const PIECES: usize = 4096;
 
 /// One edit of some bytes. Places are taken modulo the length.

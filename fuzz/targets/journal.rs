@@ -1,4 +1,5 @@
-//! Rows of a journal's file that something else wrote: a damaged row costs that row, and is an error, never a panic.
+//! Rows of a journal's file that something else wrote: a damaged row costs that row, and is an
+//! error, never a panic.
 
 mod sessions;
 

@@ -1,7 +1,9 @@
-//! Fuzz targets: every decoder that reads bytes from outside, with one property that each must keep.
+//! Fuzz targets: every decoder that reads bytes from outside, with one property that each must
+//! keep.
 //!
-//! A target replays its checked-in corpus (`fuzz/corpus/<target>/`), then edits it at random for a second, or for a minute with
-//! `RUN_SLOW_TESTS`. An input that fails is printed escaped, with the seed that repeats it; once fixed, it belongs in the corpus.
+//! A target replays its checked-in corpus (`fuzz/corpus/<target>/`), then edits it at random for a
+//! second, or for a minute with `RUN_SLOW_TESTS`. An input that fails is printed escaped, with the
+//! seed that repeats it; once fixed, it belongs in the corpus.
 #![expect(clippy::unwrap_used, reason = "a panic is what a fuzz target reports")]
 
 mod corpus;

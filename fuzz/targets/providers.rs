@@ -1,4 +1,5 @@
-//! Every provider's decoder, over HTTP on the loopback: where the reads end changes nothing, and an answer ends in one way.
+//! Every provider's decoder, over HTTP on the loopback: where the reads end changes nothing, and an
+//! answer ends in one way.
 
 mod server;
 

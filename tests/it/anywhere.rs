@@ -1,4 +1,5 @@
-//! One contract for a session, whether it is in this process, on a server, behind a connection that is cut again and again, or recorded.
+//! One contract for a session, whether it is in this process, on a server, behind a connection that
+//! is cut again and again, or recorded.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Results that are too long for a conversation: the model gets their beginning and end, and where the rest is.
+//! Results that are too long for a conversation: the model gets their beginning and end, and where
+//! the rest is.
 
 use mainstem::{message::ToolState, model::scripted::Turn, prelude::*, tool::MAX_RESULT_BYTES};
 use mainstem_testing::{laws, render};

@@ -95,7 +95,8 @@ async fn what_is_promoted_does_not_wait_for_a_run_that_is_not_read() {
     let calls = Turn::new()
         .call("agent_spawn", within("lead", "dig", 1))
         .call("agent_spawn", within("slow", "hold the place", 600));
-    // The lead's child waits for the place that the other child holds, which goes on only while the run is read.
+    // The lead's child waits for the place that the other child holds, which goes on only while the
+    // run is read.
     let model = ScriptedModel::new()
         .agent("main", [calls, Turn::new().text("Dug.")])
         .agent("lead", [Turn::new().call("agent_spawn", within("kid", "dig", 600)), Turn::new().say("gold")])

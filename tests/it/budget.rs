@@ -17,7 +17,8 @@ fn tokens(tokens: u64) -> Limits {
     Limits::default().with_tokens(tokens)
 }
 
-/// A harness whose model calls are estimated at little more than a hundred tokens each, for agents without tools.
+/// A harness whose model calls are estimated at little more than a hundred tokens each, for agents
+/// without tools.
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(MOST);
@@ -156,7 +157,8 @@ async fn a_child_has_a_budget_within_its_parents() {
             [Turn::new().usage(Usage::new(3_900, 50)).spawn("kid", "go"), Turn::new().text("Never.")],
         )
         .agent("kid", [Turn::new().text("Never.")]);
-    // The lead's call has used most of it; its child has no budget of its own, and finds its parent's used up.
+    // The lead's call has used most of it; its child has no budget of its own, and finds its
+    // parent's used up.
     let lead = small("lead").with_tools(["agent_spawn"]).with_max_tokens_total(4_000);
     let run = fleet(model).subagent(lead).subagent(small("kid")).build().unwrap();
     let events = read(run.stream_events("go")).await;
@@ -341,7 +343,8 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
-/// What the tool `left` of each agent says in a run with these options: how many milliseconds its call has.
+/// What the tool `left` of each agent says in a run with these options: how many milliseconds its
+/// call has.
 async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String> {
     let left =
         tool_fn("left", "How much time is left", |cx: ToolContext, _: serde_json::Map<_, _>| async move {
@@ -394,7 +397,8 @@ fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     events.iter().filter_map(cost).collect()
 }
 
-/// A million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens, and ten times.
+/// A million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens, and ten
+/// times.
 fn prices() -> Prices {
     Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
 }
@@ -446,7 +450,8 @@ async fn a_dropped_call_makes_the_cost_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_budget_of_money_holds() {
-    // Each call is estimated at little more than a hundred tokens of output, a thousand micro-dollars; it uses half of that.
+    // Each call is estimated at little more than a hundred tokens of output, a thousand
+    // micro-dollars; it uses half of that.
     let turn = || Turn::new().usage(Usage::new(0, 50)).text("Hi");
     let model = ScriptedModel::named("known").agent("main", (0..4).map(|_| turn()));
     let budget = Limits::default().with_cost(Cost::from_micros(2_100));

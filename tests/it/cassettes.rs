@@ -1,4 +1,5 @@
-//! Cassettes below the whole engine: what was recorded of a vendor replays as the same events, and what was not is said where one looks.
+//! Cassettes below the whole engine: what was recorded of a vendor replays as the same events, and
+//! what was not is said where one looks.
 
 use std::{
     collections::BTreeMap,
@@ -160,7 +161,8 @@ async fn a_miss_is_told_by_the_providers_error_and_by_the_cassette() {
     }
 }
 
-/// The events of each agent and of each call's result, without their times: which of two children is first is up to the network.
+/// The events of each agent and of each call's result, without their times: which of two children
+/// is first is up to the network.
 async fn lanes(run: Run) -> BTreeMap<String, String> {
     let events: Vec<_> = run.collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
@@ -227,14 +229,16 @@ fn meteorologist(model: impl Model) -> Harness {
     Harness::builder("meteorologist", model).ids(CountedIds::default()).tool(weather).build().unwrap()
 }
 
-/// The example's tape. What the agent is told and offered is not what it is about, so rewording that does no harm.
+/// The example's tape. What the agent is told and offered is not what it is about, so rewording
+/// that does no harm.
 fn weather(path: &Path, upstream: &str) -> CassetteBuilder {
     Cassette::builder(path, upstream).ignore("/tools").ignore("/messages/0/content")
 }
 
 const WEATHER: &str = "cassettes/weather.jsonl";
 
-/// As one writes it: recorded when it first ran, with a key; since then it needs neither key nor network.
+/// As one writes it: recorded when it first ran, with a key; since then it needs neither key nor
+/// network.
 #[tokio::test]
 async fn the_weather_is_as_it_was_recorded() {
     let tape = weather(Path::new(WEATHER), "https://api.openai.com/v1").open().await.unwrap();
@@ -245,7 +249,8 @@ async fn the_weather_is_as_it_was_recorded() {
     tape.finish().await.unwrap();
 }
 
-/// The tape in the repository comes from a script, as there was no key at hand. It is what is recorded today, times aside.
+/// The tape in the repository comes from a script, as there was no key at hand. It is what is
+/// recorded today, times aside.
 #[tokio::test]
 async fn the_weather_is_recorded_as_it_always_was() {
     let turns =

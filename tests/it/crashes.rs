@@ -1,4 +1,5 @@
-//! Background tasks after a crash: their records and the log of their session agree, whichever of the two had come further.
+//! Background tasks after a crash: their records and the log of their session agree, whichever of
+//! the two had come further.
 
 use std::{
     path::Path,
@@ -118,7 +119,8 @@ impl TaskStore for Traced {
     }
 }
 
-/// One child that answers in the background, one that is cancelled there, one that is promoted, and one whose parent is a child.
+/// One child that answers in the background, one that is cancelled there, one that is promoted, and
+/// one whose parent is a child.
 fn script() -> ScriptedModel {
     let spawn = |agent: &str, task: &str, seconds: u64| json!({ "agent_id": agent, "task": task, "timeout_seconds": seconds });
     ScriptedModel::new()
@@ -152,7 +154,8 @@ fn builder(model: ScriptedModel) -> HarnessBuilder {
     harness(model).subagent(AgentSpec::new("kid", "K")).subagent(lead)
 }
 
-/// Goes as tokio's clock goes, and a microsecond ahead each time that it is asked: nothing happens at the same time.
+/// Goes as tokio's clock goes, and a microsecond ahead each time that it is asked: nothing happens
+/// at the same time.
 #[derive(Clone, Default)]
 struct Ticking(Arc<(FakeClock, AtomicU64)>);
 
@@ -206,7 +209,8 @@ fn tells(event: &AgentEvent, id: &TaskId) -> bool {
     }
 }
 
-/// Opens the session of a process that was killed with this log and these records, and checks that they agree.
+/// Opens the session of a process that was killed with this log and these records, and checks that
+/// they agree.
 async fn check_agree(
     clock: &Ticking,
     events: &[AgentEvent],
@@ -296,7 +300,8 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
             }
             let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
             check_agree(&clock, &events[..cut], records, false, &place).await;
-            // An end is recorded before it is emitted, so no list can contradict one that the log has.
+            // An end is recorded before it is emitted, so no list can contradict one that the log
+            // has.
             if ended(&events[..cut])
                 .iter()
                 .all(|id| records.iter().any(|task| task.id == *id && task.is_over()))

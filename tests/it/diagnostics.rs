@@ -1,4 +1,5 @@
-//! How well a run arrived: who produced how much, what of it the reader got, and how long the first token took.
+//! How well a run arrived: who produced how much, what of it the reader got, and how long the first
+//! token took.
 
 use mainstem::{
     event::{Diagnostics, LogOptions, diagnostics::InvocationDiagnostics},

@@ -1,4 +1,5 @@
-//! The whole path, from a server's bytes to the caller's stream: OpenAI's wire format on the loopback.
+//! The whole path, from a server's bytes to the caller's stream: OpenAI's wire format on the
+//! loopback.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Sessions that go on after their process: what was said is known, what was cut has its end, and one writes at a time.
+//! Sessions that go on after their process: what was said is known, what was cut has its end, and
+//! one writes at a time.
 
 use std::collections::BTreeMap;
 
@@ -203,7 +204,8 @@ async fn what_was_cut_in_the_background_has_one_ending() {
     check_cuts(&events, background).await;
 }
 
-/// Whatever a process had recorded when it was killed, the next finds a session that is whole, and goes on with it.
+/// Whatever a process had recorded when it was killed, the next finds a session that is whole, and
+/// goes on with it.
 async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
     assert!(events.len() > 40, "{}", events.len());
     for cut in 1..events.len() {
@@ -258,7 +260,8 @@ async fn a_damaged_event_costs_that_event_and_not_the_session() {
         let next =
             process(&journal, ScriptedModel::new().agent("main", (0..9).map(|_| Turn::new().text("On."))));
         let session = next.open_session("s").await.unwrap_or_else(|error| panic!("{damaged}: {error}"));
-        // What the other events say is known: what was asked, unless that is damaged, and how the run ended.
+        // What the other events say is known: what was asked, unless that is damaged, and how the
+        // run ended.
         let (said, runs) = (session.history(), session.runs());
         if damaged > 1 {
             assert_eq!(said[0].text(), "go", "{damaged}");

@@ -1,4 +1,5 @@
-//! One binary of integration tests: timelines of the whole engine, each checked against the laws and pinned as a snapshot.
+//! One binary of integration tests: timelines of the whole engine, each checked against the laws
+//! and pinned as a snapshot.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 #![expect(clippy::too_many_lines, reason = "a timeline is as long as it is")]
 

@@ -16,7 +16,8 @@ async fn a_thousand_children_end_once_each_and_leave_nothing_behind() {
     let calls = (0..CHILDREN).fold(Turn::new(), |turn, n| turn.spawn("kid", &format!("task {n}")));
     let model = ScriptedModel::new()
         .agent_on("m", "go", [calls, Turn::new().text("Done.")])
-        // Slow enough that on a busy machine, too, all places are taken before the first is free again.
+        // Slow enough that on a busy machine, too, all places are taken before the first is free
+        // again.
         .agent("m", [Turn::new().pace(ms(20)).say("one two three")]);
     let server = ModelServer::start(model).await.unwrap();
     let model = OpenAi::new("m").with_base_url(&server.base_url()).unwrap();

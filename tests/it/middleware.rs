@@ -1,4 +1,5 @@
-//! Code around model calls and tool calls: order, what it may change, what it may do itself, and how it fails.
+//! Code around model calls and tool calls: order, what it may change, what it may do itself, and
+//! how it fails.
 
 use std::{
     future::pending,
@@ -241,7 +242,8 @@ impl Middleware for Twice {
     }
 }
 
-/// The calls of the answer that is passed over are closed; a result begins once, whatever the tool does.
+/// The calls of the answer that is passed over are closed; a result begins once, whatever the tool
+/// does.
 #[tokio::test(start_paused = true)]
 async fn next_may_be_called_twice() {
     let turns = [

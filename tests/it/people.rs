@@ -101,7 +101,8 @@ async fn rules_hold_for_all_tools_and_say_why() {
     assert_eq!(results(&events, "peek"), ["success: {}"]);
 }
 
-/// An agent that was built by hand and given as a tool knows nothing of fleets; the rules of the session hold for it all the same.
+/// An agent that was built by hand and given as a tool knows nothing of fleets; the rules of the
+/// session hold for it all the same.
 #[tokio::test(start_paused = true)]
 async fn rules_hold_for_an_agent_that_is_a_tool() {
     let poke = |at: &str| Turn::new().call("poke", json!({ "at": at }));
@@ -117,7 +118,8 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let events = answering(session.run("go", RunOptions::new()).unwrap(), |run, event| {
         if let Some((id, _)) = asked(event) {
             assert_eq!(event.depth(), 1);
-            // Between the question and the answer everybody begins to plan: an allowance does not count any more.
+            // Between the question and the answer everybody begins to plan: an allowance does not
+            // count any more.
             session.set_plan_mode(PlanMode::On);
             run.confirm(&id, Decision::Allow).unwrap();
         }

@@ -1,4 +1,5 @@
-//! The laws over random fleets: tree shape, delays, faults, where the caller drops or cancels, who looks on.
+//! The laws over random fleets: tree shape, delays, faults, where the caller drops or cancels, who
+//! looks on.
 
 use std::{cell::RefCell, fmt};
 

@@ -1,4 +1,5 @@
-//! The laws over random fleets with background tasks, promotions and caps, disturbed at every event.
+//! The laws over random fleets with background tasks, promotions and caps, disturbed at every
+//! event.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +93,8 @@ fn build(case: &Case) -> Harness {
     harness.wait(ms(case.wait)).max_children(case.most).max_tasks(3).build().unwrap()
 }
 
-/// Plays a case, disturbed at an event, to the end of all that it began; everything that the session recorded.
+/// Plays a case, disturbed at an event, to the end of all that it began; everything that the
+/// session recorded.
 async fn play(case: &Case, at: usize, disturbance: Disturbance) -> Vec<AgentEvent> {
     let harness = build(case);
     let session = harness.session("s");

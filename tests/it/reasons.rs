@@ -133,7 +133,8 @@ async fn a_call_that_must_end_says_how_long_it_was_given() {
     assert!(text.ends_with("status: timeout\nerror: timeout: timed out after 5 s"), "{text}");
 }
 
-/// Of one task: what its agent's end, its record and the tools say. Waiting for what was stopped on purpose is no error.
+/// Of one task: what its agent's end, its record and the tools say. Waiting for what was stopped on
+/// purpose is no error.
 #[tokio::test(start_paused = true)]
 async fn a_task_is_stopped_by_the_agent_that_asked() {
     let spawn = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 0 });
@@ -164,7 +165,8 @@ async fn a_task_is_stopped_by_the_agent_that_asked() {
     assert_eq!(states[1..], [ToolState::Success; 3]);
 }
 
-/// At its limit, a child that says nothing has failed, whoever waits for it; one that says something has not.
+/// At its limit, a child that says nothing has failed, whoever waits for it; one that says
+/// something has not.
 #[tokio::test(start_paused = true)]
 async fn a_child_at_its_limit_that_says_nothing_has_failed() {
     for (last, background) in [("", false), ("", true), ("What I have.", false), ("What I have.", true)] {

@@ -1,4 +1,5 @@
-//! Files that change while a harness lives: in effect from the next turn on, and never in the middle of one.
+//! Files that change while a harness lives: in effect from the next turn on, and never in the
+//! middle of one.
 
 use std::{fs, path::PathBuf, sync::Arc};
 

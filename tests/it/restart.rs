@@ -1,4 +1,5 @@
-//! What a run has given to its fleet holds after a restart: mode, user, attributes, budgets, declarations, labels.
+//! What a run has given to its fleet holds after a restart: mode, user, attributes, budgets,
+//! declarations, labels.
 
 use std::{
     collections::BTreeMap,

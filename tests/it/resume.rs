@@ -66,7 +66,8 @@ async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
             .iter()
             .any(|event| event.is_root() && matches!(event.kind, EventKind::ModelCallEnd { .. }));
         if has_called {
-            // Nobody begins anew, and who had answered is heard: what is not known any more is said to be so.
+            // Nobody begins anew, and who had answered is heard: what is not known any more is said
+            // to be so.
             assert_eq!(resumed, replies[usize::from(is_mid_sentence)], "{}", place(&after));
             assert_eq!(starts_of(&after, "kid"), starts_of(before, "kid"), "{}", place(&after));
             let answers = before.iter().filter(|event| {

@@ -1,4 +1,5 @@
-//! Telling children something: between turns, in the midst of one, from code; closing them, stopping a subtree.
+//! Telling children something: between turns, in the midst of one, from code; closing them,
+//! stopping a subtree.
 
 use mainstem::{message::AgentKey, model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};

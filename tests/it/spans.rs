@@ -106,8 +106,8 @@ async fn spans_follow_the_fleet() {
         );
     // The one that is waited for lies below the call, the one that is not has a trace of its own.
     let kept = Kept::default();
-    // While there is only one subscriber, tracing asks that of the current thread whether a span is wanted, and remembers the answer for
-    // all threads; and other tests run on those.
+    // While there is only one subscriber, tracing asks that of the current thread whether a span is
+    // wanted, and remembers the answer for all threads; and other tests run on those.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(kept.clone()));
     let harness = harness(model).subagent(AgentSpec::new("kid", "K")).build().unwrap();

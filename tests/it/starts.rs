@@ -126,8 +126,8 @@ async fn a_task_that_runs_does_not_wait_for_a_run_that_is_not_read() {
     assert_eq!(started(&events), ["1", "2", "3"], "{}", render(&events));
 }
 
-/// Two hundred calls in one answer, which wait so long for their children: of a run's root, and of a background task, whose polls tokio
-/// bounds.
+/// Two hundred calls in one answer, which wait so long for their children: of a run's root, and of
+/// a background task, whose polls tokio bounds.
 async fn many_start_in_call_order(places: usize, seconds: impl Fn(usize) -> u64) {
     let tasks: Vec<_> = (0..200).map(|number| number.to_string()).collect();
     let spawn = |turn: Turn, agent: &str, task: &str, seconds: u64| {

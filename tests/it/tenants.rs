@@ -1,4 +1,5 @@
-//! Several tenants on one harness: each has what is for all and what is its own, and nobody sees another's.
+//! Several tenants on one harness: each has what is for all and what is its own, and nobody sees
+//! another's.
 
 use mainstem::{
     BuildError,

@@ -1,4 +1,5 @@
-//! Tools of MCP servers: one process for a whole fleet, live progress, cancels that reach it, and what becomes of it when it dies.
+//! Tools of MCP servers: one process for a whole fleet, live progress, cancels that reach it, and
+//! what becomes of it when it dies.
 
 use std::{
     fs,

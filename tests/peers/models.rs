@@ -1,4 +1,5 @@
-//! Model servers that are not ours: a mock of every vendor's API from npm, and llama.cpp with a real model.
+//! Model servers that are not ours: a mock of every vendor's API from npm, and llama.cpp with a
+//! real model.
 
 use std::sync::Arc;
 

@@ -10,10 +10,12 @@ use std::{
     time::Duration,
 };
 
-/// Set by `.ci/run`, which installs what `package.json` and `requirements.txt` list: a directory with `node_modules` and `python`.
+/// Set by `.ci/run`, which installs what `package.json` and `requirements.txt` list: a directory
+/// with `node_modules` and `python`.
 const PEERS: &str = "MAINSTEM_PEERS";
 
-/// Where the packages are. Only a person's own machine may lack them; the test that asks says so, and is over.
+/// Where the packages are. Only a person's own machine may lack them; the test that asks says so,
+/// and is over.
 pub(crate) fn packages(test: &str) -> Option<PathBuf> {
     let packages = env::var_os(PEERS).map(PathBuf::from);
     if packages.is_none() {

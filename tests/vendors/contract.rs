@@ -1,4 +1,5 @@
-//! Each vendor's API, one script: what an agent says and does is the same whoever's model thinks for it.
+//! Each vendor's API, one script: what an agent says and does is the same whoever's model thinks
+//! for it.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ pub(crate) fn at(vendor: &Vendor, url: String, name: &str) -> Arc<dyn Model> {
     vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
 }
 
-/// What the root is: every agent of a run asks with the model's name, which is what the script goes by.
+/// What the root is: every agent of a run asks with the model's name, which is what the script goes
+/// by.
 pub(crate) const ROOT: &str = "main";
 
 pub(crate) fn builder(model: Arc<dyn Model>) -> HarnessBuilder {

@@ -1,4 +1,5 @@
-//! What can go wrong with a provider, on each vendor's API: the same events whoever's it is, nothing said twice, nothing lost silently.
+//! What can go wrong with a provider, on each vendor's API: the same events whoever's it is,
+//! nothing said twice, nothing lost silently.
 //!
 //! A [`ModelServer`] says an answer in the vendor's form; its bytes are then played back broken.
 
@@ -175,7 +176,8 @@ async fn cut_at(vendor: Vendor, body: &[u8], at: usize) -> Cut {
 
 #[tokio::test]
 async fn a_cut_anywhere_loses_nothing_and_says_nothing_twice() {
-    // Every byte takes minutes; a step that is no divisor of anything meets insides of characters and calls as well.
+    // Every byte takes minutes; a step that is no divisor of anything meets insides of characters
+    // and calls as well.
     let step = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1 } else { 13 };
     for vendor in vendors().await {
         let body = vendor.frames(call()).await.concat();

@@ -1,4 +1,5 @@
-//! One contract for every vendor's API: the same script gives the same events, and so does the same fault.
+//! One contract for every vendor's API: the same script gives the same events, and so does the same
+//! fault.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod api;

@@ -1,4 +1,5 @@
-//! Neither a key nor a password is shown: not in events, errors, `Debug`, the files of a journal, nor in anything that `tracing` is told, by us or by the HTTP stack.
+//! Neither a key nor a password is shown: not in events, errors, `Debug`, the files of a journal,
+//! nor in anything that `tracing` is told, by us or by the HTTP stack.
 
 use std::{
     fmt,
@@ -53,7 +54,8 @@ impl<S: Subscriber> Layer<S> for Heard {
     }
 }
 
-/// What is left of a run that fails: its events, the files of its journal, and what was traced, each as text.
+/// What is left of a run that fails: its events, the files of its journal, and what was traced,
+/// each as text.
 async fn left(model: Arc<dyn Model>) -> [String; 3] {
     let heard = Heard::default();
     let subscriber = tracing_subscriber::registry().with(heard.clone());
@@ -75,8 +77,8 @@ async fn left(model: Arc<dyn Model>) -> [String; 3] {
 
 #[tokio::test]
 async fn no_key_is_shown_anywhere() {
-    // While there is only one subscriber, tracing asks that of the current thread whether a span is wanted, and remembers the answer for
-    // all threads; and other tests run on those.
+    // While there is only one subscriber, tracing asks that of the current thread whether a span is
+    // wanted, and remembers the answer for all threads; and other tests run on those.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     for vendor in VENDORS {
         let echo = ModelError::from_status(401, "no such key: a-key-that-is-secret");

@@ -1,4 +1,5 @@
-//! The server's own description against what it does: schemathesis asks it everything that its OpenAPI document allows, and what it does not.
+//! The server's own description against what it does: schemathesis asks it everything that its
+//! OpenAPI document allows, and what it does not.
 
 use std::{path::Path, process::Stdio};
 

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the performance rows, all taken in one run so that their ratios mean something.
+//! `cargo xtask bench`: the performance rows, all taken in one run so that their ratios mean
+//! something.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What programs on the other side see: the five ways to consume a stream, an application with agents in it, and its page in Chromium.
+//! What programs on the other side see: the five ways to consume a stream, an application with
+//! agents in it, and its page in Chromium.
 
 use std::path::Path;
 

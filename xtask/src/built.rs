@@ -1,4 +1,5 @@
-//! Programs of the workspace as its tests have built them: cargo would choose other features for a package alone, and build all that it depends on again.
+//! Programs of the workspace as its tests have built them: cargo would choose other features for a
+//! package alone, and build all that it depends on again.
 
 use std::path::{Path, PathBuf};
 

@@ -49,7 +49,8 @@ pub(crate) fn has(root: &Path, name: &str) -> bool {
     probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The place that a variable names, for which `.ci/run` makes it; only a person's own machine may lack it.
+/// The place that a variable names, for which `.ci/run` makes it; only a person's own machine may
+/// lack it.
 pub(crate) fn place(variable: &str, what: &str) -> Result<Option<PathBuf>> {
     let place = env::var_os(variable).map(PathBuf::from);
     if place.is_none() {

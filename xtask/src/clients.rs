@@ -1,4 +1,5 @@
-//! The vendors' own clients in Python, against the scripted server of the testing kit: it speaks their APIs, or they would not read it.
+//! The vendors' own clients in Python, against the scripted server of the testing kit: it speaks
+//! their APIs, or they would not read it.
 
 use std::path::{Path, PathBuf};
 

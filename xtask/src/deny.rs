@@ -21,7 +21,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Known vulnerabilities, in a database that is fetched first. A machine that can't reach it says so and goes on.
+/// Known vulnerabilities, in a database that is fetched first. A machine that can't reach it says
+/// so and goes on.
 fn advisories(root: &Path) -> Result<()> {
     let fetched = cargo(root, &["deny", "fetch", "db"]).output()?;
     if !fetched.status.success() {

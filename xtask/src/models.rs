@@ -1,5 +1,6 @@
-//! `cargo xtask models`: the models of what threads do, under a model checker that tries many orders of them. It takes the place of the
-//! primitives of threads, so that all is compiled once more, into a folder of its own.
+//! `cargo xtask models`: the models of what threads do, under a model checker that tries many
+//! orders of them. It takes the place of the primitives of threads, so that all is compiled once
+//! more, into a folder of its own.
 
 use std::{env, path::Path};
 

@@ -1,4 +1,5 @@
-//! `cargo xtask sbom`: what the binary `mainstem` is made of, as a CycloneDX file below the target folder. `cargo-cyclonedx` makes it.
+//! `cargo xtask sbom`: what the binary `mainstem` is made of, as a CycloneDX file below the target
+//! folder. `cargo-cyclonedx` makes it.
 
 use std::{
     env, fs,
@@ -40,7 +41,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     exec(program(root, python).arg("tests/sbom/check.py").arg(&path))
 }
 
-/// The same for the same commit: with its date, without a number by chance, and without this machine's paths.
+/// The same for the same commit: with its date, without a number by chance, and without this
+/// machine's paths.
 fn make(root: &Path) -> Result<String> {
     let date = output(program(root, "git").args(["log", "-1", "--format=%ct"]))?;
     let mut tool = cargo(root, &["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);

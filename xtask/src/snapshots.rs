@@ -15,7 +15,8 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     report(&unread(&tree::files(&root)?, &read), "remove them, or read them in a test")
 }
 
-/// Drafts that insta left beside a snapshot (`.snap.new`) or beside an inline one (`.pending-snap`).
+/// Drafts that insta left beside a snapshot (`.snap.new`) or beside an inline one
+/// (`.pending-snap`).
 pub(crate) fn pending(files: &[String]) -> Vec<Problem> {
     let drafts = files.iter().filter(|path| path.ends_with(".snap.new") || path.ends_with(".pending-snap"));
     drafts.map(|path| Problem::file(path, "snapshot waits for review")).collect()

@@ -34,7 +34,8 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<BTreeSet<PathBuf>> {
     read.lines().map(|path| fs::canonicalize(path).with_context(|| path.to_owned())).collect()
 }
 
-/// Runs the test in which one tenant attacks another, in full and optimised: only there its bound holds.
+/// Runs the test in which one tenant attacks another, in full and optimised: only there its bound
+/// holds.
 pub(crate) fn neighbour(root: &Path) -> Result<()> {
     let mut command =
         cargo(root, &["test", "--release", "--locked", "-p", "mainstem-server", "--test", "soak"]);

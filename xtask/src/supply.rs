@@ -1,5 +1,6 @@
-//! `cargo xtask supply`: which foreign crates run code while ours are compiled (build scripts and procedural macros), in which version,
-//! compared with the list in the tree. A crate that is new or has changed is read before it is put on the list.
+//! `cargo xtask supply`: which foreign crates run code while ours are compiled (build scripts and
+//! procedural macros), in which version, compared with the list in the tree. A crate that is new or
+//! has changed is read before it is put on the list.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

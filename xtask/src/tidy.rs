@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: rules of the tree that the compiler doesn't hold. Each check is a pure function from paths
-//! and text to problems; all problems are listed.
+//! `cargo xtask tidy`: rules of the tree that the compiler doesn't hold. Each check is a pure
+//! function from paths and text to problems; all problems are listed.
 
 mod code_map;
 mod decisions;

@@ -8,7 +8,8 @@ use walkdir::WalkDir;
 /// Folders that hold nothing of ours.
 const SKIPPED: [&str; 2] = [".git", "target"];
 
-/// The root of the workspace. Asked of the running cargo rather than compiled in: clones may share a target folder.
+/// The root of the workspace. Asked of the running cargo rather than compiled in: clones may share
+/// a target folder.
 pub(crate) fn root() -> Result<PathBuf> {
     let xtask = std::env::var("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&xtask).parent().context("xtask has no parent folder")?;

@@ -6,7 +6,8 @@ use mainstem_http::Complaint;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
 pub struct Dialect {
-    /// `temperature` and `top_p` are refused, whatever they are: [Claude Opus 4.7 and later][changes].
+    /// `temperature` and `top_p` are refused, whatever they are: [Claude Opus 4.7 and
+    /// later][changes].
     ///
     /// [changes]: https://platform.claude.com/docs/en/about-claude/models/migration-guide
     pub(crate) no_sampling: bool,

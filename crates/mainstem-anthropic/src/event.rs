@@ -1,6 +1,8 @@
-//! The vendor's types, as far as they matter: an [event] of a stream, or the whole message, whose blocks are the same.
+//! The vendor's types, as far as they matter: an [event] of a stream, or the whole message, whose
+//! blocks are the same.
 //!
-//! Unknown fields are skipped unread, and so are unknown events, blocks and deltas, which the vendor's [versioning] allows at any time.
+//! Unknown fields are skipped unread, and so are unknown events, blocks and deltas, which the
+//! vendor's [versioning] allows at any time.
 //!
 //! [event]: https://platform.claude.com/docs/en/build-with-claude/streaming
 //! [versioning]: https://platform.claude.com/docs/en/api/versioning
@@ -138,8 +140,8 @@ impl Usage {
 }
 
 impl From<Usage> for mainstem_message::Usage {
-    /// The vendor's `input_tokens` are those that no cache had to do with; ours are all. Its `output_tokens` include thinking, as
-    /// ours do.
+    /// The vendor's `input_tokens` are those that no cache had to do with; ours are all. Its
+    /// `output_tokens` include thinking, as ours do.
     fn from(usage: Usage) -> Self {
         let written = usage.cache_creation_input_tokens.unwrap_or(0);
         let read = usage.cache_read_input_tokens.unwrap_or(0);

@@ -12,10 +12,12 @@
 //! ```
 //!
 //! # What is streamed
-//! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas at once; `Usage` and `Stop` come
-//! last. Thinking is kept with its signature, redacted thinking as an empty block with its data, and both go back unchanged; thinking
-//! without a signature of this vendor is not sent. What the vendor's own tools do (web search …) is left out: only the text around
-//! it is the answer. An answer that breaks off, with neither `stop_reason` nor `message_stop`, is an error; so is an `error` event.
+//! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas
+//! at once; `Usage` and `Stop` come last. Thinking is kept with its signature, redacted thinking as
+//! an empty block with its data, and both go back unchanged; thinking without a signature of this
+//! vendor is not sent. What the vendor's own tools do (web search …) is left out: only the text
+//! around it is the answer. An answer that breaks off, with neither `stop_reason` nor
+//! `message_stop`, is an error; so is an `error` event.
 //!
 //! | `stop_reason` | [`StopReason`](mainstem_message::StopReason) |
 //! |---|---|
@@ -25,8 +27,9 @@
 //! | `refusal` | `Refusal` |
 //! | `pause_turn` and what is new | `Other`, with the vendor's word |
 //!
-//! A turn is only paused by tools that the vendor runs, which nobody gets who does not ask for them in `extra`. To go on with it, their
-//! blocks would have to go back, and these are not kept; so the loop takes what was said until then for the answer.
+//! A turn is only paused by tools that the vendor runs, which nobody gets who does not ask for them
+//! in `extra`. To go on with it, their blocks would have to go back, and these are not kept; so the
+//! loop takes what was said until then for the answer.
 //!
 //! # What is asked
 //! | option | is sent as |
@@ -42,17 +45,22 @@
 //! | `response_format`: any JSON object | nothing, for the API has no form for it; ask for it in words, or give a schema |
 //! | `seed` | nothing; the API has none |
 //!
-//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and
-//! Mythos 5.1 refuse a forced call while they think, which they do by themselves: their refusal is the call's error. System messages at the beginning of a
-//! conversation join the instructions; later ones become the user's text in `<system-reminder>`, since most models refuse them elsewhere and
-//! a change of the instructions would make the cache and earlier thinking worthless. Images (JPEG, PNG, GIF, WebP) and PDF files go
-//! by base64 or URL, also in results of tools; those of a failed call stand behind its result, for the API wants only text there.
+//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none.
+//! Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and Mythos 5.1 refuse a forced call while they think,
+//! which they do by themselves: their refusal is the call's error. System messages at the beginning
+//! of a conversation join the instructions; later ones become the user's text in
+//! `<system-reminder>`, since most models refuse them elsewhere and a change of the instructions
+//! would make the cache and earlier thinking worthless. Images (JPEG, PNG, GIF, WebP) and PDF files
+//! go by base64 or URL, also in results of tools; those of a failed call stand behind its result,
+//! for the API wants only text there.
 //!
-//! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. A model that does is asked again without, and its clones remember.
+//! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. A model that does is asked again
+//! without, and its clones remember.
 //!
 //! # Version
-//! `anthropic-version` is `2023-06-01`, which still knows `temperature`. [`2026-10-21`] differs for this crate in that alone, and can be
-//! had by [`with_header`](Endpoint::with_header), as `anthropic-beta` can.
+//! `anthropic-version` is `2023-06-01`, which still knows `temperature`. [`2026-10-21`] differs for
+//! this crate in that alone, and can be had by [`with_header`](Endpoint::with_header), as
+//! `anthropic-beta` can.
 //!
 //! [adaptive thinking]: https://platform.claude.com/docs/en/build-with-claude/thinking
 //! [manual thinking]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking

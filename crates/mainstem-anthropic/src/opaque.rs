@@ -1,4 +1,5 @@
-//! What the vendor wants back with a block, under its name: a conversation may come from several vendors.
+//! What the vendor wants back with a block, under its name: a conversation may come from several
+//! vendors.
 
 use mainstem_message::Opaque;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! JSON Schema, as far as the vendor takes it.
 //!
-//! Two dialects: the [input of a tool] is any schema of an object without unions at its top; the [form of an answer] is a subset, to
-//! which the vendor's own libraries translate as is done here.
+//! Two dialects: the [input of a tool] is any schema of an object without unions at its top; the
+//! [form of an answer] is a subset, to which the vendor's own libraries translate as is done here.
 //!
 //! [input of a tool]: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
 //! [form of an answer]: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
@@ -17,8 +17,8 @@ const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// The schema of a tool's input: unions at its top become one object that allows what any of their members does. Arguments are
-/// checked against the schema itself when the tool is called.
+/// The schema of a tool's input: unions at its top become one object that allows what any of their
+/// members does. Arguments are checked against the schema itself when the tool is called.
 pub(crate) fn input(schema: &Value) -> Cow<'_, Value> {
     let Some(object) = schema.as_object() else { return Cow::Owned(json!({ "type": "object" })) };
     let has_union = UNIONS.iter().any(|union| object.contains_key(*union));
@@ -35,7 +35,8 @@ pub(crate) fn input(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(merged.into())
 }
 
-/// Adds the properties of a union's members, and requires what all of them do: those of `allOf` together, of others each.
+/// Adds the properties of a union's members, and requires what all of them do: those of `allOf`
+/// together, of others each.
 fn merge(object: &mut Map<String, Value>, members: &[Value], together: bool) {
     let mut properties = object.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     for (name, property) in members.iter().filter_map(|member| member["properties"].as_object()).flatten() {
@@ -57,7 +58,8 @@ fn merge(object: &mut Map<String, Value>, members: &[Value], together: bool) {
     }
 }
 
-/// The schema of an answer: objects are closed, and what the vendor can't hold the model to is told to it in the description.
+/// The schema of an answer: objects are closed, and what the vendor can't hold the model to is told
+/// to it in the description.
 pub(crate) fn output(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else { return schema.clone() };
     let (mut kept, mut told) = (Map::new(), Vec::new());

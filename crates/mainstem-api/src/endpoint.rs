@@ -260,7 +260,8 @@ fn last(operation: Operation) -> Operation {
     operation.header("Last-Event-ID", "The number of the last event that was received.", number)
 }
 
-/// Percent-encodes a part of a path ([RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+/// Percent-encodes a part of a path ([RFC
+/// 3986](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
 fn escape(part: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~:".contains(&byte);
     let encoded = part

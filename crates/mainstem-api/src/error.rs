@@ -46,7 +46,8 @@ impl Error {
         self.problem().is_some_and(|problem| problem.code == *code)
     }
 
-    /// Returns `true` if the same request may succeed later: the server was not reached, or was overloaded.
+    /// Returns `true` if the same request may succeed later: the server was not reached, or was
+    /// overloaded.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Refused { problem, .. } => matches!(problem.status, 408 | 429 | 500..=599),

@@ -10,7 +10,8 @@ use mainstem_task::TaskRecord;
 
 use crate::{Error, EventQuery, NewRun, NewToolResult, RunView, SessionView, TaskQuery};
 
-/// Events of a session, in order. After an error there are no more. Dropping a wait for the next event loses nothing.
+/// Events of a session, in order. After an error there are no more. Dropping a wait for the next
+/// event loses nothing.
 pub type Events = Pin<Box<dyn Stream<Item = Result<AgentEvent, Error>> + Send>>;
 
 /// A place that has sessions and background tasks.
@@ -49,15 +50,16 @@ pub trait Host: Send + Sync {
     /// There is no such task, or it can't be read.
     async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error>;
 
-    /// Asks a background task to stop, waits some seconds for that, and returns it; it may not be over.
+    /// Asks a background task to stop, waits some seconds for that, and returns it; it may not be
+    /// over.
     ///
     /// # Errors
     /// There is no such task, or it can't be read or written.
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
 }
 
-/// A session. The functions mean the same wherever the session is; a place that only has its record refuses what needs a
-/// running session with [`NotSteerable`](crate::Code::NotSteerable).
+/// A session. The functions mean the same wherever the session is; a place that only has its record
+/// refuses what needs a running session with [`NotSteerable`](crate::Code::NotSteerable).
 #[async_trait]
 pub trait AnySession: Send + Sync {
     /// Returns its id.
@@ -81,8 +83,8 @@ pub trait AnySession: Send + Sync {
     /// Another run is active, there is nothing to resume, or the options are invalid.
     async fn run(&self, run: NewRun) -> Result<Begun, Error>;
 
-    /// Streams its events: the stored ones, then, if the query [follows](EventQuery::is_following), live. An event that is no longer
-    /// stored is replaced by a `GAP`.
+    /// Streams its events: the stored ones, then, if the query [follows](EventQuery::is_following),
+    /// live. An event that is no longer stored is replaced by a `GAP`.
     fn events(&self, query: EventQuery) -> Events;
 
     /// Returns the state of every agent.
@@ -127,14 +129,15 @@ pub trait AnySession: Send + Sync {
     /// There is no such child.
     async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error>;
 
-    /// Returns the events after this number that this process holds, without waiting; none of a session on a server.
+    /// Returns the events after this number that this process holds, without waiting; none of a
+    /// session on a server.
     fn at_hand(&self, after: u64) -> Vec<AgentEvent> {
         let _ = after;
         Vec::new()
     }
 
-    /// Ends the work that this process does for the session: its background tasks get this long, then they are stopped. A session on a
-    /// server goes on.
+    /// Ends the work that this process does for the session: its background tasks get this long,
+    /// then they are stopped. A session on a server goes on.
     async fn release(&self, grace: Duration) {
         let _ = grace;
     }
@@ -145,8 +148,8 @@ pub trait AnySession: Send + Sync {
 pub struct Begun {
     /// The run.
     pub run: Arc<dyn AnyRun>,
-    /// Its events, to its end. A run in this process advances only while they are polled, and stops when they are dropped; one on a server
-    /// goes on.
+    /// Its events, to its end. A run in this process advances only while they are polled, and stops
+    /// when they are dropped; one on a server goes on.
     pub events: Events,
 }
 
@@ -168,7 +171,8 @@ pub trait AnyRun: Send + Sync {
     /// The server can't be reached.
     async fn view(&self) -> Result<RunView, Error>;
 
-    /// Asks every agent of the run to stop, and its background tasks. Its last event acknowledges it.
+    /// Asks every agent of the run to stop, and its background tasks. Its last event acknowledges
+    /// it.
     ///
     /// # Errors
     /// The server can't be reached.

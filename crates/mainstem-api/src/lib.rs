@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! * The traits [`Host`], [`AnySession`] and [`AnyRun`]: one interface for local and remote sessions. `mainstem-session` implements it
-//!   for sessions of this process and for recorded ones, `mainstem-client` for those of a server.
-//! * The requests and responses as types: [`NewRun`], [`RunView`], [`SessionView`], [`EventQuery`] and others.
+//! * The traits [`Host`], [`AnySession`] and [`AnyRun`]: one interface for local and remote
+//!   sessions. `mainstem-session` implements it for sessions of this process and for recorded ones,
+//!   `mainstem-client` for those of a server.
+//! * The requests and responses as types: [`NewRun`], [`RunView`], [`SessionView`], [`EventQuery`]
+//!   and others.
 //! * [`Problem`]: why a request was refused, with a stable [`Code`].
 //! * [`Endpoint`]: the paths of a server, from which [`openapi`] makes the OpenAPI document.
 //!

@@ -8,7 +8,8 @@ use crate::{Endpoint, Problem};
 /// The cookie in which a browser stores its token: `EventSource` sends no headers of its own.
 pub const COOKIE: &str = "mainstem_token";
 
-/// Returns the document. `prefix` is the path under which the endpoints are nested; it may be empty.
+/// Returns the document. `prefix` is the path under which the endpoints are nested; it may be
+/// empty.
 pub fn openapi(prefix: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();

@@ -1,5 +1,5 @@
-//! The bare client, which everything is compared with: reqwest, server-sent events, typed JSON, and one channel into which all
-//! children speak. What a program would be that does nothing but read.
+//! The bare client, which everything is compared with: reqwest, server-sent events, typed JSON, and
+//! one channel into which all children speak. What a program would be that does nothing but read.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the performance rows of `docs/performance.md`, all taken in one run so that their ratios mean something.
+//! `cargo xtask bench`: the performance rows of `docs/performance.md`, all taken in one run so that
+//! their ratios mean something.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark reports on the terminal")]
 
 mod bare;

@@ -1,4 +1,5 @@
-//! What a process may know of itself: processor time, memory, the time; and the middle of many figures.
+//! What a process may know of itself: processor time, memory, the time; and the middle of many
+//! figures.
 
 use std::{fs, time::Duration};
 
@@ -49,7 +50,8 @@ pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64
     values.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
 }
 
-/// Figures of ours and of what they are compared with, taken by turns: what disturbs the machine then disturbs both.
+/// Figures of ours and of what they are compared with, taken by turns: what disturbs the machine
+/// then disturbs both.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs(Vec<(f64, f64)>);
 

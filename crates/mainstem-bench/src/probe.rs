@@ -1,4 +1,5 @@
-//! Measurements that need a process of their own: memory that others have freed would hide what these take.
+//! Measurements that need a process of their own: memory that others have freed would hide what
+//! these take.
 
 use std::{
     cell::Cell,

@@ -1,4 +1,5 @@
-//! The provider alone: its streams where the bare client has its own, to tell what it adds from what the engine adds.
+//! The provider alone: its streams where the bare client has its own, to tell what it adds from
+//! what the engine adds.
 
 use std::sync::Arc;
 

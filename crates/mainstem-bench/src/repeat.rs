@@ -31,7 +31,8 @@ impl Repeat {
     /// Reads the load and says what a delta took.
     pub(crate) fn run(&self) -> Result<()> {
         let load = Load::new(self.children, self.deltas).at_depth(self.depth);
-        // Without a server, so that an instruction count of what is in process has nothing else in it.
+        // Without a server, so that an instruction count of what is in process has nothing else in
+        // it.
         let in_process = matches!(self.reader, Reader::Scripted | Reader::Turns);
         let server = if in_process { None } else { Some(Server::start()?) };
         let url = server.as_ref().map_or("", Server::url);

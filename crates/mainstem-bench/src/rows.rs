@@ -1,4 +1,5 @@
-//! The rows of the contract. Each is a function from the bench to figures; this file says in which order, and which must be reached.
+//! The rows of the contract. Each is a function from the bench to figures; this file says in which
+//! order, and which must be reached.
 
 mod depth;
 mod events;

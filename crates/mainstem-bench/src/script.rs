@@ -1,4 +1,5 @@
-//! What the models of a run shall do; travels as JSON in the prompts, so that the server keeps no state.
+//! What the models of a run shall do; travels as JSON in the prompts, so that the server keeps no
+//! state.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ pub(crate) const TEXT: &str = "0000000000000000000 ";
 pub(crate) enum Script {
     /// It says something.
     Say(Say),
-    /// It starts so many children at once, each with a task of its own, and says something when they have ended.
+    /// It starts so many children at once, each with a task of its own, and says something when
+    /// they have ended.
     Start { children: u32, each: Box<Self> },
 }
 

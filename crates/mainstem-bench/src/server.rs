@@ -1,4 +1,5 @@
-//! The scripted model server: OpenAI chat completions over plain HTTP/1.1, in a process of its own so that its time is not counted.
+//! The scripted model server: OpenAI chat completions over plain HTTP/1.1, in a process of its own
+//! so that its time is not counted.
 
 mod answer;
 mod chunk;

@@ -13,7 +13,8 @@ use crate::{measure, sample::block_on, script::TEXT};
 /// Turns of one run.
 const TURNS: usize = 10;
 
-/// Microseconds of processor time for a turn that says a word and calls the tool, over so many runs.
+/// Microseconds of processor time for a turn that says a word and calls the tool, over so many
+/// runs.
 pub(crate) fn turn(runs: u32) -> Result<f64> {
     let said = || Turn::new().text(TEXT);
     let turns = (1..TURNS).map(|_| said().call("nothing", json!({}))).chain([said()]);

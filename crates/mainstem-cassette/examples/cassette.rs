@@ -1,7 +1,9 @@
-//! A cassette for programs that are not tests: records or replays a vendor's answers until its standard input ends.
+//! A cassette for programs that are not tests: records or replays a vendor's answers until its
+//! standard input ends.
 //!
-//! `cargo run -q -p mainstem-cassette --example cassette -- demo.jsonl https://api.openai.com/v1` prints its address; what asks there, such
-//! as `OPENAI_BASE_URL=… mainstem run "Hi"`, is recorded or replayed as `MAINSTEM_CASSETTE` says.
+//! `cargo run -q -p mainstem-cassette --example cassette -- demo.jsonl https://api.openai.com/v1`
+//! prints its address; what asks there, such as `OPENAI_BASE_URL=… mainstem run "Hi"`, is recorded
+//! or replayed as `MAINSTEM_CASSETTE` says.
 #![expect(clippy::print_stdout, reason = "it tells its address")]
 
 use std::error::Error;

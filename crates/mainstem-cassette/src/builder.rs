@@ -40,14 +40,16 @@ impl CassetteBuilder {
         self
     }
 
-    /// A value that must not be on the tape, besides the keys in requests, which are found by themselves.
+    /// A value that must not be on the tape, besides the keys in requests, which are found by
+    /// themselves.
     pub fn redact(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
         self
     }
 
-    /// A place in JSON bodies that differs from run to run: a JSON pointer, such as `/metadata/user_id`; a `*` in it stands for every key
-    /// or index. It is neither recorded nor compared.
+    /// A place in JSON bodies that differs from run to run: a JSON pointer, such as
+    /// `/metadata/user_id`; a `*` in it stands for every key or index. It is neither recorded nor
+    /// compared.
     pub fn ignore(mut self, pointer: &str) -> Self {
         self.ignored.push(pointer.to_owned());
         self
@@ -68,7 +70,8 @@ impl CassetteBuilder {
     /// Reads the tape, if it is to be played, and begins to serve.
     ///
     /// # Errors
-    /// A setting can't be used, the tape can't be read or, to be replayed, is not there; no port on the loopback.
+    /// A setting can't be used, the tape can't be read or, to be replayed, is not there; no port on
+    /// the loopback.
     pub async fn open(self) -> Result<Cassette, CassetteError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let upstream = upstream(&self.upstream)?;

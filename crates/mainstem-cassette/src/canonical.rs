@@ -1,4 +1,5 @@
-//! What of a request counts when it is looked for on a tape: not the order of its keys, not its secrets, and not what differs from run to run.
+//! What of a request counts when it is looked for on a tape: not the order of its keys, not its
+//! secrets, and not what differs from run to run.
 
 use serde_json::{Number, Value};
 
@@ -8,7 +9,8 @@ use super::{
 };
 use crate::CassetteError;
 
-/// Places in JSON bodies that do not count: JSON pointers, in which `*` stands for every key or index.
+/// Places in JSON bodies that do not count: JSON pointers, in which `*` stands for every key or
+/// index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ignored(Vec<Vec<String>>);
 
@@ -75,7 +77,8 @@ pub(super) fn same(one: &Asked, other: &Asked) -> bool {
         }
 }
 
-/// Whether two values are the same, a fraction's last bit aside: it can change when it is written and read.
+/// Whether two values are the same, a fraction's last bit aside: it can change when it is written
+/// and read.
 pub(super) fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(number), Value::Number(other)) => number == other || near(number, other),
@@ -96,7 +99,8 @@ fn near(one: &Number, other: &Number) -> bool {
     one.fract() != 0.0 && (one - other).abs() <= 2.0 * f64::EPSILON * one.abs()
 }
 
-/// Path and query without the parameters that were replaced: whoever replays a tape may have another key, or none.
+/// Path and query without the parameters that were replaced: whoever replays a tape may have
+/// another key, or none.
 pub(super) fn target(path: &str) -> (&str, Vec<&str>) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let counts = |parameter: &&str| !parameter.is_empty() && !parameter.ends_with(REDACTED);

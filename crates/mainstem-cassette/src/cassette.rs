@@ -9,10 +9,11 @@ use std::{
 
 use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 
-/// A server on the loopback between a provider and its vendor, that records what the vendor says, or says it in the vendor's place.
+/// A server on the loopback between a provider and its vendor, that records what the vendor says,
+/// or says it in the vendor's place.
 ///
-/// The provider gets [`url`](Self::url) as its base URL and knows nothing of it. [`Mode`] says what is done:
-/// `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::mode`].
+/// The provider gets [`url`](Self::url) as its base URL and knows nothing of it. [`Mode`] says what
+/// is done: `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::mode`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -45,18 +46,23 @@ use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 /// # }
 /// ```
 ///
-/// **Played** is each recorded answer once, to the request it was recorded for: of the same method, path and body, where neither the order
-/// of keys counts nor what [`CassetteBuilder::ignore`] names. It comes in the chunks in which it came; [`CassetteBuilder::paced`]
-/// keeps the pauses as well. A connection that the vendor cut is cut again. Where the client left before the end, the answer stays open at that place.
+/// **Played** is each recorded answer once, to the request it was recorded for: of the same method,
+/// path and body, where neither the order of keys counts nor what [`CassetteBuilder::ignore`]
+/// names. It comes in the chunks in which it came; [`CassetteBuilder::paced`] keeps the pauses as
+/// well. A connection that the vendor cut is cut again. Where the client left before the end, the
+/// answer stays open at that place.
 ///
-/// **A request that is not on the tape** is refused with status 417, and the provider's error says in what it differs from the nearest one
-/// that is. The cassette keeps it in mind, too: [`finish`](Self::finish) fails, and so does the test in which it is dropped.
+/// **A request that is not on the tape** is refused with status 417, and the provider's error says
+/// in what it differs from the nearest one that is. The cassette keeps it in mind, too:
+/// [`finish`](Self::finish) fails, and so does the test in which it is dropped.
 ///
-/// **Never on the tape** are headers other than a few harmless ones, and the keys seen in requests: in headers, in the query, and
-/// wherever else they turn up in a body, also across the boundary of chunks. [`CassetteBuilder::redact`] adds values. What a model spells out over
-/// several events is not recognized.
+/// **Never on the tape** are headers other than a few harmless ones, and the keys seen in requests:
+/// in headers, in the query, and wherever else they turn up in a body, also across the boundary of
+/// chunks. [`CassetteBuilder::redact`] adds values. What a model spells out over several events is
+/// not recognized.
 ///
-/// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; what is being recorded then is kept as far as it came.
+/// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; what
+/// is being recorded then is kept as far as it came.
 #[must_use]
 pub struct Cassette {
     pub(crate) path: PathBuf,
@@ -103,7 +109,8 @@ impl Cassette {
     /// Ends it. An answer that is still being recorded has a second for its end.
     ///
     /// # Errors
-    /// Something was asked that is not on the tape; something is on it that nobody asked for; it could not be written.
+    /// Something was asked that is not on the tape; something is on it that nobody asked for; it
+    /// could not be written.
     pub async fn finish(mut self) -> Result<(), CassetteError> {
         self.deck.settle().await;
         self.close()

@@ -1,4 +1,5 @@
-//! What all connections of a cassette share, and which way a request goes: onto the tape, from the tape, or past it.
+//! What all connections of a cassette share, and which way a request goes: onto the tape, from the
+//! tape, or past it.
 
 use std::{
     convert::Infallible,
@@ -103,8 +104,8 @@ impl Deck {
         }
     }
 
-    /// Says what the tape lacks, in a form that clients of models read. Its status is one that nobody asks again after, and that no
-    /// provider takes for a word on what it sent.
+    /// Says what the tape lacks, in a form that clients of models read. Its status is one that
+    /// nobody asks again after, and that no provider takes for a word on what it sent.
     pub(super) fn miss(&self, asked: &Asked, why: &str) -> Response<Reply> {
         let sentence = self.tape().miss(asked, why);
         if asked.is_json() {

@@ -1,4 +1,5 @@
-//! A request that goes on to the vendor, and its answer on the way back: passed on as it arrives, and taken down.
+//! A request that goes on to the vendor, and its answer on the way back: passed on as it arrives,
+//! and taken down.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -20,7 +21,8 @@ use super::{
     take::Take,
 };
 
-/// How long an answer that nobody reads any more has for its end. Clients leave when they have read that it is over.
+/// How long an answer that nobody reads any more has for its end. Clients leave when they have read
+/// that it is over.
 const LINGER: Duration = Duration::from_millis(250);
 
 type Piece = Result<Frame<Bytes>, Cut>;

@@ -1,4 +1,5 @@
-//! Which headers get onto a tape, and which are sent on. Lists of what may, so that nothing secret slips through.
+//! Which headers get onto a tape, and which are sent on. Lists of what may, so that nothing secret
+//! slips through.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ const ANSWERED: [&str; 12] = [
 /// Of answers, by how they begin: what is left of the quota.
 const LIMITS: [&str; 4] = ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
 
-/// Of requests, what is between two neighbours, or what would compress the answer, which must be readable.
+/// Of requests, what is between two neighbours, or what would compress the answer, which must be
+/// readable.
 const NOT_SENT_ON: [header::HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,

@@ -1,4 +1,5 @@
-//! What is said when a tape has no answer: what would have had one, and in what the request differs from it.
+//! What is said when a tape has no answer: what would have had one, and in what the request differs
+//! from it.
 
 use super::{
     canonical::{same, target},
@@ -10,7 +11,8 @@ use super::{
 /// How many differences are listed.
 const LISTED: usize = 5;
 
-/// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes first.
+/// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes
+/// first.
 pub(super) fn sentence(tape: &str, asked: &Asked, recorded: &[(usize, Asked)]) -> String {
     let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
     format!("{what}: {}", nearest(asked, recorded))

@@ -58,7 +58,8 @@ async fn next(rest: Option<Rest>) -> Option<(Result<Frame<Bytes>, Cut>, Option<R
 
 impl Rest {
     async fn pause(&self, ms: u64) {
-        // What was said before goes out while this waits: hyper sends what it has when there is nothing to add.
+        // What was said before goes out while this waits: hyper sends what it has when there is
+        // nothing to add.
         yield_now().await;
         if self.paced && ms > 0 {
             sleep(Duration::from_millis(ms)).await;

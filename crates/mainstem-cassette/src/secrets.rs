@@ -11,7 +11,8 @@ use super::exchange::{Answer, Asked, Body, Chunk, Exchange};
 /// What stands in the place of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// A key shorter than this is not looked for in texts: local servers take any, and `ollama` would tear holes into words.
+/// A key shorter than this is not looked for in texts: local servers take any, and `ollama` would
+/// tear holes into words.
 const SHORTEST_KEY: usize = 8;
 
 /// Words in the names of headers that carry one.
@@ -91,7 +92,8 @@ impl Secrets {
         }
     }
 
-    /// Takes them out of an answer, also where the boundary of two chunks goes through one: the first of them gets the replacement.
+    /// Takes them out of an answer, also where the boundary of two chunks goes through one: the
+    /// first of them gets the replacement.
     pub(super) fn redact_answer(&self, answer: &mut Answer) {
         answer.headers.values_mut().for_each(|value| self.redact_text(value));
         let body = answer.body();
@@ -152,7 +154,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The chunks without what was found in all of them together. One that was all secret is gone, and the next waits for both.
+/// The chunks without what was found in all of them together. One that was all secret is gone, and
+/// the next waits for both.
 fn cut_out(chunks: Vec<Chunk>, found: &[(usize, usize)]) -> Vec<Chunk> {
     let mut left: Vec<Chunk> = Vec::new();
     let (mut start, mut waits) = (0, 0);

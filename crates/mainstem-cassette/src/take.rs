@@ -9,7 +9,8 @@ use super::{
     exchange::{Asked, Chunk, End},
 };
 
-/// Its place on the tape, if it has one. Dropped before its end, it is recorded as one that the client left.
+/// Its place on the tape, if it has one. Dropped before its end, it is recorded as one that the
+/// client left.
 pub(super) struct Take {
     deck: Arc<Deck>,
     place: Option<usize>,

@@ -1,4 +1,5 @@
-//! A cassette between a socket and a scripted vendor: what each side sees, byte by byte, and what is on the tape.
+//! A cassette between a socket and a scripted vendor: what each side sees, byte by byte, and what
+//! is on the tape.
 
 mod faults;
 mod keys;

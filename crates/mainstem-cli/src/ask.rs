@@ -69,7 +69,8 @@ impl Questions {
         }
     }
 
-    /// The question that is to be put now, if there is a new one. What was typed before it does not answer it.
+    /// The question that is to be put now, if there is a new one. What was typed before it does not
+    /// answer it.
     fn put(&mut self) -> Option<String> {
         let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
         question.is_put = true;
@@ -85,7 +86,8 @@ impl Questions {
         }
     }
 
-    /// Takes in a line: the question that it answers, and how. If it is no answer, the person is told how to.
+    /// Takes in a line: the question that it answers, and how. If it is no answer, the person is
+    /// told how to.
     pub(crate) fn heard(
         &mut self,
         line: Option<Line>,
@@ -121,7 +123,8 @@ impl Questions {
         self.lines.get_or_insert_with(|| read(self.put.clone())).recv().await
     }
 
-    /// What a line means for the open question, which is answered by that; an error is what to say to the person.
+    /// What a line means for the open question, which is answered by that; an error is what to say
+    /// to the person.
     fn answer(&mut self, line: Option<Line>) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
         self.is_over |= line.is_none();
         let is_old = |line: &Line| line.below != self.put.load(Ordering::Acquire);
@@ -135,7 +138,8 @@ impl Questions {
 
 fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
-    // If the thread can't be started, the closed channel means the same as the end of stdin: no answer.
+    // If the thread can't be started, the closed channel means the same as the end of stdin: no
+    // answer.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
         let mut lines = io::stdin().lock();
         let mut line = Vec::new();

@@ -1,4 +1,5 @@
-//! What is configured: flag before environment, before `./mainstem.toml`, before the user's `mainstem/config.toml`.
+//! What is configured: flag before environment, before `./mainstem.toml`, before the user's
+//! `mainstem/config.toml`.
 
 mod file;
 mod parts;
@@ -146,7 +147,8 @@ impl Files {
         self.project.parts.iter().map(|(part, _)| part)
     }
 
-    /// The flags; beyond them the environment, the trusted parts of the project's file, and the user's.
+    /// The flags; beyond them the environment, the trusted parts of the project's file, and the
+    /// user's.
     pub(crate) fn beyond(
         &self,
         flags: Settings,
@@ -237,7 +239,8 @@ impl Settings {
         }
     }
 
-    /// Limits the project's settings to the user's own: the lower limit applies, and what the user turns off stays off.
+    /// Limits the project's settings to the user's own: the lower limit applies, and what the user
+    /// turns off stays off.
     fn narrowing(self, own: &Self) -> Self {
         let within = |said, own: &Option<Setting<bool>>| own.clone().filter(|own| !own.value).or(said);
         let off = own.shell_network.clone().filter(|own| own.value == Network::Off);

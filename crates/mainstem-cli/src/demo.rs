@@ -1,6 +1,8 @@
-//! The demo: the real engine on a model that plays a script, so that a newcomer without a key sees a fleet at work.
+//! The demo: the real engine on a model that plays a script, so that a newcomer without a key sees
+//! a fleet at work.
 //!
-//! Its agents are those of `docs/examples/review`; its tools really work, on the change in that example.
+//! Its agents are those of `docs/examples/review`; its tools really work, on the change in that
+//! example.
 
 mod script;
 mod tools;

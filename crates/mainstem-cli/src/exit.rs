@@ -91,7 +91,8 @@ pub(crate) fn of_end(ended: Option<&RunView>, a_child_failed: bool) -> Exit {
     }
 }
 
-/// What a provider says no with: see [`ModelError::is_refusal`](mainstem::model::ModelError::is_refusal).
+/// What a provider says no with: see
+/// [`ModelError::is_refusal`](mainstem::model::ModelError::is_refusal).
 const REFUSALS: [&str; 4] = ["auth", "rate_limited", "quota_exceeded", "overloaded"];
 
 /// An exit, with what is to be said about it.

@@ -16,7 +16,8 @@ use crate::{args::At, config::var, store};
 /// The variable that holds the token.
 const TOKEN: &str = "MAINSTEM_TOKEN";
 
-/// How long a server may take to accept a cancel: one that does not respond must not delay the end of this process.
+/// How long a server may take to accept a cancel: one that does not respond must not delay the end
+/// of this process.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the server at this address, if there is one.

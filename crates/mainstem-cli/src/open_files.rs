@@ -8,7 +8,8 @@ const MOST: u64 = 65_536;
 #[cfg(unix)]
 const PORTABLE: u64 = 10_240;
 
-/// Raises the soft limit to the hard one, up to a point. Where that is refused, the limit stays as it is.
+/// Raises the soft limit to the hard one, up to a point. Where that is refused, the limit stays as
+/// it is.
 #[cfg(unix)]
 pub(crate) fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -13,7 +13,8 @@ use serde::Serialize;
 pub(crate) use self::stdout::Stdout;
 use crate::{args::Format, sanitize};
 
-/// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe, whose reader often shows the text.
+/// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe,
+/// whose reader often shows the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output(Format);
 

@@ -60,7 +60,8 @@ pub(crate) fn frames() -> Interval {
     frames
 }
 
-/// Progress on stderr as it is asked for, or else with a note that it is not, of a run of this prompt beside a result of this form.
+/// Progress on stderr as it is asked for, or else with a note that it is not, of a run of this
+/// prompt beside a result of this form.
 pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
     let (mode, objection) = terminal.mode(asked, format);
     let mut progress = in_mode(mode, terminal, prompt);

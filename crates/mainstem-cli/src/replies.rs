@@ -13,8 +13,8 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// Applies an event. If it ends a run, returns the run's reply, which is empty if the run failed or was cut off: its messages are then
-    /// shown as progress.
+    /// Applies an event. If it ends a run, returns the run's reply, which is empty if the run
+    /// failed or was cut off: its messages are then shown as progress.
     pub(crate) fn event(&mut self, event: &AgentEvent) -> Option<String> {
         if !event.is_root() {
             return None;

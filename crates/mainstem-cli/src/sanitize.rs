@@ -1,10 +1,12 @@
-//! Foreign text on its way to a terminal: whatever a model, a tool or a server says, the terminal must only show it, never obey it.
+//! Foreign text on its way to a terminal: whatever a model, a tool or a server says, the terminal
+//! must only show it, never obey it.
 
 use std::fmt::Write as _;
 
 use anstream::adapter::strip_str;
 
-/// The text without escape sequences, control characters other than line feed and tab, and what turns the reading direction.
+/// The text without escape sequences, control characters other than line feed and tab, and what
+/// turns the reading direction.
 pub(crate) fn clean(text: &str) -> String {
     strip_str(text).to_string().chars().filter(|c| !is_unsafe(*c)).collect()
 }
@@ -24,7 +26,8 @@ pub(crate) fn ascii(text: &str) -> String {
     })
 }
 
-/// JSON that means the same, with such characters escaped. JSON itself escapes only those below U+0020.
+/// JSON that means the same, with such characters escaped. JSON itself escapes only those below
+/// U+0020.
 pub(crate) fn escape_json(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut out, c| {
         let _ = if is_unsafe(c) { write!(out, "\\u{:04x}", c as u32) } else { out.write_char(c) };
@@ -32,7 +35,8 @@ pub(crate) fn escape_json(json: &str) -> String {
     })
 }
 
-/// Control characters (C0, DEL, C1), the bidirectional embeddings, overrides and isolates, and Unicode's own line separators.
+/// Control characters (C0, DEL, C1), the bidirectional embeddings, overrides and isolates, and
+/// Unicode's own line separators.
 fn is_unsafe(c: char) -> bool {
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let breaks = matches!(c, '\u{2028}' | '\u{2029}');

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP, on a separate thread; the first is reported, the second exits immediately.
+//! Ctrl-C, SIGTERM and SIGHUP, on a separate thread; the first is reported, the second exits
+//! immediately.
 
 use std::{future::pending, io, process, thread};
 

@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
     })
 }
 
-/// Returns the server that the command names, or the tasks of the workspace; with the journal if their events are read.
+/// Returns the server that the command names, or the tasks of the workspace; with the journal if
+/// their events are read.
 fn open(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
     if let Some(server) = host::server(args.at.server.as_deref())? {
         return Ok(Arc::new(server));

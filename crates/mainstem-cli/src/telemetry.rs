@@ -1,4 +1,5 @@
-//! What tracing is told, for operators: a server's log on stderr, and traces to an OpenTelemetry collector, if one is named.
+//! What tracing is told, for operators: a server's log on stderr, and traces to an OpenTelemetry
+//! collector, if one is named.
 //!
 //! Neither says what is said, nor by which token: spans have names, ids and counts.
 
@@ -20,7 +21,9 @@ const FILTER: &str = "MAINSTEM_LOG";
 
 const USUAL: &str = "warn,mainstem=info";
 
-/// Names the collector, as [OpenTelemetry](https://opentelemetry.io/docs/specs/otel/protocol/exporter/) has it; without it nothing is sent.
+/// Names the collector, as
+/// [OpenTelemetry](https://opentelemetry.io/docs/specs/otel/protocol/exporter/) has it; without it
+/// nothing is sent.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// How long the last spans may take.
@@ -61,7 +64,8 @@ fn logger(log: Log, terminal: Terminal) -> anyhow::Result<Option<Boxed>> {
     })
 }
 
-/// Where it goes and with which headers is said by the variables of OpenTelemetry, which the exporter reads.
+/// Where it goes and with which headers is said by the variables of OpenTelemetry, which the
+/// exporter reads.
 fn provider() -> anyhow::Result<SdkTracerProvider> {
     // Refused if one is installed already, which then serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();

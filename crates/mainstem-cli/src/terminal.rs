@@ -59,7 +59,8 @@ impl Terminal {
     }
 }
 
-/// Whether the locale's characters are UTF-8: the first of the three variables that is set decides (POSIX, "Locale").
+/// Whether the locale's characters are UTF-8: the first of the three variables that is set decides
+/// (POSIX, "Locale").
 fn is_utf8(var: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();

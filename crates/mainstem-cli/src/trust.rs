@@ -62,8 +62,8 @@ impl Reads {
     }
 }
 
-/// Returns the settings for a command that uses all of them. Asks the user at a terminal about parts that are not trusted, and otherwise
-/// refuses them.
+/// Returns the settings for a command that uses all of them. Asks the user at a terminal about
+/// parts that are not trusted, and otherwise refuses them.
 ///
 /// # Errors
 /// A file can't be read; a part is not trusted.
@@ -89,7 +89,8 @@ pub(crate) fn settle(
     Ok(look.settings())
 }
 
-/// Returns the settings for a command that starts nothing, without the parts that are not trusted, and these parts.
+/// Returns the settings for a command that starts nothing, without the parts that are not trusted,
+/// and these parts.
 ///
 /// # Errors
 /// A file can't be read.

@@ -11,12 +11,13 @@ use tokio::time::sleep;
 pub(crate) const RETRIES: u32 = 5;
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long it may take to connect, and to respond; a wait for a task takes half a minute by itself.
+/// How long it may take to connect, and to respond; a wait for a task takes half a minute by
+/// itself.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// The default bound of a response, in bytes. A run's view has the answer twice, and an answer of 16 MiB may have six times as many bytes
-/// as JSON.
+/// The default bound of a response, in bytes. A run's view has the answer twice, and an answer of
+/// 16 MiB may have six times as many bytes as JSON.
 const MAX_RESPONSE: usize = 256 << 20;
 
 /// An address and a token. Cheap to clone.

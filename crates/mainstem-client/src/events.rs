@@ -24,7 +24,8 @@ const DELETED: &str = "these events are no longer stored";
 
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// Events of a session on a server, each once. After a lost connection it continues behind the last event.
+/// Events of a session on a server, each once. After a lost connection it continues behind the last
+/// event.
 pub(crate) struct Reader {
     connection: Connection,
     session: SessionId,
@@ -65,7 +66,8 @@ impl Reader {
         stream::try_unfold(self, next).boxed()
     }
 
-    /// Returns the next event; `None` if there are no further ones. Dropping the wait loses nothing.
+    /// Returns the next event; `None` if there are no further ones. Dropping the wait loses
+    /// nothing.
     async fn next(&mut self) -> Result<Option<AgentEvent>, Error> {
         loop {
             if let Some(gap) = self.gap.take() {
@@ -101,7 +103,8 @@ impl Reader {
         Err(self.connection.invalid(format!("a line of the stream is longer than {MAX_LINE} bytes")))
     }
 
-    /// Returns the next line of the buffer, which stays there; skips blank ones, which keep the connection alive.
+    /// Returns the next line of the buffer, which stays there; skips blank ones, which keep the
+    /// connection alive.
     fn line(&mut self) -> Option<Vec<u8>> {
         loop {
             let end = self.buffer.iter().position(|byte| *byte == b'\n')?;

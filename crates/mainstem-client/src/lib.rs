@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Server`] implements [`Host`](mainstem_api::Host), and [`RemoteSession`] implements [`AnySession`](mainstem_api::AnySession). An event
-//! stream reconnects after a lost connection and continues behind the last event: each event arrives once and in order, and events that the
+//! [`Server`] implements [`Host`](mainstem_api::Host), and [`RemoteSession`] implements
+//! [`AnySession`](mainstem_api::AnySession). An event stream reconnects after a lost connection and
+//! continues behind the last event: each event arrives once and in order, and events that the
 //! server no longer stores are reported as a `GAP`.
 
 mod connection;

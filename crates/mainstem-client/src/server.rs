@@ -21,7 +21,8 @@ use crate::{
 /// As long as a server waits for a task in one request, in seconds.
 const WAIT: u64 = 30;
 
-/// A server (`mainstem serve`, or an application with its routes). Cheap to clone; no request is sent before it is needed.
+/// A server (`mainstem serve`, or an application with its routes). Cheap to clone; no request is
+/// sent before it is needed.
 ///
 /// Responses are bounded; a redirect is an error, because the token is for this server alone.
 #[derive(Clone)]
@@ -42,7 +43,8 @@ impl Server {
         Self(self.0.with_token(token))
     }
 
-    /// Sets the bound of a response, in bytes; 256 MiB by default. Lines of event streams are bounded to 4 MiB.
+    /// Sets the bound of a response, in bytes; 256 MiB by default. Lines of event streams are
+    /// bounded to 4 MiB.
     #[must_use]
     pub fn with_max_response(mut self, bytes: usize) -> Self {
         self.0.max_response = bytes;

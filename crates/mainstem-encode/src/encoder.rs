@@ -5,9 +5,10 @@ use mainstem_event::AgentEvent;
 
 /// Turns the events of one stream into frames of a wire format.
 ///
-/// The calls come in this order: [`begin`](Self::begin) once, [`event`](Self::event) and [`keep_alive`](Self::keep_alive) any number of
-/// times, then [`end`](Self::end) or [`fail`](Self::fail) once, or neither if the connection is lost. What a call returns is written at
-/// once; it may be empty, or more than one frame.
+/// The calls come in this order: [`begin`](Self::begin) once, [`event`](Self::event) and
+/// [`keep_alive`](Self::keep_alive) any number of times, then [`end`](Self::end) or
+/// [`fail`](Self::fail) once, or neither if the connection is lost. What a call returns is written
+/// at once; it may be empty, or more than one frame.
 pub trait Encoder: Send {
     /// Returns the media type of the frames.
     fn media_type(&self) -> &'static str;
@@ -35,15 +36,15 @@ pub trait Encoder: Send {
         Bytes::new()
     }
 
-    /// Returns a name if the frames of an event depend on the event alone. Encoders of one name return equal frames for equal events, so
-    /// that an event is encoded once for all of them.
+    /// Returns a name if the frames of an event depend on the event alone. Encoders of one name
+    /// return equal frames for equal events, so that an event is encoded once for all of them.
     fn shared_as(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// Writes an event as JSON on one line. The default is [`AgentEvent::to_json`]; a server cuts large events, a terminal escapes control
-/// characters.
+/// Writes an event as JSON on one line. The default is [`AgentEvent::to_json`]; a server cuts large
+/// events, a terminal escapes control characters.
 pub trait WriteJson: Send {
     /// Returns the JSON.
     fn json(&self, event: &AgentEvent) -> String;

@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each [event](Encoder::event), and
-//! [ends](Encoder::end) it. [`Sse`] writes server-sent events, [`Ndjson`] lines of JSON; other protocols are further implementations.
-//! [`EncodeExt`] encodes any stream of events.
+//! An [`Encoder`] is a value with state: it [begins](Encoder::begin) a stream, encodes each
+//! [event](Encoder::event), and [ends](Encoder::end) it. [`Sse`] writes server-sent events,
+//! [`Ndjson`] lines of JSON; other protocols are further implementations. [`EncodeExt`] encodes any
+//! stream of events.
 
 mod encoder;
 mod frames;

@@ -5,7 +5,8 @@ use mainstem_event::AgentEvent;
 
 use crate::{Encoder, WriteJson};
 
-/// A line of JSON for each event; a blank line keeps the connection open. The end of the stream is that of the response.
+/// A line of JSON for each event; a blank line keeps the connection open. The end of the stream is
+/// that of the response.
 #[derive(Clone, Copy, Debug)]
 pub struct Ndjson<J = fn(&AgentEvent) -> String> {
     json: J,

@@ -11,8 +11,9 @@ use crate::{Encoder, WriteJson};
 /// How long a reader waits before it reconnects.
 pub const RETRY: Duration = Duration::from_secs(2);
 
-/// Server-sent events: `id` is the number of the event, `event` its kind, `data` its JSON. The stream begins with `retry: 2000` and ends
-/// with `event: end`, so that a reader can tell a complete stream from one that was cut; `event: problem` ends one early.
+/// Server-sent events: `id` is the number of the event, `event` its kind, `data` its JSON. The
+/// stream begins with `retry: 2000` and ends with `event: end`, so that a reader can tell a
+/// complete stream from one that was cut; `event: problem` ends one early.
 #[derive(Clone, Copy, Debug)]
 pub struct Sse<J = fn(&AgentEvent) -> String> {
     json: J,

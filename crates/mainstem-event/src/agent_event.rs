@@ -18,13 +18,15 @@ use crate::{EventKind, EventSource, Origin, Timestamp};
 
 /// Longest line of recorded events that `mainstem replay` reads, in bytes: 128 MiB.
 ///
-/// An event of the largest prompt or model answer (16 MiB by default) fits, even if JSON writes each of its bytes as six.
+/// An event of the largest prompt or model answer (16 MiB by default) fits, even if JSON writes
+/// each of its bytes as six.
 pub const MAX_LINE_BYTES: usize = 128 << 20;
 
 /// Something that happened in a session. Cheap to clone: one shared allocation.
 ///
-/// The JSON form is flat and `camelCase`: the envelope (`seq`, `id`, `sessionId`, `runId`, `createdAt`, `source`, `replyId`, `metadata`),
-/// `type`, and the fields of the kind. [`Display`](fmt::Display) is one line for people.
+/// The JSON form is flat and `camelCase`: the envelope (`seq`, `id`, `sessionId`, `runId`,
+/// `createdAt`, `source`, `replyId`, `metadata`), `type`, and the fields of the kind.
+/// [`Display`](fmt::Display) is one line for people.
 ///
 /// ```
 /// use mainstem_event::{AgentEvent, EventKind};
@@ -68,7 +70,8 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
-    /// The event without an agent's declaration: for readers that are not to see the operator's prompts.
+    /// The event without an agent's declaration: for readers that are not to see the operator's
+    /// prompts.
     #[must_use]
     pub fn without_spec(&self) -> Self {
         if !matches!(self.kind, EventKind::AgentStart { spec: Some(_), .. }) {
@@ -81,7 +84,8 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
-    /// A [`Gap`](EventKind::Gap) in the place of recorded events that can't be read, for this reason.
+    /// A [`Gap`](EventKind::Gap) in the place of recorded events that can't be read, for this
+    /// reason.
     pub fn unreadable(
         session: SessionId,
         events: RangeInclusive<u64>,
@@ -141,7 +145,8 @@ impl AgentEvent {
         serde_json::to_string(self).expect("an event is JSON")
     }
 
-    /// Returns `true` if this is the only event of a run: the run was cancelled while it was queued, and never began.
+    /// Returns `true` if this is the only event of a run: the run was cancelled while it was
+    /// queued, and never began.
     pub fn cancels_queued_run(&self) -> bool {
         matches!(self.kind, EventKind::RunCancelled { .. })
     }

@@ -6,7 +6,8 @@ use mainstem_message::{Failure, TaskId};
 
 use crate::Outcome;
 
-/// Why an invocation is stopped. Decided where the cancel begins, and carried to everything that it stops.
+/// Why an invocation is stopped. Decided where the cancel begins, and carried to everything that it
+/// stops.
 ///
 /// It displays as a sentence for people and models:
 ///
@@ -124,7 +125,8 @@ impl CancelReason {
         }
     }
 
-    /// The reason for what an agent works with when the agent is stopped for this one: a time limit of one is not that of another.
+    /// The reason for what an agent works with when the agent is stopped for this one: a time limit
+    /// of one is not that of another.
     #[must_use]
     pub fn below(self, agent: &Arc<str>) -> Self {
         match self.outcome() {

@@ -19,12 +19,14 @@ use crate::{
 
 /// Reads a session's events in order, from some number on.
 ///
-/// It ends only if it is [limited to what is committed](SessionLog::committed_from) and the record fails; otherwise a session may
-/// always go on. It has no [`AgentEvent`] twice and leaves none out; where the ring has passed it
-/// by, it reads from the log's [`Record`](crate::Record), a page at a time and not on this thread; what that does not have either,
-/// or if there is none, one [`Gap`](crate::EventKind::Gap) says exactly.
+/// It ends only if it is [limited to what is committed](SessionLog::committed_from) and the record
+/// fails; otherwise a session may always go on. It has no [`AgentEvent`] twice and leaves none out;
+/// where the ring has passed it by, it reads from the log's [`Record`](crate::Record), a page at a
+/// time and not on this thread; what that does not have either, or if there is none, one
+/// [`Gap`](crate::EventKind::Gap) says exactly.
 ///
-/// Dropping a cursor of an observer changes nothing. Dropping the caller's lets waiting producers go on.
+/// Dropping a cursor of an observer changes nothing. Dropping the caller's lets waiting producers
+/// go on.
 #[must_use = "a cursor does nothing unless polled"]
 pub struct Cursor {
     log: Arc<SessionLog>,
@@ -48,7 +50,8 @@ impl Cursor {
         paged.unwrap_or_else(|| self.log.lock().next_of(self.reader))
     }
 
-    /// Returns `true` if it has read every event, including those that are not shown to readers yet.
+    /// Returns `true` if it has read every event, including those that are not shown to readers
+    /// yet.
     pub fn is_at_end(&self) -> bool {
         self.next_seq() > self.log.last_seq()
     }
@@ -58,8 +61,8 @@ impl Cursor {
         &self.log
     }
 
-    /// Returns the next event if it is available. Does not wait, not even for a page of the record, and undoes a pending poll: a waiting task
-    /// must poll again.
+    /// Returns the next event if it is available. Does not wait, not even for a page of the record,
+    /// and undoes a pending poll: a waiting task must poll again.
     pub fn try_next(&mut self) -> Option<AgentEvent> {
         match self.advance(None) {
             Poll::Ready(event) => event,
@@ -67,8 +70,9 @@ impl Cursor {
         }
     }
 
-    /// Returns the next event if there is one already, and waits only until it is read from the record or committed to it. Returns `None`
-    /// at the end of what has happened. Dropping the wait loses nothing.
+    /// Returns the next event if there is one already, and waits only until it is read from the
+    /// record or committed to it. Returns `None` at the end of what has happened. Dropping the wait
+    /// loses nothing.
     pub async fn at_hand(&mut self) -> Option<AgentEvent> {
         match self.try_next() {
             None if !self.is_at_end() => std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await,

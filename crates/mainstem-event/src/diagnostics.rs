@@ -1,4 +1,5 @@
-//! How well a stream arrived: what each invocation produced, what of it one reader was handed, and how long the first token took.
+//! How well a stream arrived: what each invocation produced, what of it one reader was handed, and
+//! how long the first token took.
 
 mod invocation;
 mod table;

@@ -24,7 +24,8 @@ impl fmt::Display for EventKind {
     }
 }
 
-/// Escapes controls and what turns the reading direction: names and messages come from models and servers, and a terminal obeys.
+/// Escapes controls and what turns the reading direction: names and messages come from models and
+/// servers, and a terminal obeys.
 struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl Write for OneLine<'_, '_> {

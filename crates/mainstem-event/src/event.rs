@@ -1,4 +1,5 @@
-//! The v1 view: message-level events, a pure projection of [`AgentEvent`](crate::AgentEvent)s. Nothing emits them.
+//! The v1 view: message-level events, a pure projection of [`AgentEvent`](crate::AgentEvent)s.
+//! Nothing emits them.
 
 mod projector;
 

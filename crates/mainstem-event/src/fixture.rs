@@ -1,4 +1,5 @@
-//! What the tests of this crate share: a clock that stands still, agents named by their path, events in short.
+//! What the tests of this crate share: a clock that stands still, agents named by their path,
+//! events in short.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! From events back to messages: what was said, complete enough to ask the model again.
 //!
-//! The loop itself keeps its conversation in a [`Transcript`] and feeds it every event that it emits, so that the fold of a stream and
-//! the conversation of the agent cannot differ.
+//! The loop itself keeps its conversation in a [`Transcript`] and feeds it every event that it
+//! emits, so that the fold of a stream and the conversation of the agent cannot differ.
 
 mod conversation;
 mod results;
@@ -56,7 +56,8 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocat
     all
 }
 
-/// The latest invocation of an agent has its whole conversation after a checkpoint, the earlier ones have none of it.
+/// The latest invocation of an agent has its whole conversation after a checkpoint, the earlier
+/// ones have none of it.
 fn replace(all: &mut [Invocation], agent: &AgentKey, messages: &[Arc<Message>]) {
     let is_of = |one: &&mut Invocation| match &one.source {
         Some(source) => source.agent_key == *agent,

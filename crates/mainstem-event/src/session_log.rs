@@ -1,4 +1,5 @@
-//! The one place that orders: numbers events, stamps them, keeps the latest, and holds producers back when the caller is behind.
+//! The one place that orders: numbers events, stamps them, keeps the latest, and holds producers
+//! back when the caller is behind.
 
 mod hold;
 mod queue;
@@ -36,10 +37,11 @@ use crate::{
 pub struct LogOptions {
     /// How many of the latest events every reader can still get. Default 4096, at least 1.
     pub ring: usize,
-    /// How many events foreground work may be ahead of the caller. Default 64, at least 1; each live producer may add one.
+    /// How many events foreground work may be ahead of the caller. Default 64, at least 1; each
+    /// live producer may add one.
     pub buffer: usize,
-    /// How many events may wait for the record, if there is one, before producers wait for it. Default 4096, at least 1; each live
-    /// producer may add one.
+    /// How many events may wait for the record, if there is one, before producers wait for it.
+    /// Default 4096, at least 1; each live producer may add one.
     pub lag: usize,
 }
 
@@ -51,15 +53,18 @@ impl Default for LogOptions {
 
 /// The events of one session, in order.
 ///
-/// Everything any agent of the session does is recorded here, by [`EventSink::emit`](crate::EventSink::emit), and read from here, by
-/// [`Cursor`]s. Recording never waits and never fails. What no longer fits the ring is gone for readers that are behind, who get a
-/// [`Gap`](EventKind::Gap) instead; the *caller's* cursor ([`attach`](Self::attach)) keeps foreground events however far it is behind,
-/// and in return [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
+/// Everything any agent of the session does is recorded here, by
+/// [`EventSink::emit`](crate::EventSink::emit), and read from here, by [`Cursor`]s. Recording never
+/// waits and never fails. What no longer fits the ring is gone for readers that are behind, who get
+/// a [`Gap`](EventKind::Gap) instead; the *caller's* cursor ([`attach`](Self::attach)) keeps
+/// foreground events however far it is behind, and in return
+/// [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
 ///
-/// With a [`Record`] ([`with_record`](Self::with_record)) nothing is gone: readers get from the record what the ring has dropped, and no
-/// gap unless the record has dropped it too. What [promises durability](EventKind::is_durable), with all that comes after it, is
-/// hidden from readers before it is committed. A record that is slow holds all producers back; one that fails ends the run with an
-/// error.
+/// With a [`Record`] ([`with_record`](Self::with_record)) nothing is gone: readers get from the
+/// record what the ring has dropped, and no gap unless the record has dropped it too. What
+/// [promises durability](EventKind::is_durable), with all that comes after it, is hidden from
+/// readers before it is committed. A record that is slow holds all producers back; one that fails
+/// ends the run with an error.
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
@@ -85,8 +90,8 @@ impl SessionLog {
 
     /// A log that goes on after what its record has, and hands it what happens.
     ///
-    /// It numbers on from the record's last event, in the run that was active then, if one was. What the record has can be read by
-    /// [`subscribe_from`](Self::subscribe_from) at once.
+    /// It numbers on from the record's last event, in the run that was active then, if one was.
+    /// What the record has can be read by [`subscribe_from`](Self::subscribe_from) at once.
     pub fn with_record(
         session_id: SessionId,
         clock: Arc<dyn Clock>,
@@ -130,7 +135,8 @@ impl SessionLog {
         &self.clock
     }
 
-    /// How many events foreground work may be ahead of the caller from now on; at least 1. See [`LogOptions::buffer`].
+    /// How many events foreground work may be ahead of the caller from now on; at least 1. See
+    /// [`LogOptions::buffer`].
     pub fn set_buffer(&self, events: usize) {
         self.buffer.store(events.max(1) as u64, Ordering::Relaxed);
     }
@@ -140,8 +146,8 @@ impl SessionLog {
         self.head.load(Ordering::Acquire)
     }
 
-    /// Why the record keeps nothing more, as a sentence; `None` without a record, or while all is well. Once it has failed the log goes on in memory, for the
-    /// endings; agents should stop.
+    /// Why the record keeps nothing more, as a sentence; `None` without a record, or while all is
+    /// well. Once it has failed the log goes on in memory, for the endings; agents should stop.
     pub fn failure(&self) -> Option<&Arc<str>> {
         self.recorded.as_ref()?.failure()
     }
@@ -151,8 +157,8 @@ impl SessionLog {
         Some(self.recorded.as_ref()?.committed())
     }
 
-    /// Waits until the record has committed the events up to `seq`; without a record there is nothing to wait for. Returns `false` if
-    /// the record has failed before.
+    /// Waits until the record has committed the events up to `seq`; without a record there is
+    /// nothing to wait for. Returns `false` if the record has failed before.
     ///
     /// Dropping the future changes nothing.
     pub async fn until_committed(self: &Arc<Self>, seq: u64) -> bool {
@@ -172,7 +178,8 @@ impl SessionLog {
         self.append_in(kind, |_| origin.clone())
     }
 
-    /// The same where the origin depends on the moment: which run is active, which invocation is the next to start.
+    /// The same where the origin depends on the moment: which run is active, which invocation is
+    /// the next to start.
     pub(crate) fn append_in(
         &self,
         kind: EventKind,
@@ -245,7 +252,8 @@ impl SessionLog {
         granted.into_iter().for_each(Waker::wake);
     }
 
-    /// Wakes the readers and producers that wait for the record, after it has committed more or failed.
+    /// Wakes the readers and producers that wait for the record, after it has committed more or
+    /// failed.
     pub(crate) fn progressed(&self) {
         let Some(recorded) = &self.recorded else { return };
         let failure = recorded.look();
@@ -269,24 +277,25 @@ impl SessionLog {
         self.subscribe_from(self.last_seq() + 1)
     }
 
-    /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has comes from the record, or is its first
-    /// [`Gap`](EventKind::Gap).
+    /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has
+    /// comes from the record, or is its first [`Gap`](EventKind::Gap).
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), self.recorded.is_some());
         Cursor::new(self.clone(), reader)
     }
 
-    /// The same for a reader that sees only what the record has committed, if there is a record: what it was shown is there after a crash,
-    /// under the same number, and no restart gives that number to another event. For that it sees events some milliseconds later than
-    /// others. Once the record has failed it ends after the last committed event.
+    /// The same for a reader that sees only what the record has committed, if there is a record:
+    /// what it was shown is there after a crash, under the same number, and no restart gives that
+    /// number to another event. For that it sees events some milliseconds later than others. Once
+    /// the record has failed it ends after the last committed event.
     pub fn committed_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let cursor = self.subscribe_from(seq);
         self.lock().is_patient(cursor.reader());
         cursor
     }
 
-    /// The same for a reader that has no time to wait for a disk: what the ring no longer has is a [`Gap`](EventKind::Gap), whatever the record
-    /// has.
+    /// The same for a reader that has no time to wait for a disk: what the ring no longer has is a
+    /// [`Gap`](EventKind::Gap), whatever the record has.
     pub fn recent_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), false);
         Cursor::new(self.clone(), reader)
@@ -294,7 +303,8 @@ impl SessionLog {
 
     /// The caller: from the next event on. Producers wait for it, so it must be read, or dropped.
     ///
-    /// A session has one caller at a time: the previous one becomes an observer, and producers that waited for it are woken.
+    /// A session has one caller at a time: the previous one becomes an observer, and producers that
+    /// waited for it are woken.
     pub fn attach(self: &Arc<Self>) -> Cursor {
         let mut state = self.lock();
         let next = state.last + 1;
@@ -307,7 +317,8 @@ impl SessionLog {
         Cursor::new(self.clone(), reader)
     }
 
-    /// Removes a reader that was dropped; if it was the caller, wakes the producers that waited for it.
+    /// Removes a reader that was dropped; if it was the caller, wakes the producers that waited for
+    /// it.
     pub(crate) fn remove(&self, id: ReaderId) {
         let mut state = self.lock();
         let mut waiting = Wakers::new();

@@ -19,7 +19,8 @@ use crate::{
 /// After so many deltas in a row a producer lets its siblings have a turn.
 const BURST: u32 = 16;
 
-/// One invocation's end of the session log: stamps whatever is emitted with who it is. Cheap to clone.
+/// One invocation's end of the session log: stamps whatever is emitted with who it is. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct EventSink(Arc<Lane>);
 
@@ -35,9 +36,11 @@ struct Lane {
     burst: AtomicU32,
 }
 
-/// Whether a subtree works in the foreground, where producers wait for the caller, or in the background, where they never do.
+/// Whether a subtree works in the foreground, where producers wait for the caller, or in the
+/// background, where they never do.
 ///
-/// One cell for each subtree that can move on its own; those below look through theirs to those above.
+/// One cell for each subtree that can move on its own; those below look through theirs to those
+/// above.
 #[derive(Clone, Default)]
 pub(crate) struct Mode(Arc<Cell>);
 
@@ -71,7 +74,8 @@ impl EventSink {
         Self::new(log, origin, Mode::foreground())
     }
 
-    /// The sink of an invocation that has begun before, in another process perhaps: what its events are stamped with stays as it was.
+    /// The sink of an invocation that has begun before, in another process perhaps: what its events
+    /// are stamped with stays as it was.
     pub fn resumed(log: Arc<SessionLog>, origin: Arc<Origin>) -> Self {
         let sink = Self::new(log, Origin::clone(&origin), Mode::foreground());
         let _ = sink.0.origin.set(origin);
@@ -89,7 +93,8 @@ impl EventSink {
         }))
     }
 
-    /// The sink of a child's invocation: same log, same run, its own source. It can move to the background without its parent.
+    /// The sink of a child's invocation: same log, same run, its own source. It can move to the
+    /// background without its parent.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
         let origin =
@@ -114,8 +119,9 @@ impl EventSink {
         }
     }
 
-    /// What its events are stamped with; in the background they have the task besides, and the run during which they happen. A child's
-    /// `stream_id` is that of its source until its first event, which gives it the next of the session.
+    /// What its events are stamped with; in the background they have the task besides, and the run
+    /// during which they happen. A child's `stream_id` is that of its source until its first event,
+    /// which gives it the next of the session.
     pub fn origin(&self) -> &Arc<Origin> {
         self.0.origin.get().unwrap_or(&self.0.identity)
     }
@@ -125,8 +131,8 @@ impl EventSink {
         self.0.mode.task()
     }
 
-    /// Moves this invocation and all below it to the background: its parked producers are woken and do not park again. Within a task it
-    /// becomes a separate task.
+    /// Moves this invocation and all below it to the background: its parked producers are woken and
+    /// do not park again. Within a task it becomes a separate task.
     ///
     /// Returns `false` if it was one already.
     pub fn move_to_background(&self, task: TaskId) -> bool {
@@ -135,10 +141,11 @@ impl EventSink {
         moved
     }
 
-    /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each delta.
+    /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each
+    /// delta.
     ///
-    /// In the background, or without a reader, it only yields now and then. If the log has a record that does not keep up,
-    /// all wait for that. It holds nothing while it waits.
+    /// In the background, or without a reader, it only yields now and then. If the log has a record
+    /// that does not keep up, all wait for that. It holds nothing while it waits.
     ///
     /// # Cancel safety
     /// Dropping it gives its place to the next in the queue.

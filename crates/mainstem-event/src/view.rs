@@ -20,9 +20,11 @@ pub use self::{
 use crate::{AgentEvent, EventKind, Outcome, StreamOptions};
 
 #[expect(clippy::wrong_self_convention, reason = "`events.from_agent(id)` reads as what it is")]
-/// Views over a stream of [`AgentEvent`]s. They drop or reshape events; they never reorder or renumber those they let through.
+/// Views over a stream of [`AgentEvent`]s. They drop or reshape events; they never reorder or
+/// renumber those they let through.
 pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
-    /// Events that a filter lets through; [`Gap`](EventKind::Gap)s always are, for any filter's events may be in them.
+    /// Events that a filter lets through; [`Gap`](EventKind::Gap)s always are, for any filter's
+    /// events may be in them.
     fn filtered(self, filter: EventFilter) -> Filtered<Self> {
         Filtered::new(self, filter)
     }
@@ -92,10 +94,12 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         GateRootText::new(self)
     }
 
-    /// Runs `f` once for each instance of an agent, with the stream of its events, all at once; ends with the last of them.
+    /// Runs `f` once for each instance of an agent, with the stream of its events, all at once;
+    /// ends with the last of them.
     ///
-    /// A lane that is not read holds nothing up: it keeps its latest events, and a [`Gap`](EventKind::Gap) says what it lost. To read lanes
-    /// of a live session at one's own pace, subscribe once per lane instead.
+    /// A lane that is not read holds nothing up: it keeps its latest events, and a
+    /// [`Gap`](EventKind::Gap) says what it lost. To read lanes of a live session at one's own
+    /// pace, subscribe once per lane instead.
     fn for_each_lane<F, Fut>(self, f: F) -> impl Future<Output = ()>
     where
         F: FnMut(Lane) -> Fut,
@@ -112,7 +116,8 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         })
     }
 
-    /// The final reply of the first instance of an agent (by id, `main` for the root, or by key) that ends.
+    /// The final reply of the first instance of an agent (by id, `main` for the root, or by key)
+    /// that ends.
     ///
     /// Reads no further than that. Dropping the future loses nothing but the stream.
     fn final_reply_of(self, agent: impl Into<String>) -> impl Future<Output = Result<Message, ReplyError>> {

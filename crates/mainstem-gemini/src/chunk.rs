@@ -1,4 +1,5 @@
-//! The vendor's types, as far as they matter: a [GenerateContentResponse], a chunk of a stream or the whole answer.
+//! The vendor's types, as far as they matter: a [GenerateContentResponse], a chunk of a stream or
+//! the whole answer.
 //!
 //! Unknown fields are skipped unread. Every field may be absent, or null.
 //!
@@ -120,8 +121,9 @@ impl Usage {
     }
 }
 
-/// [The API's prompt](https://ai.google.dev/api/generate-content#UsageMetadata) includes what was cached, as ours does, but not the
-/// prompts of tools that the service ran; its candidates do not include the thoughts, as our output does.
+/// [The API's prompt](https://ai.google.dev/api/generate-content#UsageMetadata) includes what was
+/// cached, as ours does, but not the prompts of tools that the service ran; its candidates do not
+/// include the thoughts, as our output does.
 impl From<Usage> for mainstem_message::Usage {
     fn from(usage: Usage) -> Self {
         let count = |count: Option<u64>| count.unwrap_or(0);

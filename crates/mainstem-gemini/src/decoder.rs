@@ -15,8 +15,8 @@ use crate::{
     chunk::{Candidate, Chunk, Usage},
 };
 
-/// The state of one answer. `Usage` and `Stop` are its last deltas: counts come with every chunk, and older models say that they
-/// have finished in each.
+/// The state of one answer. `Usage` and `Stop` are its last deltas: counts come with every chunk,
+/// and older models say that they have finished in each.
 pub(crate) struct Decoder {
     server: Arc<Server>,
     said: Said,
@@ -87,8 +87,9 @@ impl Decoder {
         self.server.malformed(GenerateContent::ANSWER, data, error)
     }
 
-    /// The model failed to write a call. Where it only thought, the loop asks again, for nothing was answered; where it said nothing
-    /// at all, or began an answer that must not be taken for the whole, the call has failed.
+    /// The model failed to write a call. Where it only thought, the loop asks again, for nothing
+    /// was answered; where it said nothing at all, or began an answer that must not be taken for
+    /// the whole, the call has failed.
     fn failed_call(&self, finish: &Finish) -> Result<StopReason, ModelError> {
         if self.said.called() {
             return Ok(StopReason::ToolCalls);

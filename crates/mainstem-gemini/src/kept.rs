@@ -1,7 +1,8 @@
 //! What Gemini wants back with what it said, kept in a block's or call's `opaque` under one key.
 //!
-//! A [thought signature] goes back on the very part that it came on: parts with and without one may not be merged. A block here is made
-//! of many streamed parts, of which the last is signed; so the block remembers where that part began.
+//! A [thought signature] goes back on the very part that it came on: parts with and without one may
+//! not be merged. A block here is made of many streamed parts, of which the last is signed; so the
+//! block remembers where that part began.
 //!
 //! [thought signature]: https://ai.google.dev/gemini-api/docs/thought-signatures
 
@@ -16,7 +17,8 @@ const KEY: &str = "gemini";
 #[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kept<'a> {
-    /// The call's id, as Gemini gave it: the loop may have renamed it, and where Gemini gave none it gets none.
+    /// The call's id, as Gemini gave it: the loop may have renamed it, and where Gemini gave none
+    /// it gets none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<&'a str>,
     /// The signature.

@@ -26,13 +26,15 @@
 //! | `extra` | fields of the request; an object, such as `generationConfig`, is merged into ours |
 //!
 //! # Thought signatures
-//! A [thought signature](https://ai.google.dev/gemini-api/docs/thought-signatures) goes back on the part that it came on; thoughts
-//! without one do not. Gemini 3 refuses a call without a signature, so the first call of a turn that another model made gets the
-//! documented stand-in, `skip_thought_signature_validator`.
+//! A [thought signature](https://ai.google.dev/gemini-api/docs/thought-signatures) goes back on the
+//! part that it came on; thoughts without one do not. Gemini 3 refuses a call without a signature,
+//! so the first call of a turn that another model made gets the documented stand-in,
+//! `skip_thought_signature_validator`.
 //!
 //! # What is streamed
-//! Each chunk becomes its deltas at once; `Usage` and `Stop` come last. The form without `alt=sse`, a JSON array, is read too, once it
-//! is complete. What the service does by itself (code that it runs, tools of its own) is not shown.
+//! Each chunk becomes its deltas at once; `Usage` and `Stop` come last. The form without `alt=sse`,
+//! a JSON array, is read too, once it is complete. What the service does by itself (code that it
+//! runs, tools of its own) is not shown.
 //!
 //! | the answer ends with | then |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! From a request to the JSON that is sent: a [GenerateContentRequest]. Hardly anything is copied on the way: the types here borrow.
+//! From a request to the JSON that is sent: a [GenerateContentRequest]. Hardly anything is copied
+//! on the way: the types here borrow.
 //!
 //! [GenerateContentRequest]: https://ai.google.dev/api/generate-content#request-body
 

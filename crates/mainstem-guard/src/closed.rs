@@ -1,4 +1,5 @@
-//! Finds the paths that a command may not change in its working directory, and moves aside those that it creates.
+//! Finds the paths that a command may not change in its working directory, and moves aside those
+//! that it creates.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,8 @@ use crate::{Closed, namespace::BENEATH};
 /// Most directories in which protected names are looked for.
 const MOST: usize = 100_000;
 
-/// The closed paths that exist, and where each leads: relative to the working directory if it is inside, `None` for a link to nowhere.
+/// The closed paths that exist, and where each leads: relative to the working directory if it is
+/// inside, `None` for a link to nowhere.
 pub(crate) type Found = BTreeMap<PathBuf, Option<PathBuf>>;
 
 /// A closed path at which something was created, and where that was moved.
@@ -92,7 +94,8 @@ fn entries(path: &Path) -> Vec<PathBuf> {
     entries.map(|entry| path.join(entry.file_name())).collect()
 }
 
-/// Adds every entry with one of the names, in any directory. Links are not followed, and matching directories are not entered.
+/// Adds every entry with one of the names, in any directory. Links are not followed, and matching
+/// directories are not entered.
 fn named(closed: &Closed, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut waiting = vec![PathBuf::new()];
     let mut entered = 0;

@@ -30,11 +30,12 @@ const READABLE: [&str; 12] = [
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Applies the rules to the calling thread and to every process that it starts. They can't be lifted.
+/// Applies the rules to the calling thread and to every process that it starts. They can't be
+/// lifted.
 ///
-/// The working directory is opened by `.`, from the handle that this process was started with: the rule applies to this directory even
-/// if its path leads elsewhere by now. Signals to processes outside are denied, and so are their files in `/proc`: their environment
-/// holds secrets.
+/// The working directory is opened by `.`, from the handle that this process was started with: the
+/// rule applies to this directory even if its path leads elsewhere by now. Signals to processes
+/// outside are denied, and so are their files in `/proc`: their environment holds secrets.
 pub(crate) fn restrict(rules: &Rules) -> io::Result<Files> {
     drop_capabilities()?;
     match landlock(rules).map_err(io::Error::other)? {
@@ -61,9 +62,11 @@ fn landlock(rules: &Rules) -> Result<RulesetStatus, Box<dyn std::error::Error + 
     Ok(status.ruleset)
 }
 
-/// Drops most of root's capabilities for the processes that the calling thread starts; files of other users stay accessible.
+/// Drops most of root's capabilities for the processes that the calling thread starts; files of
+/// other users stay accessible.
 ///
-/// Without this, root's processes may inspect all others (`CAP_PERFMON`, `CAP_SYS_PTRACE`) in spite of Landlock.
+/// Without this, root's processes may inspect all others (`CAP_PERFMON`, `CAP_SYS_PTRACE`) in spite
+/// of Landlock.
 fn drop_capabilities() -> io::Result<()> {
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
@@ -72,7 +75,8 @@ fn drop_capabilities() -> io::Result<()> {
         | CapabilitySet::KILL
         | CapabilitySet::NET_BIND_SERVICE;
     for dropped in CapabilitySet::all().difference(kept).iter() {
-        // It fails without `CAP_SETPCAP`, as in a process without capabilities, and for capabilities unknown to the kernel.
+        // It fails without `CAP_SETPCAP`, as in a process without capabilities, and for
+        // capabilities unknown to the kernel.
         let _ = remove_capability_from_bounding_set(dropped);
     }
     let has = capabilities(None)?;

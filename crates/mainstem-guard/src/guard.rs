@@ -1,4 +1,5 @@
-//! The guard: outside of what holds the command, it waits for the end, measures, and ends everything.
+//! The guard: outside of what holds the command, it waits for the end, measures, and ends
+//! everything.
 
 use std::{
     io::{self, Write, stderr, stdin, stdout},
@@ -48,7 +49,8 @@ pub(crate) fn run() -> i32 {
     }
 }
 
-/// Sends a report to the program. A write error is ignored: it means a hangup, which the guard detects on its stdin.
+/// Sends a report to the program. A write error is ignored: it means a hangup, which the guard
+/// detects on its stdin.
 pub(crate) fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut stdout = stdout().lock();
@@ -90,7 +92,8 @@ struct Paths(crate::closed::Found);
 impl Paths {
     fn find(job: &mut Job) -> io::Result<Self> {
         let found = crate::closed::find(&job.rules.closed)?;
-        // Outside paths are out of the command's reach, and the working directory can't be mounted on itself while the command is in it.
+        // Outside paths are out of the command's reach, and the working directory can't be mounted
+        // on itself while the command is in it.
         let is_inside = |path: &&std::path::PathBuf| path.is_relative() && **path != *"";
         job.read_only = found.values().flatten().filter(is_inside).cloned().collect();
         Ok(Self(found))
@@ -119,7 +122,8 @@ impl Paths {
     }
 }
 
-/// From here on, a process whose parent ends becomes a child of this one, however often it has forked.
+/// From here on, a process whose parent ends becomes a child of this one, however often it has
+/// forked.
 #[cfg(target_os = "linux")]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
@@ -140,7 +144,8 @@ fn make_namespaces(_: &Job) -> bool {
     false
 }
 
-/// Returns the inner process and its stdin, which is to stay open: the inner process takes its end for the end of the guard.
+/// Returns the inner process and its stdin, which is to stay open: the inner process takes its end
+/// for the end of the guard.
 fn start_inner(job: &Job) -> io::Result<(Pid, ChildStdin)> {
     let mut command = Program::again(INNER);
     command.stdout(stdout().as_fd().try_clone_to_owned()?);
@@ -187,7 +192,8 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
     }
 }
 
-/// Returns a pidfd, which is readable when the process has ended; `None` falls back to polling at each tick.
+/// Returns a pidfd, which is readable when the process has ended; `None` falls back to polling at
+/// each tick.
 #[cfg(target_os = "linux")]
 fn exit_of(process: Pid) -> Option<std::os::fd::OwnedFd> {
     rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()
@@ -198,7 +204,8 @@ fn exit_of(_: Pid) -> Option<std::os::fd::OwnedFd> {
     None
 }
 
-/// Reaps the children that have ended; returns whether others are left, and the status of the inner process if it has ended.
+/// Reaps the children that have ended; returns whether others are left, and the status of the inner
+/// process if it has ended.
 pub(crate) fn reap(inner: Pid) -> io::Result<(bool, Option<WaitStatus>)> {
     let mut end = None;
     loop {

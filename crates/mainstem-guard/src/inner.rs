@@ -1,7 +1,8 @@
-//! The inner process, between the guard and the command: it confines itself, starts the command, and waits for its end.
+//! The inner process, between the guard and the command: it confines itself, starts the command,
+//! and waits for its end.
 //!
-//! In a process namespace it is the first process. When that ends, the kernel kills all others of the namespace; and it ends with the
-//! guard.
+//! In a process namespace it is the first process. When that ends, the kernel kills all others of
+//! the namespace; and it ends with the guard.
 
 use std::{
     env,
@@ -56,8 +57,8 @@ fn end_with_guard() -> io::Result<()> {
     // If memory is short, this goes before what started it.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // A guard that ended earlier has sent no signal, but the kernel has closed its end of the pipe. In a process namespace `getppid` does
-    // not show it.
+    // A guard that ended earlier has sent no signal, but the kernel has closed its end of the pipe.
+    // In a process namespace `getppid` does not show it.
     let stdin = stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut fds, Some(&Timespec::default()))? {
@@ -71,7 +72,8 @@ fn end_with_guard() -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel limits for each process. The guard ends all of them a little earlier, and names the limit.
+/// What the kernel limits for each process. The guard ends all of them a little earlier, and names
+/// the limit.
 fn limit(limits: &Limits) -> io::Result<()> {
     let lower = |resource, most: u64| {
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
@@ -112,7 +114,8 @@ fn start(job: &Job) -> io::Result<Child> {
     command.stdin(Stdio::null());
     command.stdout(stderr().as_fd().try_clone_to_owned()?).stderr(stderr().as_fd().try_clone_to_owned()?);
     if cfg!(target_os = "linux") {
-        // A signal of the command to its group does not reach this process. Elsewhere the group is all that the guard can end.
+        // A signal of the command to its group does not reach this process. Elsewhere the group is
+        // all that the guard can end.
         command.process_group(0);
     }
     command.spawn()

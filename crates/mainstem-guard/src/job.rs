@@ -13,7 +13,8 @@ pub struct Job {
     pub(crate) rules: Rules,
     pub(crate) network: Network,
     pub(crate) limits: Limits,
-    /// For the guard: whether to create namespaces, if the system allows it. For the inner process: whether they exist and are to be completed.
+    /// For the guard: whether to create namespaces, if the system allows it. For the inner process:
+    /// whether they exist and are to be completed.
     pub(crate) is_namespaced: bool,
     /// For the inner process: the paths to make read-only.
     #[serde(default)]
@@ -77,15 +78,18 @@ pub struct Rules {
     pub closed: Closed,
 }
 
-/// What a command may not change in its working directory, with all that is below. Paths are relative to it.
+/// What a command may not change in its working directory, with all that is below. Paths are
+/// relative to it.
 ///
-/// What exists when the command starts is read-only, where the system gives namespaces; a command that can't be held so does not start.
+/// What exists when the command starts is read-only, where the system gives namespaces; a command
+/// that can't be held so does not start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Closed {
     /// Paths that are closed if they exist. `*` stands for any one component.
     pub existing: Vec<PathBuf>,
-    /// Closed paths that a command may not create either: if they exist when its processes have ended, they are moved aside.
+    /// Closed paths that a command may not create either: if they exist when its processes have
+    /// ended, they are moved aside.
     pub reserved: Vec<PathBuf>,
     /// Names that are reserved in every directory. Case does not matter.
     pub names: Vec<String>,
@@ -108,6 +112,7 @@ pub enum Network {
     /// Same as the parent process.
     #[default]
     On,
-    /// No socket other than those of the file system. What listens at one of these, such as Docker or a proxy, may have a network.
+    /// No socket other than those of the file system. What listens at one of these, such as Docker
+    /// or a proxy, may have a network.
     Off,
 }

@@ -1,5 +1,6 @@
-//! A keeper: the parent of a program that this process speaks to through its streams, such as an MCP server. It does not confine and does
-//! not measure; it ends the program, with all that it has started, when this process has ended.
+//! A keeper: the parent of a program that this process speaks to through its streams, such as an
+//! MCP server. It does not confine and does not measure; it ends the program, with all that it has
+//! started, when this process has ended.
 
 use std::{
     env,
@@ -30,7 +31,8 @@ use crate::{
 /// The variable with the order.
 const ORDER: &str = "MAINSTEM_GUARD_ORDER";
 
-/// How long a program may take to end by itself when this process has ended; its stdin is closed then.
+/// How long a program may take to end by itself when this process has ended; its stdin is closed
+/// then.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What to start, and for whom.
@@ -41,12 +43,13 @@ struct Order {
 }
 
 impl Program {
-    /// Returns a command that runs under a keeper: when this process ends or is killed, the command and its descendants have 2 s to end, and
-    /// are then killed.
+    /// Returns a command that runs under a keeper: when this process ends or is killed, the command
+    /// and its descendants have 2 s to end, and are then killed.
     ///
-    /// The environment is what is set on the result; its streams are those of the command. [`terminate`](Keeper::terminate) and
-    /// [`kill`](Keeper::kill) are for the process that is started, which must not be killed itself. A command that can't be started ends
-    /// with status 127.
+    /// The environment is what is set on the result; its streams are those of the command.
+    /// [`terminate`](Keeper::terminate) and [`kill`](Keeper::kill) are for the process that is
+    /// started, which must not be killed itself. A command that can't be started ends with status
+    /// 127.
     ///
     /// # Errors
     /// The command can't be written as JSON.

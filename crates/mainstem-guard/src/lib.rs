@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A command is not started by the program itself but by a *guard*: the same program, run once more. The guard holds a pipe to the
-//! program. When the pipe closes, because the program asks for the end or because it was killed, the guard kills every process that
-//! the command has started, and it reports the end of a command only after the last of them has ended.
+//! A command is not started by the program itself but by a *guard*: the same program, run once
+//! more. The guard holds a pipe to the program. When the pipe closes, because the program asks for
+//! the end or because it was killed, the guard kills every process that the command has started,
+//! and it reports the end of a command only after the last of them has ended.
 //!
 //! | item | does |
 //! |---|---|

@@ -21,7 +21,8 @@ use crate::size;
 pub struct Limits {
     /// CPU time, of all processes together. Default 30 minutes.
     pub cpu: Duration,
-    /// Memory in bytes, of all processes together, without what files back; what several share counts once. Default 4 GiB.
+    /// Memory in bytes, of all processes together, without what files back; what several share
+    /// counts once. Default 4 GiB.
     pub memory: u64,
     /// Bytes of each file that is written. Default 2 GiB.
     pub file_size: u64,
@@ -93,8 +94,8 @@ pub(crate) struct Usage {
 }
 
 impl Limits {
-    /// Sets the limit of this name: `cpu` to a number of seconds or `90s`, `30m`, `1h`, `memory` and `file_size` to bytes or `512MiB`,
-    /// `processes` to a number.
+    /// Sets the limit of this name: `cpu` to a number of seconds or `90s`, `30m`, `1h`, `memory`
+    /// and `file_size` to bytes or `512MiB`, `processes` to a number.
     ///
     /// # Errors
     /// What is wrong, and what can be written.

@@ -1,4 +1,5 @@
-//! Namespaces: processes that end with the first of them, a `/proc` that shows no others, paths that can't be changed.
+//! Namespaces: processes that end with the first of them, a `/proc` that shows no others, paths
+//! that can't be changed.
 
 use std::{
     collections::BTreeSet,
@@ -23,14 +24,16 @@ use crate::{
     program::{Program, TRIAL},
 };
 
-/// Resolves only paths below the working directory, without links: a command may have created one there.
+/// Resolves only paths below the working directory, without links: a command may have created one
+/// there.
 pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Gives the next child of this process a process namespace, and an empty network namespace if it is to have no network. Returns `false`
-/// if the system refuses; this process is then unchanged.
+/// Gives the next child of this process a process namespace, and an empty network namespace if it
+/// is to have no network. Returns `false` if the system refuses; this process is then unchanged.
 ///
-/// Root needs no further namespace. Other users need a user namespace, which maps them to their own id.
+/// Root needs no further namespace. Other users need a user namespace, which maps them to their own
+/// id.
 pub(crate) fn unshare(network: Network) -> bool {
     let mut flags = CloneFlags::CLONE_NEWPID;
     if network == Network::Off {
@@ -39,7 +42,8 @@ pub(crate) fn unshare(network: Network) -> bool {
     if geteuid().is_root() {
         return nix::sched::unshare(flags).is_ok();
     }
-    // A process can't leave a user namespace, even if the system then refuses to map its ids: another process tries it first.
+    // A process can't leave a user namespace, even if the system then refuses to map its ids:
+    // another process tries it first.
     can_settle() && enter(flags)
 }
 
@@ -68,8 +72,8 @@ fn settle(user: u32, group: u32) -> io::Result<()> {
     Ok(configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?)
 }
 
-/// Gives the inner process a mount namespace, with a `/proc` of its process namespace, in which these paths are read-only. Returns `false`
-/// if the system refuses the namespace.
+/// Gives the inner process a mount namespace, with a `/proc` of its process namespace, in which
+/// these paths are read-only. Returns `false` if the system refuses the namespace.
 ///
 /// # Errors
 /// The namespace exists, but one of the paths can't be made read-only.
@@ -82,7 +86,8 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     if own().is_err() {
         return Ok(false);
     }
-    // Within some containers it is refused; then `/proc` shows the processes outside, with their numbers there.
+    // Within some containers it is refused; then `/proc` shows the processes outside, with their
+    // numbers there.
     let _ = mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None);
     let mut pinned = BTreeSet::new();
     for path in read_only {
@@ -98,7 +103,8 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes a path read-only. Its parents can't be moved away then, because the system refuses to move a mount point.
+/// Makes a path read-only. Its parents can't be moved away then, because the system refuses to move
+/// a mount point.
 fn protect(path: &Path, pinned: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let parents = path.ancestors().skip(1).filter(|parent| *parent != "").collect::<Vec<_>>();
     for parent in parents.into_iter().rev() {

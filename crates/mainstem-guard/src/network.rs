@@ -14,11 +14,13 @@ use seccompiler::{
 /// The error of what is refused.
 const REFUSED: u32 = ENETUNREACH.unsigned_abs();
 
-/// Denies every socket other than file-system sockets to the calling thread and to every process that it starts. This can't be lifted.
+/// Denies every socket other than file-system sockets to the calling thread and to every process
+/// that it starts. This can't be lifted.
 ///
-/// A network namespace, where the system allows one, has no network either. The filter also works without namespaces, and gives the same
-/// error with and without them. It denies io_uring, which can make sockets without that system call, and on x86-64 the numbers of x32, under
-/// which some kernels have every system call a second time.
+/// A network namespace, where the system allows one, has no network either. The filter also works
+/// without namespaces, and gives the same error with and without them. It denies io_uring, which
+/// can make sockets without that system call, and on x86-64 the numbers of x32, under which some
+/// kernels have every system call a second time.
 pub(crate) fn switch_off() -> io::Result<()> {
     let program = program().map_err(|error| {
         io::Error::other(format!("the network can't be switched off on this machine: {error}"))
@@ -39,7 +41,8 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     Ok([first, filter.try_into()?].concat())
 }
 
-/// The instructions of a filter that refuse each system call by a number of x32. The library's rules name single numbers.
+/// The instructions of a filter that refuse each system call by a number of x32. The library's
+/// rules name single numbers.
 fn x32_refused() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let next = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };

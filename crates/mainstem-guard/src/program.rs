@@ -24,7 +24,8 @@ pub(crate) const TRIAL: &str = "trial";
 /// Whether this program can be its own guard.
 static ITSELF: OnceLock<Program> = OnceLock::new();
 
-/// Makes this program its own guard: call it first in `main`, before arguments are read and before a thread is started.
+/// Makes this program its own guard: call it first in `main`, before arguments are read and before
+/// a thread is started.
 ///
 /// In a process that was started as a guard, it runs the guard and exits; otherwise it returns.
 pub fn init() {
@@ -32,8 +33,8 @@ pub fn init() {
     let _ = ITSELF.set(Program::new(itself()));
 }
 
-/// Does the work of a guard and exits, in a process that was started as one; returns in any other. For programs that [`Program::new`] names
-/// and that are not their own guards.
+/// Does the work of a guard and exits, in a process that was started as one; returns in any other.
+/// For programs that [`Program::new`] names and that are not their own guards.
 pub fn take_role() {
     match env::var_os(ROLE).as_deref().and_then(|role| role.to_str()) {
         Some(GUARD) => process::exit(guard::run()),
@@ -78,8 +79,8 @@ impl Program {
 
     /// A guard to be started, in a process group of its own and with an empty environment.
     ///
-    /// Its stdin takes [`Job::to_line`]; the guard ends everything when its stdin is closed. Its stdout has [`Report`]s, its stderr what
-    /// the command writes to its stdout and its stderr.
+    /// Its stdin takes [`Job::to_line`]; the guard ends everything when its stdin is closed. Its
+    /// stdout has [`Report`]s, its stderr what the command writes to its stdout and its stderr.
     pub fn command(&self) -> Command {
         self.as_role(GUARD)
     }
@@ -115,7 +116,8 @@ impl Job {
     }
 }
 
-/// Runs an empty command in the current directory, and returns what held it. Blocks for some milliseconds.
+/// Runs an empty command in the current directory, and returns what held it. Blocks for some
+/// milliseconds.
 ///
 /// # Errors
 /// The guard, or the job's network, can't be had on this machine.

@@ -53,7 +53,8 @@ fn parse(_: &[u8]) -> Option<Report> {
 pub struct Confinement {
     /// How far the kernel keeps it from other files.
     pub files: Files,
-    /// Whether its processes have a namespace of their own, which ends with the guard even if the guard is killed.
+    /// Whether its processes have a namespace of their own, which ends with the guard even if the
+    /// guard is killed.
     pub has_own_processes: bool,
     /// Whether the protected paths are read-only.
     pub is_protecting: bool,

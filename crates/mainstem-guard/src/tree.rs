@@ -44,7 +44,8 @@ pub(crate) fn usage(inner: Pid) -> Usage {
     usage
 }
 
-/// Returns the memory of all descendants; memory that several share counts once. Slower than [`usage`].
+/// Returns the memory of all descendants; memory that several share counts once. Slower than
+/// [`usage`].
 #[cfg(target_os = "linux")]
 pub(crate) fn memory(inner: Pid) -> u64 {
     let running = |process: &linux::Process| process.is_running && process.pid != inner.as_raw_pid();
@@ -101,7 +102,8 @@ mod linux {
         }
     }
 
-    /// Bytes of memory that no file backs, divided by the number of processes that share them. The kernel may refuse to tell.
+    /// Bytes of memory that no file backs, divided by the number of processes that share them. The
+    /// kernel may refuse to tell.
     pub(super) fn share(pid: i32) -> u64 {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
         let line = rollup.lines().find_map(|line| line.strip_prefix("Pss_Anon:"));
@@ -128,7 +130,8 @@ mod linux {
         found
     }
 
-    /// The kernel lists the children of each thread; a kernel without these lists has all processes looked at.
+    /// The kernel lists the children of each thread; a kernel without these lists has all processes
+    /// looked at.
     fn children(parent: i32) -> Vec<Process> {
         let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
         let lists: Result<Vec<_>, _> =

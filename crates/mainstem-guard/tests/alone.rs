@@ -1,4 +1,5 @@
-//! What becomes of a command where the system gives only the half of a namespace. This program is its own guard.
+//! What becomes of a command where the system gives only the half of a namespace. This program is
+//! its own guard.
 
 #[cfg(target_os = "linux")]
 fn main() {

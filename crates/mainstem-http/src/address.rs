@@ -9,7 +9,8 @@ use crate::ConfigError;
 /// A base URL as people write it.
 ///
 /// # Errors
-/// The text is not a URL with the scheme `http` or `https`; the error shows it without user, password and query.
+/// The text is not a URL with the scheme `http` or `https`; the error shows it without user,
+/// password and query.
 pub fn parse(text: &str) -> Result<Url, ConfigError> {
     let shown = shown(text);
     let wrong = |problem: String| ConfigError::BaseUrl { url: shown.clone(), problem };
@@ -21,7 +22,8 @@ pub fn parse(text: &str) -> Result<Url, ConfigError> {
     Url::parse(text).map_err(|error| wrong(error.to_string()))
 }
 
-/// Returns the part of a supposed URL that may be shown: without user and password, and up to the end of the path.
+/// Returns the part of a supposed URL that may be shown: without user and password, and up to the
+/// end of the path.
 fn shown(text: &str) -> String {
     let text = text.trim();
     let (start, rest) = text.split_at(text.find("://").map_or(0, |at| at + "://".len()));

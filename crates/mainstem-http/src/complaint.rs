@@ -24,7 +24,8 @@ use crate::Server;
 /// How much of a server's text a message quotes, in characters.
 const QUOTED: usize = 200;
 
-/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Ollama, Anthropic, Google.
+/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Ollama,
+/// Anthropic, Google.
 const OVERFLOWS: [&str; 6] = [
     "maximum context length",
     "context size",
@@ -102,8 +103,8 @@ impl Complaint {
         self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
     }
 
-    /// Anthropic has no word for an empty purse among its refusals of status 400; a quota of Google's that is counted by the day is not
-    /// waited for.
+    /// Anthropic has no word for an empty purse among its refusals of status 400; a quota of
+    /// Google's that is counted by the day is not waited for.
     fn is_exhausted(&self) -> bool {
         let by_word = |word: &String| {
             matches!(&**word, "insufficient_quota" | "billing_error") || word.contains("PerDay")
@@ -147,7 +148,8 @@ impl Complaint {
     }
 }
 
-/// The sentence, or the complaint itself where it has none. OpenRouter hides its provider's own words in the metadata.
+/// The sentence, or the complaint itself where it has none. OpenRouter hides its provider's own
+/// words in the metadata.
 fn message(error: &Value) -> String {
     let said = error.get("message").or_else(|| error.get("detail")).unwrap_or(error);
     let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
@@ -157,7 +159,8 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// The reason in one of Google's details, [`ErrorInfo`], and the quotas in another, [`QuotaFailure`].
+/// The reason in one of Google's details, [`ErrorInfo`], and the quotas in another,
+/// [`QuotaFailure`].
 ///
 /// [`ErrorInfo`]: https://google.aip.dev/193#errorinfo
 /// [`QuotaFailure`]: https://docs.cloud.google.com/tasks/docs/reference/rpc/google.rpc#quotafailure
@@ -193,7 +196,8 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         | "BadRequestError"
         | "content_filter"
         | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
-        // Of a response that failed: the prompt, by what it says or whose data it is, and its images.
+        // Of a response that failed: the prompt, by what it says or whose data it is, and its
+        // images.
         "invalid_prompt"
         | "data_residency_mismatch"
         | "bio_policy"

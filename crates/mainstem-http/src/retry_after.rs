@@ -9,7 +9,8 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// `retry-after-ms`, else `Retry-After` ([RFC 9110, 10.2.3]) in seconds or as a date.
 ///
-/// A date is taken relative to the server's own `Date`, so that no clock here matters; without that it says nothing.
+/// A date is taken relative to the server's own `Date`, so that no clock here matters; without that
+/// it says nothing.
 ///
 /// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {

@@ -1,6 +1,7 @@
 //! What a record costs: the figures of docs/performance.md.
 //!
-//! `cargo run --release -p mainstem-journal --example throughput`, with a directory as its argument to use another disk than that of `$TMPDIR`.
+//! `cargo run --release -p mainstem-journal --example throughput`, with a directory as its argument
+//! to use another disk than that of `$TMPDIR`.
 
 use std::{
     error::Error,

@@ -8,7 +8,8 @@ use mainstem_message::{RunId, SessionId};
 /// How long a key is remembered.
 pub const CLAIM_LASTS: Duration = Duration::from_secs(24 * 3600);
 
-/// That a run is to begin, once, however often it is asked for: an idempotency key, and what was asked.
+/// That a run is to begin, once, however often it is asked for: an idempotency key, and what was
+/// asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a caller knows each field of its claim")]
 pub struct Claim {
@@ -30,7 +31,8 @@ pub struct Claim {
 pub enum Claimed {
     /// The key is new: the run is to begin.
     New,
-    /// The same was asked before. If there is no such [run](crate::Journal::run), its process has ended before it could begin it.
+    /// The same was asked before. If there is no such [run](crate::Journal::run), its process has
+    /// ended before it could begin it.
     Same {
         /// Where.
         session: SessionId,

@@ -47,7 +47,8 @@ pub enum JournalError {
         session: SessionId,
         /// The event.
         seq: u64,
-        /// The last of the events from it on that can't be read for the same reason; most often itself.
+        /// The last of the events from it on that can't be read for the same reason; most often
+        /// itself.
         through: u64,
         /// What is wrong with it.
         why: String,

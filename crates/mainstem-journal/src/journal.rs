@@ -10,24 +10,28 @@ use crate::{Claim, Claimed, JournalError, Retention};
 
 /// Keeps the events of sessions.
 ///
-/// One writes a session at a time, by the [`Record`] that [`open`](Self::open) gives; any number read. Dropping a future gives up the
-/// answer, not what was asked. `mainstem_testing::journal` is the contract as a test suite.
+/// One writes a session at a time, by the [`Record`] that [`open`](Self::open) gives; any number
+/// read. Dropping a future gives up the answer, not what was asked. `mainstem_testing::journal` is
+/// the contract as a test suite.
 #[async_trait]
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Opens a session for writing; one that is not there begins with its first event. It stays open as long as the record is there,
-    /// which a session log holds, and the log's cursors with it.
+    /// Opens a session for writing; one that is not there begins with its first event. It stays
+    /// open as long as the record is there, which a session log holds, and the log's cursors with
+    /// it.
     ///
     /// # Errors
     /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
 
-    /// Returns `true` if a session is open for writing, in this process or another. A concurrent attempt to open it may fail as if it were open.
+    /// Returns `true` if a session is open for writing, in this process or another. A concurrent
+    /// attempt to open it may fail as if it were open.
     ///
     /// # Errors
     /// That it can't be found out.
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Returns all sessions that have had an event, the latest first, including damaged ones; [`damage`](SessionSummary::damage) is their error.
+    /// Returns all sessions that have had an event, the latest first, including damaged ones;
+    /// [`damage`](SessionSummary::damage) is their error.
     ///
     /// # Errors
     /// That they can't be read.
@@ -39,11 +43,13 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That it can't be read.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError>;
 
-    /// Committed events from `from` on, at most `max` and no more than fit a page: no events means that there are none. The first has a greater
-    /// number than `from` where retention has dropped some.
+    /// Committed events from `from` on, at most `max` and no more than fit a page: no events means
+    /// that there are none. The first has a greater number than `from` where retention has dropped
+    /// some.
     ///
     /// # Errors
-    /// [`JournalError::Unknown`]; [`JournalError::Damaged`] for the first event, where one that comes later only ends the page; that the store can't be read.
+    /// [`JournalError::Unknown`]; [`JournalError::Damaged`] for the first event, where one that
+    /// comes later only ends the page; that the store can't be read.
     async fn read(&self, session: &SessionId, from: u64, max: usize)
     -> Result<Vec<AgentEvent>, JournalError>;
 
@@ -53,21 +59,23 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That it can't be read.
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError>;
 
-    /// Remembers that a run is to begin, for [`CLAIM_LASTS`](crate::CLAIM_LASTS), unless its key was claimed before. It is committed when this returns.
+    /// Remembers that a run is to begin, for [`CLAIM_LASTS`](crate::CLAIM_LASTS), unless its key
+    /// was claimed before. It is committed when this returns.
     ///
     /// # Errors
     /// That the store can't be written; nothing is claimed then.
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
 
-    /// Returns the last checkpoint that [`keep_checkpoint`](Self::keep_checkpoint) has stored; `None` if there is none, or retention has
-    /// dropped its events.
+    /// Returns the last checkpoint that [`keep_checkpoint`](Self::keep_checkpoint) has stored;
+    /// `None` if there is none, or retention has dropped its events.
     ///
     /// # Errors
     /// That it can't be read.
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError>;
 
-    /// Stores the state after a session's events up to a number, so that they need not be read again; it replaces the last checkpoint. Stores
-    /// nothing if the session does not exist or if any of these events is not committed.
+    /// Stores the state after a session's events up to a number, so that they need not be read
+    /// again; it replaces the last checkpoint. Stores nothing if the session does not exist or if
+    /// any of these events is not committed.
     ///
     /// # Errors
     /// That the store can't be written.
@@ -79,7 +87,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// [`JournalError::Busy`] while it is open; that the store can't be written.
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Drops old events of all sessions, also of those that are open. Returns how many. Of a session that is damaged, nothing after the damage is dropped.
+    /// Drops old events of all sessions, also of those that are open. Returns how many. Of a
+    /// session that is damaged, nothing after the damage is dropped.
     ///
     /// # Errors
     /// That the store can't be read or written; what was dropped before stays so.
@@ -91,7 +100,8 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// That the store can't be written. Of a record that has failed, [`Record::failure`] says so.
     async fn flush(&self) -> Result<(), JournalError>;
 
-    /// The same, and the last thing that it does: records that are still open fail at their next event.
+    /// The same, and the last thing that it does: records that are still open fail at their next
+    /// event.
     ///
     /// # Errors
     /// Those of [`flush`](Self::flush).
@@ -136,8 +146,8 @@ pub struct SessionSummary {
     pub created_at: Timestamp,
     /// When the last event was recorded.
     pub updated_at: Timestamp,
-    /// The error if the session's record is damaged: fields of this summary that can't be read are empty. Such a session can be deleted;
-    /// opening it may fail.
+    /// The error if the session's record is damaged: fields of this summary that can't be read are
+    /// empty. Such a session can be deleted; opening it may fail.
     pub damage: Option<String>,
 }
 

@@ -24,7 +24,8 @@ use crate::{
 /// How many events a page has.
 const PAGE: usize = 256;
 
-/// Keeps sessions in memory. An event is committed when it is appended, so nothing ever waits for it.
+/// Keeps sessions in memory. An event is committed when it is appended, so nothing ever waits for
+/// it.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,

@@ -6,9 +6,11 @@ use mainstem_event::{AgentEvent, EventKind, Timestamp};
 
 /// How much of each session is retained. By default all of it.
 ///
-/// Whole invocations go, the oldest first, and nothing while an invocation is open that began before: what is left folds to
-/// conversations and keeps the laws. So a little more may stay than was asked for, and a session all of which lies in one run stays as it is.
-/// A session whose events are all dropped keeps its name and its numbers. A session that is resumed has only the retained events.
+/// Whole invocations go, the oldest first, and nothing while an invocation is open that began
+/// before: what is left folds to conversations and keeps the laws. So a little more may stay than
+/// was asked for, and a session all of which lies in one run stays as it is. A session whose events
+/// are all dropped keeps its name and its numbers. A session that is resumed has only the retained
+/// events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {

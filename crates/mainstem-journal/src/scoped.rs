@@ -11,8 +11,8 @@ use crate::{Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPla
 /// What separates the name of a part from that of a session.
 const SEPARATOR: char = '/';
 
-/// A part of a journal, whose sessions and claimed keys no other part can read: in the journal itself their names begin with the name of the
-/// part.
+/// A part of a journal, whose sessions and claimed keys no other part can read: in the journal
+/// itself their names begin with the name of the part.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

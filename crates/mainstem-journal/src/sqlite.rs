@@ -40,16 +40,18 @@ const PAGE: usize = 256;
 
 /// Keeps sessions in one SQLite file.
 ///
-/// One thread writes for all sessions, in groups: a commit begins as soon as an event is there that [promises
-/// durability](mainstem_event::EventKind::is_durable), and otherwise [`COMMIT_AFTER`] the first of a group. Another thread reads.
+/// One thread writes for all sessions, in groups: a commit begins as soon as an event is there that
+/// [promises durability](mainstem_event::EventKind::is_durable), and otherwise [`COMMIT_AFTER`] the
+/// first of a group. Another thread reads.
 ///
-/// What survives: a killed process, all that was committed, which on a disk that keeps up is all but the last 50 ms, and everything
-/// shown to a reader that promises durability. A loss of power, all up to the last event that promises durability and was shown
-/// (its commit is synced, with `synchronous=FULL`), or [`flush`](Journal::flush); of what was committed later, some first part.
+/// What survives: a killed process, all that was committed, which on a disk that keeps up is all
+/// but the last 50 ms, and everything shown to a reader that promises durability. A loss of power,
+/// all up to the last event that promises durability and was shown (its commit is synced, with
+/// `synchronous=FULL`), or [`flush`](Journal::flush); of what was committed later, some first part.
 ///
-/// Any number of processes may have the file open; a session is written by one of them, which holds a lock on a file in
-/// `<file>.locks/`, and a fence in the database besides. A file of an older format is read for ever; one of a newer is refused, with the name
-/// of the program that wrote it.
+/// Any number of processes may have the file open; a session is written by one of them, which holds
+/// a lock on a file in `<file>.locks/`, and a fence in the database besides. A file of an older
+/// format is read for ever; one of a newer is refused, with the name of the program that wrote it.
 ///
 /// Dropping the journal and the last of its records waits until what was appended is written.
 #[derive(Debug)]
@@ -61,13 +63,14 @@ impl SqliteJournal {
     /// Opens a file, or creates it for its owner alone to read. This waits for the disk.
     ///
     /// # Errors
-    /// That it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be opened or is damaged.
+    /// That it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be
+    /// opened or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         Self::start(path.as_ref().to_owned(), None)
     }
 
-    /// The same with a bound on the size of the file: a session that would make it larger is not recorded any further, as if the disk
-    /// were full.
+    /// The same with a bound on the size of the file: a session that would make it larger is not
+    /// recorded any further, as if the disk were full.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -103,7 +106,8 @@ impl SqliteJournal {
         let mut from = session.first;
         loop {
             let page = match self.read(&session.id, from, PAGE).await {
-                // The runs after a damaged event are unknown; and the session may have been deleted in the meantime.
+                // The runs after a damaged event are unknown; and the session may have been deleted
+                // in the meantime.
                 Err(JournalError::Damaged { .. } | JournalError::Unknown { .. }) => Vec::new(),
                 page => page?,
             };

@@ -1,4 +1,5 @@
-//! The whole journal under every order of its threads that shuttle tries: what is handed over is committed, shown, and there again.
+//! The whole journal under every order of its threads that shuttle tries: what is handed over is
+//! committed, shown, and there again.
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -352,7 +352,8 @@ async fn a_file_that_is_cut_or_overwritten_anywhere_is_an_error_or_reads_as_what
     assert!(errors > 24 && prefixes > 12, "{errors} errors, {prefixes} prefixes");
 }
 
-/// The process that is killed: appends under load and prints the number of each event that was shown and promises durability.
+/// The process that is killed: appends under load and prints the number of each event that was
+/// shown and promises durability.
 #[test]
 fn appends_until_it_is_killed() {
     let Ok(path) = std::env::var("MAINSTEM_JOURNAL_VICTIM") else { return };
@@ -441,7 +442,8 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
     assert!(promised > files as usize * 3, "{promised} were shown and promised");
 }
 
-/// Producers on threads of their own, a caller and late observers, with a ring that all of them fall out of.
+/// Producers on threads of their own, a caller and late observers, with a ring that all of them
+/// fall out of.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_agree_while_the_ring_and_the_record_hand_over() {
     let (_directory, path) = place();
@@ -483,7 +485,8 @@ async fn threads_agree_while_the_ring_and_the_record_hand_over() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Any mixture of appending, flushing, reading, reconnecting and opening again: every reader has the same events.
+    /// Any mixture of appending, flushing, reading, reconnecting and opening again: every reader
+    /// has the same events.
     #[test]
     fn any_reader_anywhere_has_the_same_concatenation(script in prop::collection::vec((0..6u8, 1..30usize), 1..30)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -546,7 +549,8 @@ impl Wake for LastReference {
     }
 }
 
-/// A request that shares a transaction with an event, whose commit makes the writer drop the last reference to the session.
+/// A request that shares a transaction with an event, whose commit makes the writer drop the last
+/// reference to the session.
 async fn while_the_writer_drops<'a, T>(
     journal: &'a SqliteJournal,
     path: &Path,
@@ -716,8 +720,9 @@ impl<J: Journal> Used<J> {
         result.unwrap_or_else(|error| error.to_string())
     }
 
-    /// The steps that have one meaning whatever shares their transaction: no release follows an attempt to open or delete what is open, or the
-    /// question whether it is, for these wait for a release; and what is opened in this round is used in the next.
+    /// The steps that have one meaning whatever shares their transaction: no release follows an
+    /// attempt to open or delete what is open, or the question whether it is, for these wait for a
+    /// release; and what is opened in this round is used in the next.
     fn unambiguous(&self, steps: &[Step]) -> Vec<Step> {
         let mut is_open = self.logs.borrow().each_ref().map(Option::is_some);
         let mut is_fixed = [false; 3];

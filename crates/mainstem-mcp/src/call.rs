@@ -22,10 +22,12 @@ use tokio::{
 
 use crate::{Error, vars::Vars};
 
-/// How many words about its progress wait for a caller that is behind; what comes then is passed over.
+/// How many words about its progress wait for a caller that is behind; what comes then is passed
+/// over.
 const WAITING: usize = 64;
 
-/// How many words are kept of calls that are only just beginning, and how many calls are remembered that have ended.
+/// How many words are kept of calls that are only just beginning, and how many calls are remembered
+/// that have ended.
 const KEPT: usize = 256;
 
 /// A connection, as its calls see it. Each has its own: rmcp counts tokens and ids from 0 for each.
@@ -160,13 +162,15 @@ impl Call {
         }
     }
 
-    /// Tells the server that nobody waits any more; says nothing a second time, nor after the answer.
+    /// Tells the server that nobody waits any more; says nothing a second time, nor after the
+    /// answer.
     pub(crate) fn cancel(&mut self, reason: &str) {
         let Some(id) = self.id.take() else { return };
         let said = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
         let said = CancelledNotification::new(said);
-        // Its first poll puts it into the connection's queue, and there is nothing to wait for; unless the caller's share of this poll is
-        // spent, which a drop must not go by. If the queue is full, the server is not listening either.
+        // Its first poll puts it into the connection's queue, and there is nothing to wait for;
+        // unless the caller's share of this poll is spent, which a drop must not go by. If the
+        // queue is full, the server is not listening either.
         let _ = unconstrained(self.peer.send_notification(said.into())).now_or_never();
     }
 }

@@ -34,7 +34,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// How long a model call waits for a list of tools that has changed.
 const RELIST: Duration = Duration::from_secs(10);
 
-/// A connection to a server, made when it is first needed. Cheap to clone; when the last clone is dropped, the server is ended.
+/// A connection to a server, made when it is first needed. Cheap to clone; when the last clone is
+/// dropped, the server is ended.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -75,7 +76,8 @@ pub(crate) struct Present {
     pub(crate) tools: ToolSet,
     /// What is wrong with tools that were left out.
     pub(crate) problems: Arc<[String]>,
-    /// How often the server said that its list has changed, and how much of that has been looked at.
+    /// How often the server said that its list has changed, and how much of that has been looked
+    /// at.
     pub(crate) changes: u64,
     pub(crate) listed: u64,
 }
@@ -90,7 +92,8 @@ pub(crate) enum Phase {
 }
 
 impl Client {
-    /// A connection to this server, under a name of at most 32 letters, digits, `-` and single `_`. Nothing is started yet.
+    /// A connection to this server, under a name of at most 32 letters, digits, `-` and single `_`.
+    /// Nothing is started yet.
     ///
     /// # Errors
     /// The name is none.
@@ -116,12 +119,13 @@ impl Client {
         &self.0.server
     }
 
-    /// Ends the server for good, and returns when it has ended: its stdin is closed, a second later comes `SIGTERM`, another later `SIGKILL`.
-    /// Calls that wait become errors.
+    /// Ends the server for good, and returns when it has ended: its stdin is closed, a second later
+    /// comes `SIGTERM`, another later `SIGKILL`. Calls that wait become errors.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         let mut present = self.0.present.subscribe();
-        // There is a sender as long as there is a client, and a keeper that goes says so, however it goes.
+        // There is a sender as long as there is a client, and a keeper that goes says so, however
+        // it goes.
         let _ = present.wait_for(|present| matches!(present.phase, Phase::Idle | Phase::Down(..))).await;
     }
 }

@@ -4,8 +4,9 @@ use mainstem_message::{ContentBlock, DataSource};
 use mainstem_tool::{ToolOutput, ToolState};
 use rmcp::model::{CallToolResult, ContentBlock as Said, ResourceContents};
 
-/// Text stays text, images and sounds are data. Resources are text or data under their URI, and links a line each; structured content is
-/// read only where there is nothing else, for the protocol asks servers to say it as text, too.
+/// Text stays text, images and sounds are data. Resources are text or data under their URI, and
+/// links a line each; structured content is read only where there is nothing else, for the protocol
+/// asks servers to say it as text, too.
 pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     let mut content: Vec<_> = result.content.into_iter().map(block).collect();
     if let (true, Some(value)) = (content.is_empty(), result.structured_content) {

@@ -1,6 +1,7 @@
 //! Why a server can't be used.
 
-/// What is wrong with a server or its declaration. `Display` never shows a value that came from the environment.
+/// What is wrong with a server or its declaration. `Display` never shows a value that came from the
+/// environment.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

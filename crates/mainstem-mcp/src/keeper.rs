@@ -1,4 +1,5 @@
-//! The driver: a task for each server that runs, which owns its process and its connection, whoever polls the runs that use it.
+//! The driver: a task for each server that runs, which owns its process and its connection, whoever
+//! polls the runs that use it.
 
 use std::{
     future::pending,
@@ -33,7 +34,8 @@ use crate::{
 /// How long listing tools may take.
 const LISTING: Duration = Duration::from_secs(10);
 
-/// How long the tools are left alone after they were listed: some servers say that they have others whenever they are asked.
+/// How long the tools are left alone after they were listed: some servers say that they have others
+/// whenever they are asked.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long one waits for what should be at its end.
@@ -53,7 +55,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins. The task ends with the server, when the last handle is gone, or with the runtime; however it ends, it says so.
+    /// Begins. The task ends with the server, when the last handle is gone, or with the runtime;
+    /// however it ends, it says so.
     pub(crate) fn spawn(self, runtime: &Handle) {
         // Made here: a runtime that is at its end drops the task before it has begun.
         let end = Said {
@@ -62,7 +65,8 @@ impl Keeper {
             calls: self.calls.clone(),
             error: None,
         };
-        // No run may own what all share: a caller that pauses would hold up the others. The client owns it, by its token.
+        // No run may own what all share: a caller that pauses would hold up the others. The client
+        // owns it, by its token.
         runtime.spawn(self.keep(end));
     }
 
@@ -185,8 +189,8 @@ impl Keeper {
     }
 }
 
-/// Returns a server's tools, and the errors of those that are left out. Compiling their schemas is CPU-bound, and the server decides how
-/// many there are: it runs on a thread for blocking work.
+/// Returns a server's tools, and the errors of those that are left out. Compiling their schemas is
+/// CPU-bound, and the server decides how many there are: it runs on a thread for blocking work.
 async fn compiled(server: &str, tools: Vec<Arc<dyn Tool>>) -> (ToolSet, Vec<String>) {
     let compiled = spawn_blocking(move || {
         let mut set = ToolSet::new();

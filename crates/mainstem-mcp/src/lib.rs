@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Server`] says how a server is reached: a command that is started and spoken to over its stdin and stdout, or an address for
-//! streamable HTTP. A [`Client`] is the living connection: one process or one HTTP session, however many agents use it. It is a
-//! [`ToolSource`](mainstem_tool::ToolSource): its tools are there once the server has listed them, change when the server says that they
-//! have, and are named `mcp__<server>__<tool>`.
+//! A [`Server`] says how a server is reached: a command that is started and spoken to over its
+//! stdin and stdout, or an address for streamable HTTP. A [`Client`] is the living connection: one
+//! process or one HTTP session, however many agents use it. It is a
+//! [`ToolSource`](mainstem_tool::ToolSource): its tools are there once the server has listed them,
+//! change when the server says that they have, and are named `mcp__<server>__<tool>`.
 //!
 //! | when | what happens |
 //! |---|---|
@@ -13,7 +14,8 @@
 //! | it dies | calls that wait become error results that say so; the next call starts it anew |
 //! | the last handle goes, or [`Client::shutdown`] | stdin is closed, then `SIGTERM`, then `SIGKILL`, for its whole process group |
 //!
-//! A server sees `PATH`, `HOME` and the like of this process's environment, and what its declaration passes on: never the keys of models.
+//! A server sees `PATH`, `HOME` and the like of this process's environment, and what its
+//! declaration passes on: never the keys of models.
 
 mod call;
 mod client;

@@ -20,8 +20,8 @@ pub(crate) fn prefix(server: &str) -> String {
     format!("mcp__{server}__")
 }
 
-/// A tool's name for models. Characters that a vendor refuses become `_`; a name that is changed or too long ends in a hash of what it
-/// was, so that two remain two.
+/// A tool's name for models. Characters that a vendor refuses become `_`; a name that is changed or
+/// too long ends in a hash of what it was, so that two remain two.
 pub(crate) fn tool(server: &str, tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
     let name = format!("{}{}", prefix(server), tool.chars().map(plain).collect::<String>());

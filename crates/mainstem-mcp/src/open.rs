@@ -117,7 +117,8 @@ where
     Ok(Connection { service, subscription })
 }
 
-/// Servers of the newest protocol tell of changes only to those who ask for it. One that can't be asked has the tools that it has.
+/// Servers of the newest protocol tell of changes only to those who ask for it. One that can't be
+/// asked has the tools that it has.
 async fn subscribe(service: &RunningService<RoleClient, ClientConfig>) -> Option<Subscription> {
     let info = service.peer_info()?;
     let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));

@@ -21,7 +21,8 @@ use tokio::{
 
 use crate::call::Calls;
 
-/// What a server may know of this process's environment: where things are and how people read, no keys.
+/// What a server may know of this process's environment: where things are and how people read, no
+/// keys.
 const PASSED: &[&str] = &[
     "HOME",
     "LANG",
@@ -54,7 +55,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How much of what a server wrote to stderr is said in messages, in bytes.
 const TAIL: usize = 1 << 10;
 
-/// A process that runs. Dropped, it is killed with all processes of its group; under a keeper, with all that it has started.
+/// A process that runs. Dropped, it is killed with all processes of its group; under a keeper, with
+/// all that it has started.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -175,8 +177,8 @@ impl Process {
         }
     }
 
-    /// What can be signalled: no keeper that was waited for, whose number may be another's by now. A group has its number as long as one
-    /// of it is left.
+    /// What can be signalled: no keeper that was waited for, whose number may be another's by now.
+    /// A group has its number as long as one of it is left.
     #[cfg(unix)]
     fn held(&self) -> Option<Hold> {
         let is_left = self.child.id().is_some();
@@ -191,7 +193,8 @@ impl Process {
     #[cfg(not(unix))]
     fn terminate(&self) {}
 
-    /// Kills the process and its descendants at once. Without a keeper, descendants in process groups of their own are not reached.
+    /// Kills the process and its descendants at once. Without a keeper, descendants in process
+    /// groups of their own are not reached.
     #[cfg(unix)]
     fn kill(&mut self) {
         self.held().into_iter().for_each(Hold::kill);

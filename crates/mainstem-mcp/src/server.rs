@@ -10,7 +10,8 @@ use self::declaration::Declaration;
 
 /// A server that is started or reached when it is first needed, and how.
 ///
-/// Texts may hold `${NAME}` or `${NAME:-default}`, which is looked up in the environment when the server starts; such values are never shown.
+/// Texts may hold `${NAME}` or `${NAME:-default}`, which is looked up in the environment when the
+/// server starts; such values are never shown.
 ///
 /// ```
 /// use mainstem_mcp::Server;
@@ -44,8 +45,8 @@ pub(crate) enum Reach {
 impl Server {
     /// A program that speaks MCP over its stdin and stdout.
     ///
-    /// It is started in a process group of its own. Of this process's environment it sees `PATH`, `HOME`, `USER`, the locale and their
-    /// like, and what [`with_env`](Self::with_env) passes on.
+    /// It is started in a process group of its own. Of this process's environment it sees `PATH`,
+    /// `HOME`, `USER`, the locale and their like, and what [`with_env`](Self::with_env) passes on.
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item: Into<String>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self::new(Reach::Command { program: program.into(), args, env: BTreeMap::new(), dir: None })
@@ -94,7 +95,8 @@ impl Server {
         self
     }
 
-    /// Offers only these of its tools, by the server's own names; a `*` at the end stands for any ending.
+    /// Offers only these of its tools, by the server's own names; a `*` at the end stands for any
+    /// ending.
     #[must_use]
     pub fn with_tools(mut self, names: impl IntoIterator<Item: Into<String>>) -> Self {
         self.tools = Some(names.into_iter().map(Into::into).collect());
@@ -115,8 +117,9 @@ impl Server {
         self
     }
 
-    /// Believes what it says about its tools, so that those which it calls read-only run in plan mode. Not by default: a server can say
-    /// anything (see [tool annotations](https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations)).
+    /// Believes what it says about its tools, so that those which it calls read-only run in plan
+    /// mode. Not by default: a server can say anything (see [tool
+    /// annotations](https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations)).
     #[must_use]
     pub fn with_trust(mut self, is_trusted: bool) -> Self {
         self.is_trusted = is_trusted;
@@ -130,7 +133,8 @@ impl Server {
         self
     }
 
-    /// The program that is started, with its arguments as they are written; `None` for a server over HTTP.
+    /// The program that is started, with its arguments as they are written; `None` for a server
+    /// over HTTP.
     pub fn command_line(&self) -> Option<String> {
         match &self.reach {
             Reach::Command { program, args, .. } => {
@@ -148,8 +152,8 @@ impl Server {
         }
     }
 
-    /// The variable or header whose name says that it is a secret, and whose value is written out instead of being `${NAME}`. For files,
-    /// which hold none.
+    /// The variable or header whose name says that it is a secret, and whose value is written out
+    /// instead of being `${NAME}`. For files, which hold none.
     pub fn secret_in_plain(&self) -> Option<&str> {
         let (Reach::Command { env: named, .. } | Reach::Http { headers: named, .. }) = &self.reach;
         let is_word = |word: &str| {
@@ -188,7 +192,8 @@ fn user_info(url: &str) -> Option<&str> {
 }
 
 impl fmt::Display for Server {
-    /// The program and its arguments, or the address without its query and who asks; as written, so without any value of a variable.
+    /// The program and its arguments, or the address without its query and who asks; as written, so
+    /// without any value of a variable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reach {
             Reach::Command { .. } => f.write_str(&self.command_line().unwrap_or_default()),

@@ -1,4 +1,5 @@
-//! What a server says of its own accord, heard in the order in which it says it: rmcp hands each notification to a task of its own.
+//! What a server says of its own accord, heard in the order in which it says it: rmcp hands each
+//! notification to a task of its own.
 
 use std::sync::Arc;
 

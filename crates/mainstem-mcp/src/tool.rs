@@ -61,7 +61,8 @@ impl Tool for RemoteTool {
     }
 }
 
-/// Waits for the answer, and passes on what is said before. The server works whether or not the run is polled, so this time counts.
+/// Waits for the answer, and passes on what is said before. The server works whether or not the run
+/// is polled, so this time counts.
 async fn attend(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
     let silence = server.server.timeout;
     let mut patience = Box::pin(sleep(silence));

@@ -1,4 +1,5 @@
-//! `${NAME}` in what a declaration says: values from the environment, which are secrets from then on.
+//! `${NAME}` in what a declaration says: values from the environment, which are secrets from then
+//! on.
 
 use mainstem_outbound::Secrets;
 
@@ -11,7 +12,8 @@ pub(crate) struct Vars {
 }
 
 impl Vars {
-    /// Replaces `${NAME}`, and `${NAME:-default}` if there is no such variable. Anything else that begins with `$` stays.
+    /// Replaces `${NAME}`, and `${NAME:-default}` if there is no such variable. Anything else that
+    /// begins with `$` stays.
     pub(crate) fn expand(
         &mut self,
         text: &str,

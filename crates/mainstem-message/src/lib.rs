@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! These are the nouns that a model, an event and a tool share. The crate knows no I/O and no runtime; everything in it is plain
-//! data with a stable JSON form (`camelCase` fields, `snake_case` tags).
+//! These are the nouns that a model, an event and a tool share. The crate knows no I/O and no
+//! runtime; everything in it is plain data with a stable JSON form (`camelCase` fields,
+//! `snake_case` tags).
 
 mod call;
 mod content;

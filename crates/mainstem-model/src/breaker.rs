@@ -15,15 +15,17 @@ use tokio::time::Instant;
 use self::circuit::{Circuit, Pass};
 use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A circuit breaker: after several calls in a row that failed in passing, no further call is made for a while; then one goes ahead, and the
-/// others follow if it succeeds.
+/// A circuit breaker: after several calls in a row that failed in passing, no further call is made
+/// for a while; then one goes ahead, and the others follow if it succeeds.
 ///
-/// All clones share what they learn, and so do the children of a session that think with the same model: twenty children of a service that
-/// is down ask it a few times, not eighty. A call that is not made fails at once with [`ErrorKind::Overloaded`] and the time to wait, so
-/// that a [`Retry`](crate::Retry) around this waits just so long, and a [`Fallback`](crate::Fallback) hands over without waiting.
+/// All clones share what they learn, and so do the children of a session that think with the same
+/// model: twenty children of a service that is down ask it a few times, not eighty. A call that is
+/// not made fails at once with [`ErrorKind::Overloaded`] and the time to wait, so that a
+/// [`Retry`](crate::Retry) around this waits just so long, and a [`Fallback`](crate::Fallback)
+/// hands over without waiting.
 ///
-/// Only passing failures before the first part of an answer count. A refusal for good, such as of a wrong key, shows that the service is
-/// there.
+/// Only passing failures before the first part of an answer count. A refusal for good, such as of a
+/// wrong key, shows that the service is there.
 #[derive(Debug)]
 pub struct Breaker<M> {
     inner: Arc<M>,
@@ -37,7 +39,8 @@ pub struct Breaker<M> {
 pub struct BreakerPolicy {
     /// So many failures in a row; at least 1.
     pub failures: u32,
-    /// How long no call is made then; what the service itself asks for (`Retry-After`) counts if it is longer.
+    /// How long no call is made then; what the service itself asks for (`Retry-After`) counts if it
+    /// is longer.
     pub pause: Duration,
 }
 
@@ -100,7 +103,8 @@ enum State {
     Over,
 }
 
-/// A call that was let through; if it is dropped before its outcome is known, another may take its place.
+/// A call that was let through; if it is dropped before its outcome is known, another may take its
+/// place.
 struct Call {
     circuit: Arc<Mutex<Circuit>>,
     pass: Option<Pass>,

@@ -6,8 +6,9 @@ use mainstem_message::{Failure, Opaque, StopReason, ToolCallId, Usage};
 
 /// One piece of a model's answer, in the order of arrival.
 ///
-/// A text, thinking or data block ends where another kind of content begins, or at [`BlockEnd`](Self::BlockEnd). Tool calls are told
-/// apart by `slot`, a number that the decoder chooses; their fragments may interleave.
+/// A text, thinking or data block ends where another kind of content begins, or at
+/// [`BlockEnd`](Self::BlockEnd). Tool calls are told apart by `slot`, a number that the decoder
+/// chooses; their fragments may interleave.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ModelDelta {
@@ -22,8 +23,8 @@ pub enum ModelDelta {
     },
     /// Bytes of the open data block, base64.
     Data(String),
-    /// The open text, thinking or data block ends; opens and ends an empty thinking block when none is open and there is something
-    /// to keep.
+    /// The open text, thinking or data block ends; opens and ends an empty thinking block when none
+    /// is open and there is something to keep.
     BlockEnd {
         /// What the vendor wants back with the block.
         opaque: Opaque,

@@ -4,8 +4,8 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use mainstem_message::Failure;
 
-/// A failed model call. Ask it what to do ([`is_retryable`](Self::is_retryable), [`retry_after`](Self::retry_after)) rather than
-/// matching on its kind.
+/// A failed model call. Ask it what to do ([`is_retryable`](Self::is_retryable),
+/// [`retry_after`](Self::retry_after)) rather than matching on its kind.
 #[derive(Clone, Debug)]
 pub struct ModelError {
     kind: ErrorKind,

@@ -13,8 +13,8 @@ use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
 /// A model that hands over to another when it fails before any part of its answer was delivered.
 ///
-/// Any error hands over, for a wrong key or a full quota of one vendor says nothing about the other. It says so as
-/// [`ModelDelta::Fallback`].
+/// Any error hands over, for a wrong key or a full quota of one vendor says nothing about the
+/// other. It says so as [`ModelDelta::Fallback`].
 #[derive(Clone, Debug)]
 pub struct Fallback<M, N> {
     first: M,

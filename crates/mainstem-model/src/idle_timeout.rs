@@ -11,10 +11,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model whose call fails with [`ErrorKind::Timeout`] when nothing comes for a while, connecting included.
+/// A model whose call fails with [`ErrorKind::Timeout`] when nothing comes for a while, connecting
+/// included.
 ///
-/// Time counts only while the stream is polled and waits: a caller that pauses does not time its model out. (Seen by its alarm: one
-/// that is looked at long after it rang was not polled in between, and is set anew.)
+/// Time counts only while the stream is polled and waits: a caller that pauses does not time its
+/// model out. (Seen by its alarm: one that is looked at long after it rang was not polled in
+/// between, and is set anew.)
 #[derive(Clone, Debug)]
 pub struct IdleTimeout<M> {
     inner: M,
@@ -59,8 +61,8 @@ struct Watched {
     name: String,
     stream: Option<ModelStream>,
     limit: Duration,
-    /// Since when the stream has been waiting; the alarm is set once and moved only when it rings, for moving a timer with each
-    /// delta costs more than the delta.
+    /// Since when the stream has been waiting; the alarm is set once and moved only when it rings,
+    /// for moving a timer with each delta costs more than the delta.
     silent_since: Option<Instant>,
     alarm: Option<Pin<Box<Sleep>>>,
 }

@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A provider implements one function, [`Model::stream`]. What every provider needs besides is a decorator around a `Model`, itself a
-//! `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`], [`Breaker`]. A decorator that did something says so in the stream
-//! ([`ModelDelta::Retry`] …); it never repeats what was delivered.
+//! A provider implements one function, [`Model::stream`]. What every provider needs besides is a
+//! decorator around a `Model`, itself a `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`],
+//! [`Breaker`]. A decorator that did something says so in the stream ([`ModelDelta::Retry`] …); it
+//! never repeats what was delivered.
 //!
 //! [`ScriptedModel`] plays a script instead of asking a service: for tests, and for the demo.
 

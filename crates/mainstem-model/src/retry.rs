@@ -14,10 +14,12 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model that is asked again after a passing failure, never once part of the answer was delivered.
+/// A model that is asked again after a passing failure, never once part of the answer was
+/// delivered.
 ///
-/// It waits as long as the service asks (`Retry-After`), else exponentially longer with jitter, and says each attempt as
-/// [`ModelDelta::Retry`]. A service that asks for more than [`RetryPolicy::max_wait`] is not waited for: its error is the call's.
+/// It waits as long as the service asks (`Retry-After`), else exponentially longer with jitter, and
+/// says each attempt as [`ModelDelta::Retry`]. A service that asks for more than
+/// [`RetryPolicy::max_wait`] is not waited for: its error is the call's.
 #[derive(Clone, Debug)]
 pub struct Retry<M> {
     inner: Arc<M>,

@@ -1,7 +1,8 @@
 //! A model that plays a script: for tests, and for the demo.
 //!
-//! A script belongs to an agent and has turns. Which turn is played follows from the request alone (how many answers it already
-//! holds), so that twins that run at once play the same script without disturbing one another, and a run plays the same twice.
+//! A script belongs to an agent and has turns. Which turn is played follows from the request alone
+//! (how many answers it already holds), so that twins that run at once play the same script without
+//! disturbing one another, and a run plays the same twice.
 //!
 //! ```
 //! use mainstem_model::scripted::{ScriptedModel, Turn};
@@ -73,7 +74,8 @@ impl ScriptedModel {
         self.script(agent.into(), None, turns)
     }
 
-    /// The same, for those of its instances whose first task contains a text. The first script that fits is played.
+    /// The same, for those of its instances whose first task contains a text. The first script that
+    /// fits is played.
     #[must_use]
     pub fn agent_on(
         self,

@@ -1,7 +1,9 @@
-//! The vendor's types, as far as they matter: a line of a stream, or the whole answer, which looks the same.
+//! The vendor's types, as far as they matter: a line of a stream, or the whole answer, which looks
+//! the same.
 //!
-//! The source is `ChatResponse` in Ollama's [API types](https://github.com/ollama/ollama/blob/main/api/types.go). Unknown fields are
-//! skipped unread.
+//! The source is `ChatResponse` in Ollama's [API
+//! types](https://github.com/ollama/ollama/blob/main/api/types.go). Unknown fields are skipped
+//! unread.
 
 use mainstem_message::Usage;
 use serde::{Deserialize, de::IgnoredAny};
@@ -46,8 +48,8 @@ pub(crate) struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    /// What was counted. The prompt includes what was cached of it, what was written includes the thinking, of which there is no
-    /// count of its own, and a count of zero is left out.
+    /// What was counted. The prompt includes what was cached of it, what was written includes the
+    /// thinking, of which there is no count of its own, and a count of zero is left out.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let Self { prompt_eval_count: read, eval_count: written, prompt_eval_cached_count: cached, .. } =
             self;
@@ -59,7 +61,8 @@ impl Chunk<'_> {
 }
 
 impl Function<'_> {
-    /// The arguments as JSON. They are an object; proxies that come from other APIs send a string with one in it.
+    /// The arguments as JSON. They are an object; proxies that come from other APIs send a string
+    /// with one in it.
     pub(crate) fn arguments(&self) -> String {
         let written = self.arguments.map(RawValue::get).unwrap_or_default();
         serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())

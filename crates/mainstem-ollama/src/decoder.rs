@@ -17,7 +17,8 @@ pub(crate) struct Decoder {
     /// How many there were so far: the slot of the next.
     calls: usize,
     usage: Option<Usage>,
-    /// A line that ends in the middle of its JSON: what is wrong with it, unless the stream ends there too.
+    /// A line that ends in the middle of its JSON: what is wrong with it, unless the stream ends
+    /// there too.
     torn: Option<ModelError>,
     /// The reason, once the answer is done.
     done: Option<String>,
@@ -72,7 +73,8 @@ impl Decoder {
         deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
     }
 
-    /// Ollama has no reason of its own for tool calls. `load` and `unload` are answers to a conversation without messages.
+    /// Ollama has no reason of its own for tool calls. `load` and `unload` are answers to a
+    /// conversation without messages.
     fn stop_reason(&self, reason: String) -> StopReason {
         match &*reason {
             "" | "stop" if self.calls > 0 => StopReason::ToolCalls,

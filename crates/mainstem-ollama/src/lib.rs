@@ -25,14 +25,15 @@
 //! | `parallel_tool_calls` | nothing: Ollama has no such setting |
 //! | `extra` | as it is, such as `keep_alive`; an object `options` in it is merged over the others |
 //!
-//! Thinking goes back with the turn that it belongs to, as Ollama
-//! [asks for](https://docs.ollama.com/capabilities/streaming). Images go in base64; other data has no form and is refused, except in
-//! the results of tools, where a remark stands for it.
+//! Thinking goes back with the turn that it belongs to, as Ollama [asks
+//! for](https://docs.ollama.com/capabilities/streaming). Images go in base64; other data has no
+//! form and is refused, except in the results of tools, where a remark stands for it.
 //!
 //! # A small context
-//! Unless told otherwise, Ollama [reads 4096 tokens](https://docs.ollama.com/context-length) on most machines, and drops the oldest messages
-//! of a longer conversation [without a word](https://github.com/ollama/ollama/issues/4967). It recommends 64 000 for agents: set them by
-//! [`OllamaExt::with_num_ctx`], or on the server by `OLLAMA_CONTEXT_LENGTH`.
+//! Unless told otherwise, Ollama [reads 4096 tokens](https://docs.ollama.com/context-length) on
+//! most machines, and drops the oldest messages of a longer conversation [without a
+//! word](https://github.com/ollama/ollama/issues/4967). It recommends 64 000 for agents: set them
+//! by [`OllamaExt::with_num_ctx`], or on the server by `OLLAMA_CONTEXT_LENGTH`.
 //!
 //! Loading a model takes its time before the first delta.
 

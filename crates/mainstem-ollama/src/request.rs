@@ -1,4 +1,5 @@
-//! From a request to the JSON that is sent. Only schemas and options are copied on the way: the other types here borrow.
+//! From a request to the JSON that is sent. Only schemas and options are copied on the way: the
+//! other types here borrow.
 
 mod message;
 mod schema;

@@ -1,7 +1,9 @@
-//! The vendor's types, as far as they matter: a chunk of a stream, or the whole answer, which only differs in one word.
+//! The vendor's types, as far as they matter: a chunk of a stream, or the whole answer, which only
+//! differs in one word.
 //!
-//! Unknown fields are skipped unread. What the model says is borrowed where it has no escapes, so that its place in the payload is known.
-//! What is rare is boxed, for the size of these types is time: they are moved about while they are read.
+//! Unknown fields are skipped unread. What the model says is borrowed where it has no escapes, so
+//! that its place in the payload is known. What is rare is boxed, for the size of these types is
+//! time: they are moved about while they are read.
 
 mod text;
 

@@ -18,7 +18,8 @@ use crate::{
     chunk::{Choice, Chunk, Content, Delta, ToolCall},
 };
 
-/// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when they say them.
+/// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when
+/// they say them.
 pub(crate) struct Decoder {
     server: Arc<Server>,
     template: Template,
@@ -95,7 +96,8 @@ impl Decoder {
         }
     }
 
-    /// `stop` stands for many things: Gemini ends tool calls with it, and OpenAI those that were forced.
+    /// `stop` stands for many things: Gemini ends tool calls with it, and OpenAI those that were
+    /// forced.
     fn stop_reason(&mut self) -> StopReason {
         let reason = mem::take(&mut self.finish_reason).unwrap_or_else(|| "stop".into());
         match &*reason {

@@ -10,7 +10,8 @@ use crate::settings::is_openai;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
 pub struct Dialect {
-    /// Why the answer comes in one piece, if it does: o1-like models, organizations that may not stream.
+    /// Why the answer comes in one piece, if it does: o1-like models, organizations that may not
+    /// stream.
     pub(crate) whole: Option<Arc<str>>,
     /// `stream_options` is refused: Mistral, older Azure versions.
     pub(crate) no_usage: bool,

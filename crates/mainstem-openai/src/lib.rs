@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`OpenAi`] and [`OpenAiResponses`] are [`Endpoint`]s, which see: values with their settings in them, cheap to clone.
+//! [`OpenAi`] and [`OpenAiResponses`] are [`Endpoint`]s, which see: values with their settings in
+//! them, cheap to clone.
 //!
 //! For models by name, such as `openai:gpt-4o-mini`:
 //!
@@ -20,23 +21,27 @@
 //! | sound | wav and mp3 | none |
 //! | `stop`, `seed` | sent | do not exist there, and are left out |
 //!
-//! So: responses for OpenAI's reasoning models, above all with tools, which they call in the middle of a thought; chat completions for
-//! everything else. A conversation may go from one to the other.
+//! So: responses for OpenAI's reasoning models, above all with tools, which they call in the middle
+//! of a thought; chat completions for everything else. A conversation may go from one to the other.
 //!
 //! # What is streamed
-//! Each chunk or event becomes its deltas at once; `Usage` and `Stop` come last. A refusal is text, and the reason to stop. An answer that
-//! breaks off is an error; so is an error that the server reports in the middle of its stream.
+//! Each chunk or event becomes its deltas at once; `Usage` and `Stop` come last. A refusal is text,
+//! and the reason to stop. An answer that breaks off is an error; so is an error that the server
+//! reports in the middle of its stream.
 //!
-//! Chat completions: reasoning is read from `reasoning_content`, `reasoning` and Mistral's thinking parts. Which call a fragment of a tool
-//! call belongs to is found even where `index` is missing or always 0. An answer is over with `finish_reason` or `[DONE]`.
+//! Chat completions: reasoning is read from `reasoning_content`, `reasoning` and Mistral's thinking
+//! parts. Which call a fragment of a tool call belongs to is found even where `index` is missing or
+//! always 0. An answer is over with `finish_reason` or `[DONE]`.
 //!
-//! Responses: each message is a block of text, each reasoning item a block of thinking, of its summary or, at servers that show it, of the
-//! reasoning itself. What the vendor wants back is kept under `openai` in what is opaque of the block: a reasoning item whole, of a message
-//! its phase. An answer is over with `response.completed`, `response.incomplete` or `response.failed`. Items of tools that run at the vendor
-//! (asked for in `extra`) are neither shown nor kept.
+//! Responses: each message is a block of text, each reasoning item a block of thinking, of its
+//! summary or, at servers that show it, of the reasoning itself. What the vendor wants back is kept
+//! under `openai` in what is opaque of the block: a reasoning item whole, of a message its phase.
+//! An answer is over with `response.completed`, `response.incomplete` or `response.failed`. Items
+//! of tools that run at the vendor (asked for in `extra`) are neither shown nor kept.
 //!
 //! # What a server does not know
-//! A server that refuses a request for one of these is asked again without it, and its clones remember:
+//! A server that refuses a request for one of these is asked again without it, and its clones
+//! remember:
 //!
 //! | refused | then |
 //! |---|---|

@@ -12,10 +12,11 @@ pub use limits::{Exceeded, Limits, Resource};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(u64);
 
-/// Accounts below accounts, each with its own limits. A reservation has to fit its account and every one above, and counts in all of them.
+/// Accounts below accounts, each with its own limits. A reservation has to fit its account and
+/// every one above, and counts in all of them.
 ///
-/// It reads no clock: times come in as durations since any fixed moment, always the same. Ids and reservations belong to the ledger they
-/// are from.
+/// It reads no clock: times come in as durations since any fixed moment, always the same. Ids and
+/// reservations belong to the ledger they are from.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,8 +41,9 @@ pub struct Ledger {
     next: AccountId,
 }
 
-/// An amount set aside. Give it back to its ledger with [`settle`](Ledger::settle) or [`release`](Ledger::release): dropped, it stays set
-/// aside for good, so that a call that went out and was forgotten is never spent twice.
+/// An amount set aside. Give it back to its ledger with [`settle`](Ledger::settle) or
+/// [`release`](Ledger::release): dropped, it stays set aside for good, so that a call that went out
+/// and was forgotten is never spent twice.
 #[derive(Debug)]
 #[must_use = "dropped, it stays set aside; settle or release it"]
 pub struct Reservation {
@@ -89,7 +91,8 @@ impl Ledger {
     /// Sets an amount aside in the account and in all above, or in none.
     ///
     /// # Errors
-    /// The innermost budget that it doesn't fit, with what is left there; or a cost budget where the price is unknown.
+    /// The innermost budget that it doesn't fit, with what is left there; or a cost budget where
+    /// the price is unknown.
     pub fn reserve(
         &mut self,
         account: AccountId,
@@ -103,8 +106,8 @@ impl Ledger {
         Ok(Reservation { account, amount })
     }
 
-    /// Replaces a reservation by what came back, even if that is more than fits: it has been spent. Without an answer the estimate counts as
-    /// spent, and as [estimated](Tally::estimated).
+    /// Replaces a reservation by what came back, even if that is more than fits: it has been spent.
+    /// Without an answer the estimate counts as spent, and as [estimated](Tally::estimated).
     pub fn settle(&mut self, reservation: Reservation, actual: Option<Amount>) {
         let Reservation { account, amount } = reservation;
         self.each(account, |account| {
@@ -121,13 +124,15 @@ impl Ledger {
         self.drop_dependent(account);
     }
 
-    /// Adds spending that this ledger has not seen, such as that of an earlier process, to the account and all above, even beyond their limits.
+    /// Adds spending that this ledger has not seen, such as that of an earlier process, to the
+    /// account and all above, even beyond their limits.
     pub fn count(&mut self, account: AccountId, spent: Spend) {
         self.each(account, |account| account.tally.spent = account.tally.spent.plus(spent));
     }
 
-    /// Closes an account: no new reservations and no new accounts, in it and below. What was spent stays counted above. It is forgotten
-    /// once nothing is set aside in it and nothing is open below.
+    /// Closes an account: no new reservations and no new accounts, in it and below. What was spent
+    /// stays counted above. It is forgotten once nothing is set aside in it and nothing is open
+    /// below.
     pub fn close(&mut self, account: AccountId) {
         if let Some(account) = self.accounts.get_mut(&account) {
             account.is_closed = true;
@@ -141,7 +146,8 @@ impl Ledger {
         Some(&self.accounts.get(&account)?.tally)
     }
 
-    /// The most that could be reserved now, over all budgets from this up. Time is what remains, rounded down to seconds.
+    /// The most that could be reserved now, over all budgets from this up. Time is what remains,
+    /// rounded down to seconds.
     #[must_use]
     pub fn left(&self, account: AccountId, now: Duration) -> Limits {
         self.chain(account).map(|account| account.left(now)).fold(Limits::default(), Limits::tighter)

@@ -1,7 +1,8 @@
 //! Shell commands, read twice: trustingly never.
 //!
-//! Which shell will run the text is not known here. So what is to be allowed must be so plain that all shells agree on it, and what is to
-//! be refused is looked for wherever a shell might find a command.
+//! Which shell will run the text is not known here. So what is to be allowed must be so plain that
+//! all shells agree on it, and what is to be refused is looked for wherever a shell might find a
+//! command.
 
 use crate::glob;
 
@@ -12,7 +13,8 @@ const RUNNERS: &[&str] = &[
     "nohup", "parallel", "runuser", "setsid", "sh", "source", "ssh", "stdbuf", "su", "sudo", "then", "time",
     "timeout", "trap", "unshare", "until", "watch", "while", "xargs", "zsh",
 ];
-/// How many words are looked at. A command with more may hide anything, and costs no more to refuse than a long one.
+/// How many words are looked at. A command with more may hide anything, and costs no more to refuse
+/// than a long one.
 const WORDS: usize = 256;
 
 /// Whether all that the command would run is certain to fit.
@@ -30,13 +32,15 @@ pub(crate) fn touches(glob: &str, command: &str) -> bool {
         || command.split(is_boundary).any(|part| touches_simple(glob, &unquoted(part)))
 }
 
-/// `git *` is also plain `git`, so that refusing a command can't be got round by leaving its arguments out.
+/// `git *` is also plain `git`, so that refusing a command can't be got round by leaving its
+/// arguments out.
 fn fits(glob: &str, command: &str) -> bool {
     glob::matches(glob, command) || glob.strip_suffix(" *").is_some_and(|bare| glob::matches(bare, command))
 }
 
-/// The simple commands of a list or pipeline; `None` for all that takes a shell to understand: substitutions, redirections, groups,
-/// comments, escapes, open quotes. A comment may hide a quote, a quote a newline, and a backslash means something else in each shell.
+/// The simple commands of a list or pipeline; `None` for all that takes a shell to understand:
+/// substitutions, redirections, groups, comments, escapes, open quotes. A comment may hide a quote,
+/// a quote a newline, and a backslash means something else in each shell.
 fn simple_parts(command: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let (mut start, mut quote, mut before) = (0, None, '\n');
@@ -63,7 +67,8 @@ fn simple_parts(command: &str) -> Option<Vec<&str>> {
     quote.is_none().then_some(parts)
 }
 
-/// Where a command may begin or end if quotes are not trusted either: they may be another shell's script.
+/// Where a command may begin or end if quotes are not trusted either: they may be another shell's
+/// script.
 fn is_boundary(c: char) -> bool {
     matches!(c, ';' | '&' | '|' | '\n' | '\r' | '(' | ')' | '{' | '}' | '<' | '>' | '`' | '#')
 }

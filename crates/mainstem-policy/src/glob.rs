@@ -1,4 +1,5 @@
-//! Wildcards: `*` for anything, `?` for one character, and nothing else, because commands and JSON are full of brackets and braces.
+//! Wildcards: `*` for anything, `?` for one character, and nothing else, because commands and JSON
+//! are full of brackets and braces.
 
 /// Whether the whole of `text` fits `glob`.
 pub(crate) fn matches(glob: &str, text: &str) -> bool {
@@ -7,8 +8,8 @@ pub(crate) fn matches(glob: &str, text: &str) -> bool {
     wild(&glob, &text, |g| *g == '*', |g, t| *g == '?' || g == t)
 }
 
-/// Matches `items` against `pattern`, in which what `is_star` stands for any number of them. Takes at most the product of both lengths:
-/// only the latest star is ever tried again.
+/// Matches `items` against `pattern`, in which what `is_star` stands for any number of them. Takes
+/// at most the product of both lengths: only the latest star is ever tried again.
 pub(crate) fn wild<P, T>(
     pattern: &[P],
     items: &[T],

@@ -1,7 +1,8 @@
 //! Paths, compared segment by segment: `*` stays within one, `**` is any number of them.
 //!
-//! Which directory a path is relative to is not known here, and links are not followed. So what is to be allowed must be plainly inside
-//! what its rule names, and what is to be refused is looked for however it may be spelled.
+//! Which directory a path is relative to is not known here, and links are not followed. So what is
+//! to be allowed must be plainly inside what its rule names, and what is to be refused is looked
+//! for however it may be spelled.
 
 use std::iter;
 
@@ -18,7 +19,8 @@ pub(crate) fn covers(glob: &str, path: &str) -> bool {
     !(path.is_empty() || leaves || root_differs || is_home || is_drive) && fits(&wanted, &plain)
 }
 
-/// Whether the path may be one that the rule names: relative to anywhere, through `..`, in any case.
+/// Whether the path may be one that the rule names: relative to anywhere, through `..`, in any
+/// case.
 pub(crate) fn touches(glob: &str, path: &str) -> bool {
     let glob = glob.replace('\\', "/").to_lowercase();
     let path = path.replace('\\', "/").to_lowercase();

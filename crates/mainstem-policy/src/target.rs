@@ -66,7 +66,8 @@ pub(crate) fn at<'a>(field: &str, arguments: &'a Value) -> Vec<Target<'a>> {
     values.into_iter().flat_map(|value| read(name, value)).collect()
 }
 
-/// What the call acts on, all of which a rule that allows has to cover; so an argument that the tool doesn't know can't open a door.
+/// What the call acts on, all of which a rule that allows has to cover; so an argument that the
+/// tool doesn't know can't open a door.
 pub(crate) fn principal(arguments: &Value) -> Vec<Target<'_>> {
     let first = [&ACTS_ON[..], &LOOKS_FOR]
         .into_iter()
@@ -75,8 +76,8 @@ pub(crate) fn principal(arguments: &Value) -> Vec<Target<'_>> {
     first.unwrap_or_else(|| vec![whole(arguments)])
 }
 
-/// Whatever the call may be about, any of which is enough for a rule that refuses: also what only its name says is a command, a path or
-/// an address.
+/// Whatever the call may be about, any of which is enough for a rule that refuses: also what only
+/// its name says is a command, a path or an address.
 pub(crate) fn possible(arguments: &Value) -> Vec<Target<'_>> {
     let is_named = |name: &str| {
         [&ACTS_ON[..], &LOOKS_FOR].concat().contains(&name) || Reading::of(name) != Reading::Text
@@ -102,7 +103,8 @@ fn whole(arguments: &Value) -> Target<'_> {
     Target { reading: Reading::Text, text: sorted.to_string().into() }
 }
 
-/// What a token of a pointer leads to; null if to nothing, so that an element without the field is not overlooked.
+/// What a token of a pointer leads to; null if to nothing, so that an element without the field is
+/// not overlooked.
 fn children<'a>(value: &'a Value, token: &str) -> Vec<&'a Value> {
     match (value, token) {
         (Value::Array(values), "*") => values.iter().collect(),
@@ -153,7 +155,8 @@ impl Reading {
     }
 }
 
-/// Whether the last word of a name is this, or its plural: `file_path`, `filePath` and `paths` end in `path`, `profile` not in `file`.
+/// Whether the last word of a name is this, or its plural: `file_path`, `filePath` and `paths` end
+/// in `path`, `profile` not in `file`.
 fn ends_in(name: &str, word: &str) -> bool {
     let name = name.strip_suffix('s').unwrap_or(name);
     let Some((before, last)) = name.len().checked_sub(word.len()).and_then(|at| name.split_at_checked(at))

@@ -5,11 +5,12 @@ use std::fmt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// A part of a file that needs trust, because it starts a process, reads an environment variable, sends a key to another address, or
-/// widens a right.
+/// A part of a file that needs trust, because it starts a process, reads an environment variable,
+/// sends a key to another address, or widens a right.
 ///
-/// A part is trusted by its [`hash`](Self::hash), which covers only this part of the file, so that an edit elsewhere does not matter.
-/// Comments, the order of keys and the spelling of values are not part of it.
+/// A part is trusted by its [`hash`](Self::hash), which covers only this part of the file, so that
+/// an edit elsewhere does not matter. Comments, the order of keys and the spelling of values are
+/// not part of it.
 ///
 /// ```
 /// use mainstem_policy::Part;
@@ -29,8 +30,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Creates a part of a file from the file's path in its folder, the key of the part, and its content. Numbers, texts and keys are
-    /// compared as values.
+    /// Creates a part of a file from the file's path in its folder, the key of the part, and its
+    /// content. Numbers, texts and keys are compared as values.
     pub fn new(file: impl Into<String>, key: impl Into<String>, content: Value) -> Self {
         Self { file: file.into(), key: key.into(), content, does: Vec::new() }
     }
@@ -72,13 +73,15 @@ impl Part {
     }
 }
 
-/// The names of the environment variables that a text has as `${NAME}` or `${NAME:-default}`, in order.
+/// The names of the environment variables that a text has as `${NAME}` or `${NAME:-default}`, in
+/// order.
 pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
     pieces.map(|(name, _)| name.split_once(":-").map_or(name, |(name, _)| name))
 }
 
-/// Returns the text as one line, with control characters and changes of the reading direction escaped, so that it can't pose as other text.
+/// Returns the text as one line, with control characters and changes of the reading direction
+/// escaped, so that it can't pose as other text.
 pub fn one_line(text: &str) -> String {
     let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}');
     let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,4 +1,5 @@
-//! Addresses, compared by server and then by what follows, so that no wildcard for one reaches into the other.
+//! Addresses, compared by server and then by what follows, so that no wildcard for one reaches into
+//! the other.
 
 use crate::{glob, path};
 
@@ -10,7 +11,8 @@ pub(crate) fn covers(glob: &str, url: &str) -> bool {
     !(url.contains(is_odd) || server.contains(['@', '%']) || climbs) && fits(glob, &server, rest)
 }
 
-/// Whether the address may be one that the rule names: with a user, a port or a final dot, without a scheme, in any case.
+/// Whether the address may be one that the rule names: with a user, a port or a final dot, without
+/// a scheme, in any case.
 pub(crate) fn touches(glob: &str, url: &str) -> bool {
     let plain: String = url.trim().chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/");
     let url = match (plain.contains("://"), glob.split_once("://")) {

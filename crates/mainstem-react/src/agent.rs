@@ -93,7 +93,8 @@ impl Agent {
         &self.0
     }
 
-    /// Runs it in a session of its own, and hands out what happens, live. Nothing happens before the first poll.
+    /// Runs it in a session of its own, and hands out what happens, live. Nothing happens before
+    /// the first poll.
     pub fn stream_events(&self, input: impl Into<Message>) -> RunStream {
         let ids = RandomIds;
         let session = mainstem_message::SessionId::new(ids.next("session-"));
@@ -108,7 +109,8 @@ impl Agent {
         self.stream_in(cx, Vec::new(), vec![Arc::new(input.into())])
     }
 
-    /// Runs it in a session of its own, and gives the end. The same path as [`stream_events`](Self::stream_events), read to its end.
+    /// Runs it in a session of its own, and gives the end. The same path as
+    /// [`stream_events`](Self::stream_events), read to its end.
     ///
     /// Dropping the future stops everything.
     pub async fn call(&self, input: impl Into<Message>) -> RunOutcome {
@@ -126,10 +128,12 @@ impl Agent {
         RunStream::new(self.run(cx, history, input), log.attach())
     }
 
-    /// Runs it inside whatever polls the future: a child inside its parent's tool. Its events go to the context's sink.
+    /// Runs it inside whatever polls the future: a child inside its parent's tool. Its events go to
+    /// the context's sink.
     ///
-    /// Never fails and never panics: how it ended is in the outcome, and in its `AGENT_END`. Dropping the future stops the agent and all
-    /// below it; what was open is closed in the log as cancelled.
+    /// Never fails and never panics: how it ended is in the outcome, and in its `AGENT_END`.
+    /// Dropping the future stops the agent and all below it; what was open is closed in the log as
+    /// cancelled.
     pub fn run(
         &self,
         cx: RunContext,
@@ -139,8 +143,8 @@ impl Agent {
         self.run_beside(cx, history, input, pending())
     }
 
-    /// The same, with something else that goes on beside it: asked only when it was woken, and dropped once the invocation has ended. Its
-    /// own end changes nothing.
+    /// The same, with something else that goes on beside it: asked only when it was woken, and
+    /// dropped once the invocation has ended. Its own end changes nothing.
     pub fn run_beside(
         &self,
         cx: RunContext,
@@ -207,7 +211,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Most model calls of a run; then one last call without tools sums up. 10 by default, 1 at least.
+    /// Most model calls of a run; then one last call without tools sums up. 10 by default, 1 at
+    /// least.
     pub fn max_iterations(mut self, most: u32) -> Self {
         self.parts.max_iterations = most.max(1);
         self
@@ -219,7 +224,8 @@ impl AgentBuilder {
         self
     }
 
-    /// How long tools and middleware may go on after a cancel before they are dropped. 2 s by default.
+    /// How long tools and middleware may go on after a cancel before they are dropped. 2 s by
+    /// default.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.parts.grace = grace;
         self

@@ -2,8 +2,9 @@
 
 use crate::AgentError;
 
-/// Bounds on the output of models, in bytes of text, thinking, data and arguments. An answer beyond one of them ends the agent with
-/// [`AgentError::TooLong`]; the output until then stays in the conversation.
+/// Bounds on the output of models, in bytes of text, thinking, data and arguments. An answer beyond
+/// one of them ends the agent with [`AgentError::TooLong`]; the output until then stays in the
+/// conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerLimits {

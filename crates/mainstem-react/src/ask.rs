@@ -40,7 +40,8 @@ impl Answer {
         self.message.content.is_empty() || last_answer(cx).is_some_and(is_last)
     }
 
-    /// The answer as a model would stream it. Its usage is left out: what it cost, its own calls have said.
+    /// The answer as a model would stream it. Its usage is left out: what it cost, its own calls
+    /// have said.
     pub(crate) fn replay(&self) -> ModelStream {
         let deltas = replay::deltas(&self.message).chain([ModelDelta::Stop(self.stop.clone())]);
         Box::pin(stream::iter(deltas.map(Ok).collect::<Vec<_>>()))
@@ -50,7 +51,8 @@ impl Answer {
 /// Whose answer it is that no model gave.
 const MIDDLEWARE: &str = "middleware";
 
-/// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`. Without a model, it is a middleware's.
+/// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
+/// Without a model, it is a middleware's.
 pub(crate) async fn ask(
     cx: &RunContext,
     model: Option<&dyn Model>,

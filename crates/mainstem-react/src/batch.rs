@@ -17,7 +17,8 @@ use crate::{
     span,
 };
 
-/// So many calls begin before those that have are heard: the first of a thousand children talks while the last ones start.
+/// So many calls begin before those that have are heard: the first of a thousand children talks
+/// while the last ones start.
 const AT_ONCE: usize = 64;
 
 /// Runs the calls, those of exclusive tools each on its own, and in order.
@@ -41,7 +42,8 @@ pub(crate) fn is_denied(cx: &RunContext) -> bool {
 }
 
 async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
-    // One call needs no set to find out who was woken: a chain of single children is as cheap as it is deep.
+    // One call needs no set to find out who was woken: a chain of single children is as cheap as it
+    // is deep.
     if let [call] = group {
         return run_one(agent, cx, call).await;
     }

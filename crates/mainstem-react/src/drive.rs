@@ -49,7 +49,8 @@ impl RunOutcome {
     }
 }
 
-/// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`; `aside` is polled meanwhile, and dropped after that.
+/// Runs an agent on an input, from its `AGENT_START` to its `AGENT_END`; `aside` is polled
+/// meanwhile, and dropped after that.
 pub(crate) async fn drive(
     agent: Agent,
     cx: RunContext,
@@ -57,7 +58,8 @@ pub(crate) async fn drive(
     input: Vec<Arc<Message>>,
     mut aside: BoxFuture<'static, ()>,
 ) -> RunOutcome {
-    // Declared before the work, so that on a drop the work goes first and its children end before their parent.
+    // Declared before the work, so that on a drop the work goes first and its children end before
+    // their parent.
     let ending = Ending::start(&agent, &cx, input);
     let work = async {
         let mut work = Work::new(&agent, &cx, history);

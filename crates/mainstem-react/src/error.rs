@@ -27,7 +27,8 @@ pub enum AgentError {
     /// Code of a tool, a model or a middleware panicked.
     #[error("a panic in the agent: {0}")]
     Panicked(String),
-    /// The answer does not have the form that was asked for, and had not when it was asked for again.
+    /// The answer does not have the form that was asked for, and had not when it was asked for
+    /// again.
     #[error("the answer does not fit the output schema:{problems}\nthe answer was: {value}")]
     Output {
         /// Where, a line for each problem.

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::RunContext;
 
-/// Decides whether tool calls may run. It belongs to the run, not to an agent, so that no agent is without it: see
-/// [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).
+/// Decides whether tool calls may run. It belongs to the run, not to an agent, so that no agent is
+/// without it: see [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).
 #[async_trait]
 pub trait Gate: Send + Sync + 'static {
-    /// Lets a call pass, as it is or with other arguments. It may wait, such as for a person; it is dropped with the call.
+    /// Lets a call pass, as it is or with other arguments. It may wait, such as for a person; it is
+    /// dropped with the call.
     ///
     /// # Errors
     /// What the model gets in place of the tool's result.

@@ -23,8 +23,9 @@ use crate::{AgentError, Answer, Passing, RunContext, agent::Parts, ask::ask, err
 ///
 /// Events do not pass through it; it emits its own through [`RunContext::emit`].
 ///
-/// Written with `async_trait` its two methods are `async fn(&self, &RunContext, ModelRequest, NextModel<'_>)` and the same for tools; their
-/// signatures are spelled out here so that one which is left alone is no future between the loop and the model.
+/// Written with `async_trait` its two methods are `async fn(&self, &RunContext, ModelRequest,
+/// NextModel<'_>)` and the same for tools; their signatures are spelled out here so that one which
+/// is left alone is no future between the loop and the model.
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
     /// Tools that it contributes. Asked once, when the agent is built.
@@ -37,11 +38,13 @@ pub trait Middleware: Send + Sync + 'static {
         None
     }
 
-    /// Around a model call: may change the request, ask more than once (one call after the other), or answer itself.
+    /// Around a model call: may change the request, ask more than once (one call after the other),
+    /// or answer itself.
     ///
-    /// An answer that is not what the model said last is said in its place: it enters the stream and the conversation as one more
-    /// model call, of a model named `middleware`. Tool calls of an answer that is passed over are not run. On a cancel it has the
-    /// agent's grace, as a tool has; a panic ends the invocation.
+    /// An answer that is not what the model said last is said in its place: it enters the stream
+    /// and the conversation as one more model call, of a model named `middleware`. Tool calls of an
+    /// answer that is passed over are not run. On a cancel it has the agent's grace, as a tool has;
+    /// a panic ends the invocation.
     ///
     /// # Errors
     /// An error ends the invocation.
@@ -60,9 +63,11 @@ pub trait Middleware: Send + Sync + 'static {
         next.run(cx, request)
     }
 
-    /// Around a tool call whose arguments are JSON: may change them, wait, run the tool again, or answer itself.
+    /// Around a tool call whose arguments are JSON: may change them, wait, run the tool again, or
+    /// answer itself.
     ///
-    /// `TOOL_RESULT_START` comes when the tool first runs and shows the arguments that it then gets. A panic ends the invocation.
+    /// `TOOL_RESULT_START` comes when the tool first runs and shows the arguments that it then
+    /// gets. A panic ends the invocation.
     ///
     /// # Errors
     /// An error goes to the model.
@@ -149,7 +154,8 @@ impl<'a> NextModel<'a> {
         self.agent.model.name()
     }
 
-    /// Whether the model's vendor holds the answer to a form: see [`Model::holds_schema`](mainstem_model::Model::holds_schema).
+    /// Whether the model's vendor holds the answer to a form: see
+    /// [`Model::holds_schema`](mainstem_model::Model::holds_schema).
     pub fn holds_schema(&self, request: &ModelRequest) -> bool {
         self.agent.model.holds_schema(request)
     }

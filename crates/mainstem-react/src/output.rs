@@ -1,4 +1,5 @@
-//! Answers in a form: held to a schema by the vendor, or asked for as the arguments of a tool; checked in any case.
+//! Answers in a form: held to a schema by the vendor, or asked for as the arguments of a tool;
+//! checked in any case.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -3,7 +3,8 @@
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque};
 use mainstem_model::ModelDelta;
 
-/// What a model would have streamed. Results and addresses of data are left out: no model streams them.
+/// What a model would have streamed. Results and addresses of data are left out: no model streams
+/// them.
 pub(crate) fn deltas(message: &Message) -> impl Iterator<Item = ModelDelta> + '_ {
     message.content.iter().enumerate().flat_map(|(slot, block)| block_deltas(slot, block))
 }

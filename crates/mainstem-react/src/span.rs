@@ -1,6 +1,7 @@
-//! Spans for `tracing`, named and described as OpenTelemetry's [conventions] for generative AI say. The only thing here that is ambient: a
-//! span's parent is the one that is current when it is made, so a child's invocation lies below its parent's tool call. One that nobody
-//! waits for has a trace of its own, linked to that call.
+//! Spans for `tracing`, named and described as OpenTelemetry's [conventions] for generative AI say.
+//! The only thing here that is ambient: a span's parent is the one that is current when it is made,
+//! so a child's invocation lies below its parent's tool call. One that nobody waits for has a trace
+//! of its own, linked to that call.
 //!
 //! [conventions]: https://github.com/open-telemetry/semantic-conventions-genai
 
@@ -11,7 +12,8 @@ use tracing::{Span, field::Empty, info_span};
 
 use crate::{Agent, AgentError, Answer, RunContext, RunOutcome};
 
-/// What causes an invocation that nothing waits for: its span is linked to the one that was current then instead of lying below it.
+/// What causes an invocation that nothing waits for: its span is linked to the one that was current
+/// then instead of lying below it.
 #[derive(Debug)]
 pub(crate) struct Unawaited(Mutex<Option<Span>>);
 

@@ -13,10 +13,12 @@ use tokio::task::{coop, unconstrained};
 
 use crate::{AgentError, RunOutcome};
 
-/// A run: polling it drives the agent and all its children and hands out what happens, in order; it ends with the root's `AGENT_END`.
+/// A run: polling it drives the agent and all its children and hands out what happens, in order; it
+/// ends with the root's `AGENT_END`.
 ///
-/// It owns the work. Not polling it holds the work back, down to the model's socket. Dropping it stops the agent, its tools and its
-/// children at once; what was open is closed in the session's log as cancelled.
+/// It owns the work. Not polling it holds the work back, down to the model's socket. Dropping it
+/// stops the agent, its tools and its children at once; what was open is closed in the session's
+/// log as cancelled.
 #[must_use = "a run does nothing unless polled"]
 pub struct RunStream {
     // Dropped in this order: the guards of the work still write to the log that the cursor reads.
@@ -28,8 +30,9 @@ pub struct RunStream {
 
 impl RunStream {
     pub(crate) fn new(work: impl Future<Output = RunOutcome> + Send + 'static, cursor: Cursor) -> Self {
-        // The work spends no budget of tokio's: a thousand children in one poll would use it up on their first reads. What is handed
-        // out does, so that a stream that is always ready lets timers and other tasks have their turn.
+        // The work spends no budget of tokio's: a thousand children in one poll would use it up on
+        // their first reads. What is handed out does, so that a stream that is always ready lets
+        // timers and other tasks have their turn.
         Self { work: Some(Box::pin(unconstrained(work))), outcome: None, cursor, over: false }
     }
 
@@ -61,7 +64,8 @@ impl RunStream {
     /// The next event: what is in the log, else what the work brings now.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         loop {
-            // Read without leaving a waker: what the work emits while it is polled here needs to wake nobody.
+            // Read without leaving a waker: what the work emits while it is polled here needs to
+            // wake nobody.
             if let Some(event) = self.cursor.try_next() {
                 return Poll::Ready(Some(event));
             }

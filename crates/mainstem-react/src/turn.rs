@@ -17,8 +17,8 @@ pub(crate) trait Scope {
     fn new_call_id(&mut self) -> ToolCallId;
 }
 
-/// One model call. At most one block is open at a time; it ends where other content begins. Calls stay open until they say they
-/// end, or the answer does.
+/// One model call. At most one block is open at a time; it ends where other content begins. Calls
+/// stay open until they say they end, or the answer does.
 #[derive(Debug)]
 pub(crate) struct Turn {
     prefix: String,
@@ -60,7 +60,8 @@ impl Turn {
     /// Emits the events that a delta brings, in order; an empty fragment brings none.
     ///
     /// # Errors
-    /// A fragment of a call that never began; an answer beyond its limits, of which this delta is dropped.
+    /// A fragment of a call that never began; an answer beyond its limits, of which this delta is
+    /// dropped.
     pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
         self.count(&delta)?;
         match delta {
@@ -179,7 +180,8 @@ impl Turn {
         }
     }
 
-    /// Begins a call. Vendors leave ids out, and give one id twice; ours are unique within the reply.
+    /// Begins a call. Vendors leave ids out, and give one id twice; ours are unique within the
+    /// reply.
     fn start_call(&mut self, slot: usize, id: Option<ToolCallId>, name: String, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
         let wanted = id.filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| scope.new_call_id());

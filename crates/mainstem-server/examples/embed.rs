@@ -1,5 +1,6 @@
-//! An axum application of one's own with agents in it: a route that streams a run as server-sent events, and beside it all of
-//! `mainstem serve` with a page that follows it by the browser's `EventSource`.
+//! An axum application of one's own with agents in it: a route that streams a run as server-sent
+//! events, and beside it all of `mainstem serve` with a page that follows it by the browser's
+//! `EventSource`.
 //!
 //! `cargo run -p mainstem-server --example embed`, then open the address that it prints; or
 //! `curl -N 'http://127.0.0.1:7979/ask?q=Compare%20Paris%20and%20Rome'`
@@ -22,7 +23,8 @@ use mainstem::{Harness, encode::EncodeExt};
 use mainstem_server::Server;
 use tokio::net::TcpListener;
 
-/// The reader of the response polls the run; a reader that leaves drops it, and all its agents with it.
+/// The reader of the response polls the run; a reader that leaves drops it, and all its agents with
+/// it.
 async fn ask(State(harness): State<Harness>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     let Some(question) = query.get("q") else {
         return (StatusCode::BAD_REQUEST, "say what to do: /ask?q=…\n").into_response();
@@ -34,7 +36,8 @@ async fn ask(State(harness): State<Harness>, Query(query): Query<BTreeMap<String
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let harness = fleet::fleet()?;
-    // Without tokens every caller on loopback is accepted; an application with its own authentication needs none either.
+    // Without tokens every caller on loopback is accepted; an application with its own
+    // authentication needs none either.
     let server = Server::new(harness.clone()).build()?;
     let app = Router::new()
         .route("/", get(async || Html(include_str!("page.html"))))

@@ -1,7 +1,7 @@
 //! What a server bears: the figures of docs/performance.md.
 //!
-//! `cargo run --release -p mainstem-server --example load`; everything is in one process: the agents, whose models are scripts, the journal in a file,
-//! the server, and its clients.
+//! `cargo run --release -p mainstem-server --example load`; everything is in one process: the
+//! agents, whose models are scripts, the journal in a file, the server, and its clients.
 
 use std::{
     error::Error,
@@ -102,7 +102,8 @@ impl Drop for Rig {
     }
 }
 
-/// Each session has a root with ten children at once, each of which says 200 words, a hundred a second.
+/// Each session has a root with ten children at once, each of which says 200 words, a hundred a
+/// second.
 async fn many(sessions: usize) -> Fallible<()> {
     let spawn = json!({ "agent_id": "kid", "task": "Say it." });
     let ten = (0..10).fold(Turn::new(), |turn, _| turn.call("agent_spawn", spawn.clone()));
@@ -133,7 +134,8 @@ async fn many(sessions: usize) -> Fallible<()> {
     ))
 }
 
-/// How long a run takes that says 2 000 words, one a millisecond, while so many read it, and one more that does not.
+/// How long a run takes that says 2 000 words, one a millisecond, while so many read it, and one
+/// more that does not.
 async fn readers(count: usize, is_stuck: bool) -> Fallible<(Duration, usize)> {
     let words = Turn::new().pace(Duration::from_millis(1)).say(&"word ".repeat(2_000));
     let rig = Rig::start(ScriptedModel::new().agent("main", [words])).await?;

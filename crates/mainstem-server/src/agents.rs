@@ -84,7 +84,8 @@ pub(crate) async fn send(
     if let Some(name) = once::key(&headers)?.filter(|_| is_heard) {
         let session = conversation.session.id().clone();
         let asked = Asked { key: name, digest: &digest, session, run: RunId::new(format!("to {key}")) };
-        // At most once: what was claimed is not said again, even if the process ended before it was heard.
+        // At most once: what was claimed is not said again, even if the process ended before it was
+        // heard.
         if app.once.claim(&app, &caller, asked).await?.1 {
             return Ok(StatusCode::ACCEPTED);
         }

@@ -1,4 +1,5 @@
-//! What all requests share: the harness, who may ask, the sessions and runs that there are, how much is going on.
+//! What all requests share: the harness, who may ask, the sessions and runs that there are, how
+//! much is going on.
 
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -141,8 +142,9 @@ impl App {
         Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
     }
 
-    /// Returns a caller's open session. A session whose record has failed is closed as soon as none of its runs is active, and is then
-    /// opened again; until then it is an error, so that no reader sees events that a restart could take back.
+    /// Returns a caller's open session. A session whose record has failed is closed as soon as none
+    /// of its runs is active, and is then opened again; until then it is an error, so that no
+    /// reader sees events that a restart could take back.
     fn opened(&self, caller: &Caller, id: &str) -> Result<Option<Arc<Conversation>>, Problem> {
         let key = key(caller, id);
         let Some(found) = self.sessions.get(&key).map(|found| found.clone()) else { return Ok(None) };
@@ -209,7 +211,8 @@ impl App {
         closed.is_some()
     }
 
-    /// Takes a place for one more open session of a tenant; if none is free, closes the least recently used session first.
+    /// Takes a place for one more open session of a tenant; if none is free, closes the least
+    /// recently used session first.
     fn room_for_session(&self, tenant: &Tenant) -> Result<Share, Problem> {
         let shares = &self.session_shares;
         let taken = shares.take(tenant).or_else(|| {
@@ -227,7 +230,8 @@ impl App {
         })
     }
 
-    /// Closes the least recently used session of the tenant, else of the tenants that exceed their guarantee.
+    /// Closes the least recently used session of the tenant, else of the tenants that exceed their
+    /// guarantee.
     fn close_idlest(&self, tenant: &Tenant) {
         let has_too_many = |of: &Tenant| self.session_shares.has_common(of);
         let candidates =
@@ -283,7 +287,8 @@ impl App {
         Ok(())
     }
 
-    /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves every map and gauge at once.
+    /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves
+    /// every map and gauge at once.
     pub(crate) fn drive(self: &Arc<Self>, run: Run, tenant: &Tenant, share: Share) -> Arc<Live> {
         let live = Arc::new(Live::new(run.handle(), tenant));
         self.runs.insert(live.handle.id().clone(), live.clone());
@@ -354,8 +359,8 @@ impl App {
         }
     }
 
-    /// Returns the problem of an unavailable journal, or of a session that another process writes. The cause names files and is logged for
-    /// the operator only.
+    /// Returns the problem of an unavailable journal, or of a session that another process writes.
+    /// The cause names files and is logged for the operator only.
     pub(crate) fn unreadable(&self, error: &JournalError) -> Problem {
         if let JournalError::Busy { .. } = error {
             return Problem::new(Code::SessionBusy, error.to_string());

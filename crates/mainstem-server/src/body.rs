@@ -64,7 +64,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             let problem = Problem::new(Code::EncodedBody, detail);
             return Err(problem.into_response());
         }
-        // A body may be large and slow, so each tenant has a share. Bodies without a caller are small.
+        // A body may be large and slow, so each tenant has a share. Bodies without a caller are
+        // small.
         let caller = request.extensions().get::<Identified>().cloned();
         let share = match &caller {
             Some(caller) => Some(app.body_shares.take(&caller.tenant).ok_or_else(crowded)?),

@@ -22,7 +22,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Lets another request of the tenant be worked on: this one waits for something, or is answered.
+    /// Lets another request of the tenant be worked on: this one waits for something, or is
+    /// answered.
     pub(crate) fn rest(&self) {
         self.turn.end();
     }
@@ -43,7 +44,8 @@ impl FromRequestParts<Arc<App>> for Caller {
             let problem = Problem::new(Code::TooManyConnections, detail);
             return Err(problem.retry_after(5).into_response());
         }
-        // Further requests wait, so that one tenant's flood does not delay others. A request with a body waits after the body is read.
+        // Further requests wait, so that one tenant's flood does not delay others. A request with a
+        // body waits after the body is read.
         if parts.extensions.get::<TakesBody>().is_none() {
             caller.turn.begin(app.request_turns.take(&caller.tenant).await);
         }

@@ -25,7 +25,8 @@ impl Capacity {
         Self::of(open_files())
     }
 
-    /// Returns the capacity of a process with this limit of open files: half is for sessions, a quarter for connections.
+    /// Returns the capacity of a process with this limit of open files: half is for sessions, a
+    /// quarter for connections.
     fn of(open_files: u64) -> Self {
         let free = open_files.saturating_sub(RESERVED);
         let part = |of: u64, (least, most): (u64, u64)| usize::try_from((free / of).clamp(least, most));

@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::shares::{Share, Shares, Tenant};
 
-/// How many requests without a token are answered on one connection; after that it is closed, so that what a guest sends ahead is not worked on.
+/// How many requests without a token are answered on one connection; after that it is closed, so
+/// that what a guest sends ahead is not worked on.
 pub(crate) const GUEST_REQUESTS: u32 = 8;
 
-/// The connections that have not shown a token. When there are too many, a further one closes the one that has been there longest; half of
-/// them can come from one address.
+/// The connections that have not shown a token. When there are too many, a further one closes the
+/// one that has been there longest; half of them can come from one address.
 pub(crate) struct Guests {
     most: usize,
     list: Mutex<List>,

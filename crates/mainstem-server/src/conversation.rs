@@ -53,7 +53,8 @@ impl Conversation {
         Self { session, created_at, first_seq, harness, readers, encoded, asked, _share: share }
     }
 
-    /// What every agent is doing, up to an event that is committed: the reader can go on after it, also after a crash.
+    /// What every agent is doing, up to an event that is committed: the reader can go on after it,
+    /// also after a crash.
     pub(crate) async fn fleet(&self) -> Result<FleetState, Problem> {
         let (fleet, log) = (self.session.fleet(), self.session.log());
         if fleet.seq > 0 {
@@ -80,7 +81,8 @@ impl Conversation {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns `true` if it was not requested for this time, has no readers, runs and tasks, and can be opened again from its record.
+    /// Returns `true` if it was not requested for this time, has no readers, runs and tasks, and
+    /// can be opened again from its record.
     pub(crate) fn is_left_for(&self, time: Duration) -> bool {
         let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.elapsed() >= time && self.harness.journal().is_some() && self.busy_with().is_none()

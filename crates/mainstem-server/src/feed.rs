@@ -303,14 +303,16 @@ fn some(frames: Bytes) -> Option<Bytes> {
     Some(frames).filter(|frames| !frames.is_empty())
 }
 
-/// What was found before anything is sent: a reader that is behind the first stored event, or one for which there is nothing more.
+/// What was found before anything is sent: a reader that is behind the first stored event, or one
+/// for which there is nothing more.
 pub(crate) enum Look {
     Gone { oldest: u64 },
     Nothing,
     Something,
 }
 
-/// Looks at what there is, from where the cursor stands; `over` says whether nothing more will come.
+/// Looks at what there is, from where the cursor stands; `over` says whether nothing more will
+/// come.
 pub(crate) async fn look(mut cursor: Cursor, wish: &Wish, over: bool) -> Look {
     let mut next = cursor.at_hand().await;
     if let Some(EventKind::Gap { to_seq, .. }) = next.as_ref().map(|event| &event.kind) {

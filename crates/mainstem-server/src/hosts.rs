@@ -1,11 +1,13 @@
-//! Under which names it may be asked: a page of a stranger's can make a browser ask a server of the loopback under the stranger's own name.
+//! Under which names it may be asked: a page of a stranger's can make a browser ask a server of the
+//! loopback under the stranger's own name.
 
 use axum::http::{HeaderMap, header};
 
 use crate::problem::Problem;
 use mainstem_api::Code;
 
-/// Names that requests may come to and pages may come from, without ports. Those of the loopback always may.
+/// Names that requests may come to and pages may come from, without ports. Those of the loopback
+/// always may.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     names: Vec<String>,
@@ -31,7 +33,8 @@ impl Hosts {
         Self { names: Vec::new(), all: true }
     }
 
-    /// Whether a request may be answered. [`Host`](header::HOST) must be known, and [`Origin`](header::ORIGIN), if there is one.
+    /// Whether a request may be answered. [`Host`](header::HOST) must be known, and
+    /// [`Origin`](header::ORIGIN), if there is one.
     pub(crate) fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Problem> {
         if headers.get_all(header::HOST).iter().count() > 1 {
             let detail = "the request has more than one Host header";

@@ -12,7 +12,8 @@ const LEAST: usize = 64;
 /// What a text that was cut ends with.
 const CUT: &str = "…";
 
-/// An event as JSON. The texts of a large one are cut; `truncated` says how large it is, and where it is whole.
+/// An event as JSON. The texts of a large one are cut; `truncated` says how large it is, and where
+/// it is whole.
 pub(crate) fn json(event: &AgentEvent, prefix: &str) -> String {
     let whole = event.to_json();
     if whole.len() <= MOST {

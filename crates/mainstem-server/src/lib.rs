@@ -2,10 +2,11 @@
 //!
 //! An application of one's own takes [`Server::router`] and nests it.
 //!
-//! [`openapi`](mainstem_api::openapi) describes the endpoints; the document is checked in as `docs/schema/openapi.json`.
+//! [`openapi`](mainstem_api::openapi) describes the endpoints; the document is checked in as
+//! `docs/schema/openapi.json`.
 //!
-//! Errors are `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with a stable `code`. Whatever is
-//! another tenant's is `404`, as if there were no such thing.
+//! Errors are `application/problem+json` ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with
+//! a stable `code`. Whatever is another tenant's is `404`, as if there were no such thing.
 
 mod agents;
 mod app;

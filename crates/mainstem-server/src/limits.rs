@@ -1,4 +1,5 @@
-//! The limits of a server, for the page of limits. Each default is read from the place where it is applied.
+//! The limits of a server, for the page of limits. Each default is read from the place where it is
+//! applied.
 
 use std::time::Duration;
 

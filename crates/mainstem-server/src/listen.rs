@@ -40,7 +40,8 @@ const FULL: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(listener: TcpListener, router: Router, guests: usize, stop: CancellationToken) {
     let guests = Arc::new(Guests::new(guests));
     let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
-    // What else a client may speak would have to be found out first, and for that it could take its time.
+    // What else a client may speak would have to be found out first, and for that it could take its
+    // time.
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(HEADER_BYTES);
     while let Some((stream, address)) = stop.run_until_cancelled(take(&listener)).await {

@@ -1,4 +1,5 @@
-//! `POST /login`, `POST /logout`: a browser keeps its token in a cookie, for `EventSource` sends no headers of one's own.
+//! `POST /login`, `POST /logout`: a browser keeps its token in a cookie, for `EventSource` sends no
+//! headers of one's own.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use mainstem_api::{COOKIE, Code, Login};
 
 use crate::{app::App, body::Body, problem::Problem};
 
-/// The cookie is out of reach of scripts, and no other site's page can send it. Over TLS a proxy may add `Secure`.
+/// The cookie is out of reach of scripts, and no other site's page can send it. Over TLS a proxy
+/// may add `Secure`.
 pub(crate) async fn login(
     State(app): State<Arc<App>>,
     Body(login, _): Body<Login>,

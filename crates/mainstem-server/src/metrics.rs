@@ -1,4 +1,5 @@
-//! `GET /metrics`: figures for [Prometheus](https://prometheus.io/docs/specs/om/open_metrics_spec/), of the whole server.
+//! `GET /metrics`: figures for
+//! [Prometheus](https://prometheus.io/docs/specs/om/open_metrics_spec/), of the whole server.
 
 use std::{
     fmt::Write,

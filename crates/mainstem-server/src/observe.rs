@@ -1,4 +1,5 @@
-//! Each request in the log and among the figures: its route, never what it asks for or by which token.
+//! Each request in the log and among the figures: its route, never what it asks for or by which
+//! token.
 
 use std::sync::Arc;
 

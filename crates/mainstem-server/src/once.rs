@@ -1,6 +1,7 @@
 //! `Idempotency-Key`: a request that is sent twice begins one run.
 //!
-//! As the IETF draft (draft-ietf-httpapi-idempotency-key-header) has it: the same key and body join the run that was begun, another body is
+//! As the IETF draft (draft-ietf-httpapi-idempotency-key-header) has it: the same key and body join
+//! the run that was begun, another body is
 //! 422. Keys are valid for a day; a journal stores them with the sessions.
 
 use std::{

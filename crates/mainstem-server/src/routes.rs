@@ -95,7 +95,8 @@ async fn without_query(request: Request, next: Next) -> Response {
 /// Stands in the document for the prefix.
 const MARK: &str = "<prefix>";
 
-/// The document before and after the prefix. It is made once: making it takes a thousand times as long as sending it.
+/// The document before and after the prefix. It is made once: making it takes a thousand times as
+/// long as sending it.
 static DOCUMENT: LazyLock<(String, String)> = LazyLock::new(|| {
     let document = openapi(MARK).to_string();
     let mark = Value::from(MARK).to_string();

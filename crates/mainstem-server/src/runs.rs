@@ -108,7 +108,8 @@ async fn checked(options: api::RunOptions, app: &App, caller: &Caller) -> Result
     }
 }
 
-/// Compiles a caller's schema, off the async threads, one of each tenant at a time: it takes a processor's time.
+/// Compiles a caller's schema, off the async threads, one of each tenant at a time: it takes a
+/// processor's time.
 async fn compiled(schema: Value, app: &App, tenant: &Tenant) -> Result<OutputSchema, Problem> {
     let stopping = || Problem::new(Code::ShuttingDown, "the server is shutting down");
     let turn = app.schema_turns.take(tenant).await;
@@ -253,7 +254,8 @@ struct Wanted {
     options: RunOptions,
 }
 
-/// Returns the requested run, and whether it is new: an earlier request with the same key may have begun it.
+/// Returns the requested run, and whether it is new: an earlier request with the same key may have
+/// begun it.
 async fn begin_once(
     app: &Arc<App>,
     caller: &Caller,

@@ -59,7 +59,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the tokens of callers. By default no token is required: for a server on loopback, or an application that authenticates its callers itself.
+    /// Sets the tokens of callers. By default no token is required: for a server on loopback, or an
+    /// application that authenticates its callers itself.
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = tokens;
         self
@@ -71,16 +72,18 @@ impl Builder {
         self
     }
 
-    /// Lets callers choose another agent than the harness's own to lead a run; none by default. What the spec of the harness's own agent
-    /// permits or forbids does not hold for runs that another leads, nor for the children that work in them: see
+    /// Lets callers choose another agent than the harness's own to lead a run; none by default.
+    /// What the spec of the harness's own agent permits or forbids does not hold for runs that
+    /// another leads, nor for the children that work in them: see
     /// [`Harness::led_by`](mainstem::Harness::led_by).
     pub fn allow_agent(mut self, id: impl Into<String>) -> Self {
         self.agents.insert(id.into());
         self
     }
 
-    /// Lets callers send inputs of this role, besides those of a user. An input of the role `system` speaks for the operator to the
-    /// model, and one of the role `assistant` for the agent: only for callers that are trusted with that.
+    /// Lets callers send inputs of this role, besides those of a user. An input of the role
+    /// `system` speaks for the operator to the model, and one of the role `assistant` for the
+    /// agent: only for callers that are trusted with that.
     pub fn allow_role(mut self, role: Role) -> Self {
         if !self.roles.contains(&role) {
             self.roles.push(role);
@@ -88,15 +91,17 @@ impl Builder {
         self
     }
 
-    /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are refused with 429.
+    /// Sets how many runs execute at once, queued ones included; 64 by default. Further ones are
+    /// refused with 429.
     pub fn max_runs(mut self, most: usize) -> Self {
         self.limits.runs = most;
         self
     }
 
-    /// Sets how many sessions are open at once. The default is what half of the process's limit of open files allows, and at most 1024. Beyond
-    /// it, the least recently used session is closed, as by [`close_idle`](Self::close_idle); if none can be closed, because all have a run or
-    /// a reader or are not recorded, a further one is refused with 429.
+    /// Sets how many sessions are open at once. The default is what half of the process's limit of
+    /// open files allows, and at most 1024. Beyond it, the least recently used session is closed,
+    /// as by [`close_idle`](Self::close_idle); if none can be closed, because all have a run or a
+    /// reader or are not recorded, a further one is refused with 429.
     pub fn max_sessions(mut self, most: usize) -> Self {
         self.limits.sessions = Some(most);
         self
@@ -108,9 +113,11 @@ impl Builder {
         self
     }
 
-    /// Closes sessions that were not requested for this time and have no readers, runs or tasks; by default sessions stay open as long as the
-    /// server runs. Without a journal it has no effect: the next request opens a closed session again from the journal, as after a restart. A
-    /// session stays open, and is busy for the server, while the application itself holds its [`Session`](mainstem::prelude::Session).
+    /// Closes sessions that were not requested for this time and have no readers, runs or tasks; by
+    /// default sessions stay open as long as the server runs. Without a journal it has no effect:
+    /// the next request opens a closed session again from the journal, as after a restart. A
+    /// session stays open, and is busy for the server, while the application itself holds its
+    /// [`Session`](mainstem::prelude::Session).
     pub fn close_idle(mut self, after: Duration) -> Self {
         self.limits.idle = Some(after);
         self
@@ -151,11 +158,12 @@ impl Server {
             .with_state(self.0.clone())
     }
 
-    /// Serves until the token is cancelled. Then no more runs are begun and readers are sent away; runs go on, and are the harness's to stop
-    /// ([`Harness::shutdown`]).
+    /// Serves until the token is cancelled. Then no more runs are begun and readers are sent away;
+    /// runs go on, and are the harness's to stop ([`Harness::shutdown`]).
     ///
     /// # Errors
-    /// [`ServerError::Open`] if the address is reached from other machines and there are no tokens; [`ServerError::Io`] of the network.
+    /// [`ServerError::Open`] if the address is reached from other machines and there are no tokens;
+    /// [`ServerError::Io`] of the network.
     pub async fn serve(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServerError> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() && self.0.tokens.is_empty() {

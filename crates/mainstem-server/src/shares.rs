@@ -1,4 +1,5 @@
-//! Fair shares of what is limited: half of it is divided among the tenants, the other half is first come, first served.
+//! Fair shares of what is limited: half of it is divided among the tenants, the other half is first
+//! come, first served.
 
 use std::{
     collections::HashMap,
@@ -33,7 +34,8 @@ impl Shares {
         self.most
     }
 
-    /// Takes one for a tenant, until it is dropped; `None` if the tenant's guarantee and the common part are used up.
+    /// Takes one for a tenant, until it is dropped; `None` if the tenant's guarantee and the common
+    /// part are used up.
     pub(crate) fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
         let mut taken = self.lock();
         let has = taken.get(tenant).copied().unwrap_or(0);

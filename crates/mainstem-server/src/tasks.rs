@@ -39,7 +39,8 @@ pub(crate) async fn find(caller: &Caller, id: &str) -> Result<TaskRecord, Proble
     caller.harness.tasks().get(&named(id)?).await.map_err(|error| failed(&error))
 }
 
-/// The id of a task, as a caller can name it: a tenant's tasks have other ids in the store of the program.
+/// The id of a task, as a caller can name it: a tenant's tasks have other ids in the store of the
+/// program.
 fn named(id: &str) -> Result<TaskId, Problem> {
     let task = TaskId::new(id);
     if is_id(id) { Ok(task) } else { Err(failed(&TaskError::Unknown { id: task })) }
@@ -77,7 +78,8 @@ fn failed(error: &TaskError) -> Problem {
     }
 }
 
-/// Records that can't be read or written just now. The cause names files, which are the operator's to know.
+/// Records that can't be read or written just now. The cause names files, which are the operator's
+/// to know.
 pub(crate) fn unreadable(error: &TaskError) -> Problem {
     tracing::error!(%error, "the records of tasks can't be read or written");
     let detail = "the records of tasks can't be read or written; the server's log says why";

@@ -81,7 +81,8 @@ impl Tokens {
         Ok(self)
     }
 
-    /// Those of a file: a line each, with the tenant's name before it if it is a tenant's. Empty lines and `#` comments are passed over.
+    /// Those of a file: a line each, with the tenant's name before it if it is a tenant's. Empty
+    /// lines and `#` comments are passed over.
     ///
     /// # Errors
     /// The line, and what is wrong with it, without the token.
@@ -121,7 +122,8 @@ impl Tokens {
         callers.len()
     }
 
-    /// Returns the tenant of a token; `None` for an invalid token. Compares it with every token: the time does not depend on the match.
+    /// Returns the tenant of a token; `None` for an invalid token. Compares it with every token:
+    /// the time does not depend on the match.
     pub(crate) fn tenant_of(&self, presented: &str) -> Option<Option<&str>> {
         let presented = digest(presented);
         let mut found = None;

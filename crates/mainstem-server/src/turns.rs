@@ -26,7 +26,8 @@ impl Turns {
     }
 }
 
-/// A request's permit: taken after its body is read, released while the request waits. Cheap to clone; clones share the permit.
+/// A request's permit: taken after its body is read, released while the request waits. Cheap to
+/// clone; clones share the permit.
 #[derive(Clone, Default)]
 pub(crate) struct Turn(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
 

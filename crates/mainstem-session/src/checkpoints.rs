@@ -29,7 +29,8 @@ impl Checkpoints {
         Self { journal, latest: Arc::new(AtomicU64::new(latest)) }
     }
 
-    /// Makes another, if it is time for one, from what the journal has; the driver of the task set does it.
+    /// Makes another, if it is time for one, from what the journal has; the driver of the task set
+    /// does it.
     pub(crate) fn begin(&self, id: &SessionId, last: u64, tasks: &TaskSet) {
         let before = self.latest.load(Ordering::Acquire);
         // Without a runtime there is no driver.

@@ -68,7 +68,8 @@ impl RunHandle {
         &self.session
     }
 
-    /// The session's events from now on. An observer that is slow gets a `GAP`; it never slows the run.
+    /// The session's events from now on. An observer that is slow gets a `GAP`; it never slows the
+    /// run.
     pub fn subscribe(&self) -> Cursor {
         self.session.log().subscribe()
     }
@@ -83,12 +84,14 @@ impl RunHandle {
         self.session.fleet()
     }
 
-    /// How well the run arrives, so far: of each invocation, how many events it has produced and how many of them the run handed out, lost in
-    /// gaps, or still holds; how long its first token took, and why it did not stream.
+    /// How well the run arrives, so far: of each invocation, how many events it has produced and
+    /// how many of them the run handed out, lost in gaps, or still holds; how long its first token
+    /// took, and why it did not stream.
     ///
-    /// Nothing is counted for this while the run goes on, unless [`RunOptions::diagnostics`](crate::RunOptions) says so: it is read off the
-    /// log, whose ring has the latest events alone. What had to be left out is
-    /// [`unknown`](Diagnostics::unknown). Costs as much time as there are events to read.
+    /// Nothing is counted for this while the run goes on, unless
+    /// [`RunOptions::diagnostics`](crate::RunOptions) says so: it is read off the log, whose ring
+    /// has the latest events alone. What had to be left out is [`unknown`](Diagnostics::unknown).
+    /// Costs as much time as there are events to read.
     pub fn diagnostics(&self) -> Diagnostics {
         self.reading.diagnostics(self.session.log(), &self.id)
     }
@@ -134,14 +137,15 @@ impl RunHandle {
         self.session.tasks().await
     }
 
-    /// Asks every agent of the run to stop: model calls are dropped, tools get a grace, what was said is kept. Background tasks go on. Returns
-    /// at once; the run
-    /// acknowledges by its end, and must be polled to get there.
+    /// Asks every agent of the run to stop: model calls are dropped, tools get a grace, what was
+    /// said is kept. Background tasks go on. Returns at once; the run acknowledges by its end, and
+    /// must be polled to get there.
     pub fn cancel(&self) {
         self.cancel_because(CancelReason::User { how: None });
     }
 
-    /// Cancels the run for this reason, which its agents and their parents can read. A time limit ends the run with `timeout`.
+    /// Cancels the run for this reason, which its agents and their parents can read. A time limit
+    /// ends the run with `timeout`.
     pub fn cancel_because(&self, reason: CancelReason) {
         self.cancel.cancel(reason);
     }
@@ -165,13 +169,15 @@ impl RunHandle {
 
     /// Waits for the run's end and returns how it ended; `None` if the run was dropped before.
     ///
-    /// Dropping the future does not affect the run. [`status`](Self::status) returns the state without waiting.
+    /// Dropping the future does not affect the run. [`status`](Self::status) returns the state
+    /// without waiting.
     pub fn outcome(&self) -> impl Future<Output = Option<RunOutcome>> + Send + 'static {
         let mut status = self.status.clone();
         async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }
     }
 
-    /// Waits for the final reply of the first instance of a child (by agent id or by key) that ends, while others read the run.
+    /// Waits for the final reply of the first instance of a child (by agent id or by key) that
+    /// ends, while others read the run.
     ///
     /// # Errors
     /// The child failed, or the run ended without it.

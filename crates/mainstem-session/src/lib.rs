@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Session`] is a conversation with an agent and its fleet; it has one log, and one run at a time. A [`Run`] is the owned stream of
-//! one turn: poll it to make it go, drop it to stop it. A [`RunHandle`] looks on and stops it from elsewhere.
+//! A [`Session`] is a conversation with an agent and its fleet; it has one log, and one run at a
+//! time. A [`Run`] is the owned stream of one turn: poll it to make it go, drop it to stop it. A
+//! [`RunHandle`] looks on and stops it from elsewhere.
 
 mod checkpoints;
 mod deferred;

@@ -18,20 +18,23 @@ pub struct RunOptions {
     pub user: Option<Arc<str>>,
     /// Whatever tools and children should know besides.
     pub attributes: Map<String, Value>,
-    /// How many events the run's agents may be ahead of its reader, each live one may add one; by default what the session's log says.
+    /// How many events the run's agents may be ahead of its reader, each live one may add one; by
+    /// default what the session's log says.
     pub buffer: Option<usize>,
     /// What becomes of children that take longer than their parents wait.
     pub spawn: SpawnOptions,
-    /// Whether the session plans from this run on: then only read-only tools run, until a person has accepted a plan. By default the mode of
-    /// the session is unchanged.
+    /// Whether the session plans from this run on: then only read-only tools run, until a person
+    /// has accepted a plan. By default the mode of the session is unchanged.
     pub plan_mode: Option<bool>,
-    /// What the run may spend, with all its agents and the tasks that they begin; nothing is limited by default.
+    /// What the run may spend, with all its agents and the tasks that they begin; nothing is
+    /// limited by default.
     pub budget: Limits,
     /// The form that the root's answer shall have; any by default.
     pub output: Option<OutputSchema>,
     /// Who works in it; by default those whom the session finds when the run's turn has come.
     pub crew: Option<Arc<Crew>>,
-    /// Whether the run keeps count of what it hands out, for [`Run::diagnostics`](crate::Run::diagnostics); off by default.
+    /// Whether the run keeps count of what it hands out, for
+    /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
 }
 
@@ -87,8 +90,10 @@ impl RunOptions {
         self
     }
 
-    /// Sets whether requests for approval are answered, by [`RunHandle::confirm`](crate::RunHandle::confirm) or
-    /// [`RunHandle::submit_tool_result`](crate::RunHandle::submit_tool_result); yes by default. If not, asking is refusing.
+    /// Sets whether requests for approval are answered, by
+    /// [`RunHandle::confirm`](crate::RunHandle::confirm) or
+    /// [`RunHandle::submit_tool_result`](crate::RunHandle::submit_tool_result); yes by default. If
+    /// not, asking is refusing.
     #[must_use]
     pub fn with_people(mut self, has_people: bool) -> Self {
         self.spawn.has_people = has_people;
@@ -102,24 +107,28 @@ impl RunOptions {
         self
     }
 
-    /// What the run may spend, with all its agents: a model call or a spawn that doesn't fit is refused, within the session's budget. When the
-    /// time is over, the run ends with `timeout`; time during which it is not polled doesn't count.
+    /// What the run may spend, with all its agents: a model call or a spawn that doesn't fit is
+    /// refused, within the session's budget. When the time is over, the run ends with `timeout`;
+    /// time during which it is not polled doesn't count.
     #[must_use]
     pub fn with_budget(mut self, budget: Limits) -> Self {
         self.budget = budget;
         self
     }
 
-    /// The root's answer shall be JSON of this schema; see [`StructuredOutput`](mainstem_react::StructuredOutput) for how it comes to be.
+    /// The root's answer shall be JSON of this schema; see
+    /// [`StructuredOutput`](mainstem_react::StructuredOutput) for how it comes to be.
     #[must_use]
     pub fn with_output(mut self, schema: OutputSchema) -> Self {
         self.output = Some(schema);
         self
     }
 
-    /// Lets others work in the run than those whom the session would find; what was said before is known to them, too.
+    /// Lets others work in the run than those whom the session would find; what was said before is
+    /// known to them, too.
     ///
-    /// They are those who were chosen, whatever has changed when the run's turn comes, also in turns that the session begins by itself after it
+    /// They are those who were chosen, whatever has changed when the run's turn comes, also in
+    /// turns that the session begins by itself after it
     /// ([`OnTaskFinished`](crate::OnTaskFinished)).
     #[must_use]
     pub fn with_crew(mut self, crew: Arc<Crew>) -> Self {
@@ -127,8 +136,9 @@ impl RunOptions {
         self
     }
 
-    /// Keeps count of each event that the run hands out, so that [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however
-    /// long the run. It costs a lookup an event, and some hundred bytes an invocation.
+    /// Keeps count of each event that the run hands out, so that
+    /// [`Run::diagnostics`](crate::Run::diagnostics) knows of all of them, however long the run. It
+    /// costs a lookup an event, and some hundred bytes an invocation.
     #[must_use]
     pub fn with_diagnostics(mut self, diagnostics: bool) -> Self {
         self.diagnostics = diagnostics;
@@ -142,7 +152,8 @@ impl RunOptions {
         self
     }
 
-    /// Sets how many children of the run execute at once, at least 1; capped by the session's limit.
+    /// Sets how many children of the run execute at once, at least 1; capped by the session's
+    /// limit.
     #[must_use]
     pub fn with_max_children(mut self, most: usize) -> Self {
         self.spawn.max_children = Some(most);

@@ -1,5 +1,6 @@
-//! A session as its record tells it: what was said in it, by whom, and what was cut off when its process ended. What that comes to is kept
-//! beside the record now and then, so that a long session need not be read from its beginning.
+//! A session as its record tells it: what was said in it, by whom, and what was cut off when its
+//! process ended. What that comes to is kept beside the record now and then, so that a long session
+//! need not be read from its beginning.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -107,7 +108,8 @@ impl Open {
 }
 
 impl Past {
-    /// What a journal has of a session up to an event; what is in its latest checkpoint is not read.
+    /// What a journal has of a session up to an event; what is in its latest checkpoint is not
+    /// read.
     pub(crate) async fn read(journal: &dyn Journal, id: &SessionId, last: u64) -> Result<Self, JournalError> {
         let mut past = Self::checkpoint(journal, id, last).await.unwrap_or_default();
         while past.seq < last {
@@ -138,7 +140,8 @@ impl Past {
         (past.form == FORM && past.seq <= last).then_some(Self { checkpoint: past.seq, ..past })
     }
 
-    /// Writes a checkpoint, unless an invocation or task of the session is open: a checkpoint has no open work.
+    /// Writes a checkpoint, unless an invocation or task of the session is open: a checkpoint has
+    /// no open work.
     pub(crate) async fn keep(&mut self, journal: &dyn Journal, id: &SessionId) -> Result<(), JournalError> {
         self.form = FORM;
         let is_quiet = self.open.is_empty() && self.fleet.tasks.values().all(|status| status.is_terminal());
@@ -221,7 +224,8 @@ impl Past {
         }
     }
 
-    /// What becomes of an invocation that has ended: what was said is remembered, and its parent may still have to hear of it.
+    /// What becomes of an invocation that has ended: what was said is remembered, and its parent
+    /// may still have to hear of it.
     fn end(&mut self, ended: Open, at: Timestamp, outcome: Outcome, error: Option<&Failure>, usage: &Rollup) {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
@@ -244,8 +248,9 @@ impl Past {
         parent.usage.add_child(usage);
     }
 
-    /// Ends the invocations that were cut off, children before their parents: closes their open blocks and emits one `AGENT_END` with the
-    /// reason. Their messages stay in the history; an invocation that had answered ends with the outcome of its answer.
+    /// Ends the invocations that were cut off, children before their parents: closes their open
+    /// blocks and emits one `AGENT_END` with the reason. Their messages stay in the history; an
+    /// invocation that had answered ends with the outcome of its answer.
     pub(crate) fn close(&mut self, log: &Arc<SessionLog>) {
         while let Some(reply) = self.latest() {
             let Some(mut cut) = self.open.remove(&reply) else { break };
@@ -275,9 +280,9 @@ impl Past {
         self.open.iter().max_by_key(|(_, open)| open.seq).map(|(reply, _)| reply.clone())
     }
 
-    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a record
-    /// ends as [`task_end`](Self::task_end) decides; a task that a living executor runs stays open
-    /// until its end is read. Invocations are ended before.
+    /// Emits the ends of tasks that the log lacks, as their records have them. A task without a
+    /// record ends as [`task_end`](Self::task_end) decides; a task that a living executor runs
+    /// stays open until its end is read. Invocations are ended before.
     pub(crate) fn close_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet, records: &[TaskRecord]) {
         let update = |id: &TaskId, from, to, error| {
             log.emit(EventKind::TaskUpdated { task_id: id.clone(), from, to, error });
@@ -298,16 +303,17 @@ impl Past {
         }
     }
 
-    /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends are
-    /// read.
+    /// Leaves the tasks open whose records can't be read: they end in the log as soon as their ends
+    /// are read.
     pub(crate) fn follow_tasks(&self, log: &Arc<SessionLog>, tasks: &TaskSet) {
         let open = self.fleet.tasks.iter().filter(|(_, status)| !status.is_terminal());
         open.for_each(|(id, from)| tasks.follow(id, *from, log));
     }
 
-    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task that
-    /// is older than the log's first run were not lost: retention has dropped them, or they are in
-    /// another journal. A log without a run has lost a task of which the session has yet to be told.
+    /// Returns `true` if a task is over and the log has lost all of its events. Events of a task
+    /// that is older than the log's first run were not lost: retention has dropped them, or they
+    /// are in another journal. A log without a run has lost a task of which the session has yet to
+    /// be told.
     fn has_lost(&self, record: &TaskRecord) -> bool {
         let is_named = self.fleet.tasks.contains_key(&record.id);
         let is_of_log = match self.runs.first() {
@@ -334,8 +340,8 @@ impl Past {
         runs
     }
 
-    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of its
-    /// child.
+    /// Returns how a task ended whose executor has ended: as in the log, else with the outcome of
+    /// its child.
     pub(crate) fn task_end(&self, task: &TaskId) -> TaskEnd {
         let done = self.done.get(task).filter(|done| !done.was_dropped());
         let logged = self.fleet.tasks.get(task).copied().filter(|status| status.is_terminal());

@@ -33,7 +33,8 @@ impl Reading {
         self.last.store(event.seq, Ordering::Release);
     }
 
-    /// What was counted, or else what the log still has of it; and then what the run has not been asked for yet.
+    /// What was counted, or else what the log still has of it; and then what the run has not been
+    /// asked for yet.
     pub(crate) fn diagnostics(&self, log: &Arc<SessionLog>, run: &RunId) -> Diagnostics {
         let last = self.last.load(Ordering::Acquire);
         if last == 0 {

@@ -20,8 +20,8 @@ use crate::{
 /// How long another process may take to stop a task.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A journal and a task store, as a [`Host`]: sessions are read and deleted, tasks are read and cancelled, also while other processes run
-/// them. Runs can't begin here.
+/// A journal and a task store, as a [`Host`]: sessions are read and deleted, tasks are read and
+/// cancelled, also while other processes run them. Runs can't begin here.
 #[derive(Clone)]
 pub struct Records {
     journal: Option<Arc<dyn Journal>>,

@@ -26,11 +26,12 @@ use crate::{
     turn::{Right, Turn},
 };
 
-/// A run: polling it drives the agent and its fleet and yields the events from the root's `AGENT_START` to its `AGENT_END`. A run that is
-/// cancelled while it is queued yields no event; the session's log has one event of it
-/// ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
+/// A run: polling it drives the agent and its fleet and yields the events from the root's
+/// `AGENT_START` to its `AGENT_END`. A run that is cancelled while it is queued yields no event;
+/// the session's log has one event of it ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
 ///
-/// Dropping it stops the agents at once; their messages until then stay in the session's history. A [`RunHandle`] stops it gracefully.
+/// Dropping it stops the agents at once; their messages until then stay in the session's history. A
+/// [`RunHandle`] stops it gracefully.
 #[must_use = "a run does nothing unless polled"]
 pub struct Run {
     state: State,
@@ -47,7 +48,8 @@ enum State {
 }
 
 struct Active {
-    // Dropped in this order: first the work, then what was said is kept, then the next run may begin.
+    // Dropped in this order: first the work, then what was said is kept, then the next run may
+    // begin.
     stream: RunStream,
     /// Stops the run when the time of its budget is over.
     time: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -55,7 +57,8 @@ struct Active {
     _turn: Turn,
 }
 
-/// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive it.
+/// Keeps what was said, however the run ends, and stops the background tasks that shall not outlive
+/// it.
 struct Said {
     session: Session,
     run: RunId,
@@ -122,8 +125,8 @@ impl Run {
         }
     }
 
-    /// Lets the session's task set drive the run, to its end or until the set shuts down. Its events are in the session's log; the handle
-    /// cancels it.
+    /// Lets the session's task set drive the run, to its end or until the set shuts down. Its
+    /// events are in the session's log; the handle cancels it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -131,7 +134,8 @@ impl Run {
         self.detach_with(())
     }
 
-    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` after the run when that is over.
+    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` after the run when that
+    /// is over.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -159,7 +163,8 @@ impl Run {
         }
     }
 
-    /// Reads to the end and gives the value in the reply, which [`RunOptions::with_output`] has given its form.
+    /// Reads to the end and gives the value in the reply, which [`RunOptions::with_output`] has
+    /// given its form.
     ///
     /// # Errors
     /// Why there is none; that the reply is no such value. Dropping the future stops the run.

@@ -71,8 +71,8 @@ impl Session {
         &self.0.log
     }
 
-    /// The session's events from `seq` on: what there is, then live, also between runs. An observer that is slow gets a `GAP`; it never
-    /// slows a run.
+    /// The session's events from `seq` on: what there is, then live, also between runs. An observer
+    /// that is slow gets a `GAP`; it never slows a run.
     pub fn subscribe_from(&self, seq: u64) -> Cursor {
         self.0.log.subscribe_from(seq)
     }
@@ -85,8 +85,9 @@ impl Session {
         self.0.tasks.list(&TaskFilter::of_root(self.id().clone())).await
     }
 
-    /// Tells a child something: `Queue` begins a new turn after the present one, `Steer` enters the present turn before the child's next
-    /// model call, `Interrupt` at once. Returns at once; a turn that it begins is a background task of the root, which is told of its end.
+    /// Tells a child something: `Queue` begins a new turn after the present one, `Steer` enters the
+    /// present turn before the child's next model call, `Interrupt` at once. Returns at once; a
+    /// turn that it begins is a background task of the root, which is told of its end.
     ///
     /// # Errors
     /// There is no such child, or it was closed.
@@ -103,13 +104,15 @@ impl Session {
         self.0.fleet.tell_unasked(cx, key, message.into(), mode)
     }
 
-    /// Asks a child and everything below it to stop, its background tasks too; siblings go on. Returns at once, whether there was
-    /// something to stop; its `AGENT_END` is the acknowledgement.
+    /// Asks a child and everything below it to stop, its background tasks too; siblings go on.
+    /// Returns at once, whether there was something to stop; its `AGENT_END` is the
+    /// acknowledgement.
     pub fn cancel_agent(&self, key: &AgentKey) -> bool {
         self.0.fleet.cancel(key, &CancelReason::User { how: None }.by())
     }
 
-    /// Answers a question that waits (`REQUIRE_USER_CONFIRM`), whichever agent asked it; siblings have gone on meanwhile.
+    /// Answers a question that waits (`REQUIRE_USER_CONFIRM`), whichever agent asked it; siblings
+    /// have gone on meanwhile.
     ///
     /// # Errors
     /// There is no such request, or it was answered already.
@@ -117,7 +120,8 @@ impl Session {
         self.0.fleet.confirm(id, decision)
     }
 
-    /// Gives the result of an external tool's call that waits (`REQUIRE_EXTERNAL_EXECUTION`), whichever agent made it.
+    /// Gives the result of an external tool's call that waits (`REQUIRE_EXTERNAL_EXECUTION`),
+    /// whichever agent made it.
     ///
     /// # Errors
     /// No such call waits.
@@ -134,8 +138,8 @@ impl Session {
         self.0.fleet.plan_mode()
     }
 
-    /// Begins or ends planning, for all of its agents, those that are running too; tool calls that have begun go on. A change is recorded as
-    /// an event, so it holds after a restart.
+    /// Begins or ends planning, for all of its agents, those that are running too; tool calls that
+    /// have begun go on. A change is recorded as an event, so it holds after a restart.
     pub fn set_plan_mode(&self, mode: PlanMode) {
         self.0.fleet.set_plan_mode(mode, &self.0.log);
     }
@@ -157,7 +161,8 @@ impl Session {
 
     /// Begins a run: the agent works on the input with the session's history.
     ///
-    /// The run is the session's active one from this call until it ends or is dropped; it starts when it is first polled.
+    /// The run is the session's active one from this call until it ends or is dropped; it starts
+    /// when it is first polled.
     ///
     /// # Errors
     /// Another run of the session is active; [`queue`](Self::queue) waits for its end.
@@ -166,10 +171,11 @@ impl Session {
         Ok(Run::new(self.clone(), vec![Arc::new(input.into())], options, Some(permit)))
     }
 
-    /// Begins a run as soon as no other run of the session is active, in the order in which queued runs are first polled.
+    /// Begins a run as soon as no other run of the session is active, in the order in which queued
+    /// runs are first polled.
     ///
-    /// Until then its status is [`Queued`](crate::RunStatus::Queued), and dropping it gives its place up. A run that is held and not polled
-    /// keeps those behind it waiting.
+    /// Until then its status is [`Queued`](crate::RunStatus::Queued), and dropping it gives its
+    /// place up. A run that is held and not polled keeps those behind it waiting.
     pub fn queue(&self, input: impl Into<Message>, options: RunOptions) -> Run {
         Run::new(self.clone(), vec![Arc::new(input.into())], options, self.0.turns.try_take().ok())
     }
@@ -179,18 +185,20 @@ impl Session {
         self.0.turns.queued()
     }
 
-    /// The runs that it had, those of earlier processes too, in order; [queued](Self::queued) ones are not among them yet, and those that
-    /// were cancelled while they were queued [never began](RunRecord::never_began).
+    /// The runs that it had, those of earlier processes too, in order; [queued](Self::queued) ones
+    /// are not among them yet, and those that were cancelled while they were queued [never
+    /// began](RunRecord::never_began).
     pub fn runs(&self) -> Vec<RunRecord> {
         lock(&self.0.runs).clone()
     }
 
-    /// Resumes a turn without an answer: its process ended, it failed, or it was cancelled. The agent continues from the recorded history.
-    /// Existing results, including those of children, are reused; a call that was cut off has a result that states this, and the agent
-    /// decides whether to repeat it.
+    /// Resumes a turn without an answer: its process ended, it failed, or it was cancelled. The
+    /// agent continues from the recorded history. Existing results, including those of children,
+    /// are reused; a call that was cut off has a result that states this, and the agent decides
+    /// whether to repeat it.
     ///
-    /// Options that are not set are taken from the turn's run: the user, the attributes, how children are treated. The run has what is
-    /// left of the turn's budget.
+    /// Options that are not set are taken from the turn's run: the user, the attributes, how
+    /// children are treated. The run has what is left of the turn's budget.
     ///
     /// The run starts when it is first polled.
     ///
@@ -224,8 +232,8 @@ impl Session {
 
     /// What the fleet is doing now.
     ///
-    /// Reads on from where the last call stopped; what the log's ring has dropped meanwhile is counted in
-    /// [`FleetState::missed`].
+    /// Reads on from where the last call stopped; what the log's ring has dropped meanwhile is
+    /// counted in [`FleetState::missed`].
     pub fn fleet(&self) -> FleetState {
         let mut watch = lock(&self.0.watch);
         let (cursor, state) = &mut *watch;
@@ -264,7 +272,8 @@ impl Session {
         }
     }
 
-    /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to the session's runs.
+    /// Records the cancel of a queued run: emits its only event, with the reason, and adds it to
+    /// the session's runs.
     pub(crate) fn cancel_queued(&self, run: &RunId, reason: &CancelReason) {
         let (log, why) = (&self.0.log, Failure::from(reason));
         let cancelled = EventKind::RunCancelled { error: why.clone() };

@@ -26,7 +26,8 @@ fn budget(limits: Limits) -> RunBudget {
     budget
 }
 
-/// Returns the options of a run that resumes `run`: options that are not set are those of `run`, and the budget is what `run` has left.
+/// Returns the options of a run that resumes `run`: options that are not set are those of `run`,
+/// and the budget is what `run` has left.
 pub(crate) fn resumed(mut options: RunOptions, run: &RunRecord) -> RunOptions {
     let was = &run.settings;
     options.user = options.user.or_else(|| was.user.clone());

@@ -37,7 +37,8 @@ impl Used {
         self.time_ms = self.time_ms.saturating_add(duration_ms);
     }
 
-    /// Returns tokens, cost and children. A model without a price counts as free; a cost budget refuses its next call.
+    /// Returns tokens, cost and children. A model without a price counts as free; a cost budget
+    /// refuses its next call.
     pub(crate) fn spend(&self, prices: &Prices) -> Spend {
         let cost = |(model, usage): (&Arc<str>, &Usage)| prices.price(model).map(|price| price.of(usage));
         let mut spend = Spend::default();

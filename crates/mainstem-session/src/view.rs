@@ -77,7 +77,8 @@ fn ended(view: RunView, end: Option<RunEnd>) -> RunView {
     }
 }
 
-/// Returns a recorded session as an API shows it; `is_open` says whether a process has it open for writing.
+/// Returns a recorded session as an API shows it; `is_open` says whether a process has it open for
+/// writing.
 pub fn recorded(summary: &SessionSummary, is_open: bool) -> SessionView {
     let state = match &summary.unfinished {
         _ if summary.damage.is_some() => SessionState::Damaged,

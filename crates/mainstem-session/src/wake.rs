@@ -11,9 +11,9 @@ pub enum OnTaskFinished {
     /// The next turn begins with it.
     #[default]
     Tell,
-    /// The session begins a turn of its own, without input, with the options of its last run. The turn is driven by the session's task set
-    /// and read by [subscribers](Session::subscribe_from); [`Session::active`] stops it. A session that was dropped is
-    /// not woken.
+    /// The session begins a turn of its own, without input, with the options of its last run. The
+    /// turn is driven by the session's task set and read by [subscribers](Session::subscribe_from);
+    /// [`Session::active`] stops it. A session that was dropped is not woken.
     Wake,
 }
 
@@ -36,7 +36,8 @@ impl Wake {
 }
 
 impl Session {
-    /// Remembers how the session is run, and looks out for the ends of its tasks if it is to be woken by them.
+    /// Remembers how the session is run, and looks out for the ends of its tasks if it is to be
+    /// woken by them.
     pub(crate) fn look_out(&self, options: &RunOptions) {
         let wake = self.wake();
         if wake.when == OnTaskFinished::Wake && wake.last().replace(options.clone()).is_none() {

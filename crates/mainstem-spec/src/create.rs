@@ -11,9 +11,11 @@ use thiserror::Error;
 
 use crate::rules;
 
-/// Writes `<dir>/<id>.md`, where `dir` is made if it is missing: all of the text or nothing, and never over what is there. Returns the path.
+/// Writes `<dir>/<id>.md`, where `dir` is made if it is missing: all of the text or nothing, and
+/// never over what is there. Returns the path.
 ///
-/// The text is taken as it is; [`parse`](crate::parse) says whether it declares an agent. Blocks on the file system.
+/// The text is taken as it is; [`parse`](crate::parse) says whether it declares an agent. Blocks on
+/// the file system.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

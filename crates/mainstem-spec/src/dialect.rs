@@ -1,6 +1,7 @@
 //! Agent files of other products: which product a file is for, and what its keys mean here.
 //!
-//! A key means the same in every file; only names of tools and models are read as those of the file's product.
+//! A key means the same in every file; only names of tools and models are read as those of the
+//! file's product.
 
 use std::{fmt, path::Path};
 

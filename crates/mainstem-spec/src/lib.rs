@@ -55,14 +55,17 @@
 //! can't be read is an error, so that no agent runs under other rules than its file says.
 //!
 //! # Files of other products
-//! Those of Claude Code, OpenCode and Copilot are read, too. Which [`Dialect`] a file is in, its path tells (`.claude/agents`,
-//! `.opencode/agent`, `.github/agents`, `*.agent.md`), or else the keys that only one product has. A key means the same in every
-//! dialect; names of tools and models are those of the dialect. What is read otherwise or ignored is a warning. A refusal holds
-//! under the product's name of a tool and under ours, and may come out broader than it was, never narrower.
+//! Those of Claude Code, OpenCode and Copilot are read, too. Which [`Dialect`] a file is in, its
+//! path tells (`.claude/agents`, `.opencode/agent`, `.github/agents`, `*.agent.md`), or else the
+//! keys that only one product has. A key means the same in every dialect; names of tools and models
+//! are those of the dialect. What is read otherwise or ignored is a warning. A refusal holds under
+//! the product's name of a tool and under ours, and may come out broader than it was, never
+//! narrower.
 //!
 //! # What is not quite YAML
-//! A description with a colon, with escapes or over several lines that aren't indented; text that begins with `*`, `@`, `%`, a
-//! backtick or `[x]`; quotes in quotes; tabs: read where the meaning is plain, with a warning that shows the line as it should be.
+//! A description with a colon, with escapes or over several lines that aren't indented; text that
+//! begins with `*`, `@`, `%`, a backtick or `[x]`; quotes in quotes; tabs: read where the meaning
+//! is plain, with a warning that shows the line as it should be.
 
 mod create;
 mod dialect;

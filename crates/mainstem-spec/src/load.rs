@@ -41,7 +41,8 @@ pub fn load_dir(dir: &Path) -> (SpecSet, Vec<SpecError>) {
 /// Reads one file, wherever it is. Blocks on the file system.
 ///
 /// # Errors
-/// As [`parse`](crate::parse); or the file can't be read, is no regular file, no text, or larger than [`MAX_FILE_BYTES`].
+/// As [`parse`](crate::parse); or the file can't be read, is no regular file, no text, or larger
+/// than [`MAX_FILE_BYTES`].
 pub fn load_file(path: &Path) -> Result<Parsed, Vec<SpecError>> {
     load(path, None)
 }
@@ -120,11 +121,12 @@ pub(crate) fn kept(what: &str) -> SpecError {
     SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
 }
 
-/// Appends the `AGENTS.md` of the directory that a spec names to the spec's own prompt.
-/// A directory that a file names is relative to the first of these workspaces that contains the file, and doesn't lead out of it. One
-/// that the program names is relative to the last workspace.
+/// Appends the `AGENTS.md` of the directory that a spec names to the spec's own prompt. A directory
+/// that a file names is relative to the first of these workspaces that contains the file, and
+/// doesn't lead out of it. One that the program names is relative to the last workspace.
 ///
-/// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has no prompt of its own either.
+/// Returns a warning for each `AGENTS.md` that can't be read, or that is missing where the spec has
+/// no prompt of its own either.
 ///
 /// Call it once for a set: another call adds the text again. Blocks on the file system.
 #[must_use]
@@ -132,8 +134,8 @@ pub fn load_prompts(specs: &mut SpecSet, workspaces: &[PathBuf]) -> Vec<SpecErro
     specs.iter_mut().filter_map(|spec| load_prompt(spec, workspaces).err()).collect()
 }
 
-/// Adds to a finding about a spec the spec's file, and the place of `item` under the finding's key. A finding about a spec that was built
-/// in code stays as it is.
+/// Adds to a finding about a spec the spec's file, and the place of `item` under the finding's key.
+/// A finding about a spec that was built in code stays as it is.
 ///
 /// Reads the file again; blocks on the file system.
 #[must_use]
@@ -202,7 +204,8 @@ fn id(path: &Path) -> String {
     name.strip_suffix(".agent").unwrap_or(&name).to_owned()
 }
 
-/// The text of a regular file, below `root` if there is one; what may block or be endless isn't opened.
+/// The text of a regular file, below `root` if there is one; what may block or be endless isn't
+/// opened.
 pub(crate) fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     let real = path.canonicalize().map_err(|error| unreadable(&error))?;
     if root.is_some_and(|root| !real.starts_with(root)) {

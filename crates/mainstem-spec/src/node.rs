@@ -101,7 +101,8 @@ impl Node {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The names that it holds, each with its place: items of a list, keys of a mapping, parts of a text with commas.
+    /// The names that it holds, each with its place: items of a list, keys of a mapping, parts of a
+    /// text with commas.
     pub(crate) fn named(&self) -> Vec<(String, Position)> {
         match &self.value {
             Value::Text(text) => {

@@ -34,13 +34,15 @@ pub struct Parsed {
 type Item = (&'static str, String, Position);
 
 impl Parsed {
-    /// Returns the place of a key's value in the file, under our name of the key, such as `steps`; `None` if the file does not set it.
+    /// Returns the place of a key's value in the file, under our name of the key, such as `steps`;
+    /// `None` if the file does not set it.
     #[must_use]
     pub fn place(&self, key: &str) -> Option<Position> {
         self.places.iter().find(|(name, _)| *name == key).map(|(_, at)| *at)
     }
 
-    /// Returns the place of a name listed under a key, such as `read_file` under `tools`, or of the key.
+    /// Returns the place of a name listed under a key, such as `read_file` under `tools`, or of the
+    /// key.
     #[must_use]
     pub fn place_of(&self, key: &str, name: Option<&str>) -> Option<Position> {
         let is_meant = |(of, item, _): &&Item| *of == key && Some(item.as_str()) == name;
@@ -50,8 +52,9 @@ impl Parsed {
 
 /// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
 ///
-/// `id` is the file's name without `.md` or `.agent.md`. Line breaks in the prompt become `\n`. A file of another product is
-/// read as what it means here, with a warning for each key and name that means something else, or nothing.
+/// `id` is the file's name without `.md` or `.agent.md`. Line breaks in the prompt become `\n`. A
+/// file of another product is read as what it means here, with a warning for each key and name that
+/// means something else, or nothing.
 ///
 /// ```
 /// use std::path::Path;

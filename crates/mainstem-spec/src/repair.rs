@@ -1,7 +1,8 @@
 //! Front matter that is not quite YAML: read as it is plainly meant, and said so.
 //!
-//! Only a `key: rest of the line` at the start of a line is repaired, for keys whose value is text, and a description that goes
-//! on below without being indented. What stays unclear is left to the error of the YAML reader. Lines keep their numbers.
+//! Only a `key: rest of the line` at the start of a line is repaired, for keys whose value is text,
+//! and a description that goes on below without being indented. What stays unclear is left to the
+//! error of the YAML reader. Lines keep their numbers.
 
 use crate::{Position, SpecError, node::Node, yaml};
 
@@ -11,7 +12,8 @@ mod text;
 
 use line::Line;
 
-/// Reads front matter, repaired if it must be; each repair is a warning with the line that was meant.
+/// Reads front matter, repaired if it must be; each repair is a warning with the line that was
+/// meant.
 pub(crate) fn read(yaml: &str) -> Result<(Node, Vec<SpecError>), SpecError> {
     let (strict, how) = match yaml::read(yaml) {
         Ok(root) => (Ok((root, Vec::new())), How::Misread),

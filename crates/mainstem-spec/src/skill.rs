@@ -10,8 +10,8 @@ use crate::{
     suggest::closest,
 };
 
-/// Instructions for one kind of task, in the public format Agent Skills: read from a folder's `SKILL.md` by [`parse_skill`], or built in
-/// code.
+/// Instructions for one kind of task, in the public format Agent Skills: read from a folder's
+/// `SKILL.md` by [`parse_skill`], or built in code.
 ///
 /// ```
 /// use mainstem_spec::Skill;
@@ -28,13 +28,15 @@ pub struct Skill {
     pub description: String,
     /// The instructions.
     pub body: String,
-    /// The other files of its folder, as a path from the folder's workspace, such as `skills/pdf/forms.md`.
+    /// The other files of its folder, as a path from the folder's workspace, such as
+    /// `skills/pdf/forms.md`.
     pub files: Vec<String>,
     /// Who declared it, which decides whose declaration wins.
     pub origin: Origin,
 }
 
-/// What is read of a `SKILL.md`; the format has more keys (`license`, `metadata`, `allowed-tools`, …), which say nothing here.
+/// What is read of a `SKILL.md`; the format has more keys (`license`, `metadata`, `allowed-tools`,
+/// …), which say nothing here.
 const KEYS: [&str; 2] = ["name", "description"];
 
 impl Skill {
@@ -72,7 +74,8 @@ impl Skill {
     }
 }
 
-/// Reads the text of one `SKILL.md`. Pure: `path` is only named in findings and as the skill's origin.
+/// Reads the text of one `SKILL.md`. Pure: `path` is only named in findings and as the skill's
+/// origin.
 ///
 /// `name` is that of the folder. Beside the skill come warnings, in the order of the file.
 ///

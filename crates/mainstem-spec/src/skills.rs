@@ -20,7 +20,8 @@ pub(crate) const SKILL_FILE: &str = "SKILL.md";
 const MAX_FILES: usize = 100;
 const MAX_DEPTH: usize = 4;
 
-/// Skills ordered by name, one a name. Who wins where two have one name is as in a [`SpecSet`](crate::SpecSet).
+/// Skills ordered by name, one a name. Who wins where two have one name is as in a
+/// [`SpecSet`](crate::SpecSet).
 ///
 /// ```
 /// use mainstem_spec::{Skill, SkillSet};
@@ -100,10 +101,12 @@ impl SkillSet {
     }
 }
 
-/// Reads the `SKILL.md` of every folder in a directory such as `<workspace>/skills`, in the order of their names.
+/// Reads the `SKILL.md` of every folder in a directory such as `<workspace>/skills`, in the order
+/// of their names.
 ///
-/// It never fails as a whole and never drops an error. A directory that doesn't exist is an empty set; a folder whose name starts with a
-/// dot is passed over, one without `SKILL.md` with a warning. A symbolic link may only lead to somewhere inside the directory.
+/// It never fails as a whole and never drops an error. A directory that doesn't exist is an empty
+/// set; a folder whose name starts with a dot is passed over, one without `SKILL.md` with a
+/// warning. A symbolic link may only lead to somewhere inside the directory.
 ///
 /// Blocks on the file system.
 #[must_use]
@@ -185,7 +188,8 @@ pub(crate) fn below(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The files of a skill's folder but the first, by their names below `prefix`. Links are passed over; so is what can't be read.
+/// The files of a skill's folder but the first, by their names below `prefix`. Links are passed
+/// over; so is what can't be read.
 fn files(folder: &Path, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
     gather(folder, prefix, MAX_DEPTH, &mut names);

@@ -6,8 +6,8 @@ use crate::{Origin, SkillSet, SpecError, SpecSet, Watch, load, skills};
 
 /// Where agent files and skills are looked for, and whose counts where two have one name.
 ///
-/// A file of an earlier directory counts, with a warning that names both. If it can't be read, or switches its agent off, no later
-/// one steps into its place: that is said, too.
+/// A file of an earlier directory counts, with a warning that names both. If it can't be read, or
+/// switches its agent off, no later one steps into its place: that is said, too.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -46,8 +46,8 @@ impl Sources {
         Self::new().with_workspace(workspace)
     }
 
-    /// Adds the directories `subagents` and `skills` of a workspace, less important than those before. Agents work in the first one, so
-    /// that only the files of its skills are named.
+    /// Adds the directories `subagents` and `skills` of a workspace, less important than those
+    /// before. Agents work in the first one, so that only the files of its skills are named.
     #[must_use]
     pub fn with_workspace(mut self, workspace: &Path) -> Self {
         self.workspaces.push(workspace.to_owned());
@@ -62,7 +62,8 @@ impl Sources {
         self
     }
 
-    /// Adds the directories in which Claude Code, OpenCode and Copilot look for agents in a workspace, in this order.
+    /// Adds the directories in which Claude Code, OpenCode and Copilot look for agents in a
+    /// workspace, in this order.
     #[must_use]
     pub fn with_other_products_of(self, workspace: &Path) -> Self {
         OTHER_PRODUCTS.iter().fold(self, |sources, dir| sources.with_dir(workspace.join(dir)))
@@ -74,13 +75,15 @@ impl Sources {
         &self.dirs
     }
 
-    /// The workspaces, the most important one first: what [`load_prompts`](crate::load_prompts) wants to know.
+    /// The workspaces, the most important one first: what [`load_prompts`](crate::load_prompts)
+    /// wants to know.
     #[must_use]
     pub fn workspaces(&self) -> &[PathBuf] {
         &self.workspaces
     }
 
-    /// Reads every directory of agent files as [`load_dir`](crate::load_dir) does; what is found is in the order of the directories.
+    /// Reads every directory of agent files as [`load_dir`](crate::load_dir) does; what is found is
+    /// in the order of the directories.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -88,7 +91,8 @@ impl Sources {
         self.reload(&SpecSet::new())
     }
 
-    /// The same, but an agent of `last` whose file has errors now stays as it was, and that is said. What is gone or switched off goes.
+    /// The same, but an agent of `last` whose file has errors now stays as it was, and that is
+    /// said. What is gone or switched off goes.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -108,7 +112,8 @@ impl Sources {
         (specs, errors)
     }
 
-    /// Reads every directory of skills as [`load_skills`](crate::load_skills) does, with the same precedence.
+    /// Reads every directory of skills as [`load_skills`](crate::load_skills) does, with the same
+    /// precedence.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -145,7 +150,8 @@ impl Sources {
         Watch::new(&self.dirs).with_skills(&self.skills)
     }
 
-    /// Has a watch look at the prompts, too, that these specs have from elsewhere. Blocks on the file system.
+    /// Has a watch look at the prompts, too, that these specs have from elsewhere. Blocks on the
+    /// file system.
     pub fn watch_prompts(&self, watch: &mut Watch, specs: &SpecSet) {
         watch.look_at(load::prompt_files(specs, &self.workspaces));
     }

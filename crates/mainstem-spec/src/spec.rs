@@ -27,8 +27,8 @@ pub const DEFAULT_STEPS: u32 = 10;
 /// assert!(spec.validate().is_ok());
 /// ```
 ///
-/// As JSON it is what a session records of a child: all but what may be secret (`url`, `headers`, and how MCP servers are reached), and
-/// the `origin`.
+/// As JSON it is what a session records of a child: all but what may be secret (`url`, `headers`,
+/// and how MCP servers are reached), and the `origin`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AgentSpec {
@@ -36,8 +36,8 @@ pub struct AgentSpec {
     pub id: String,
     /// What a model reads to decide whether to use the agent.
     pub description: String,
-    /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds what the agent's own
-    /// directory says.
+    /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds what
+    /// the agent's own directory says.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// `provider:model`, or a name registered with the harness.
@@ -51,8 +51,9 @@ pub struct AgentSpec {
     /// The nucleus sampling threshold, in 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The only tools the agent has, of all that are registered; an empty list means none. `*` stands for every
-    /// tool that is inherited, so `["*", "agent_spawn"]` is all of them and spawning.
+    /// The only tools the agent has, of all that are registered; an empty list means none. `*`
+    /// stands for every tool that is inherited, so `["*", "agent_spawn"]` is all of them and
+    /// spawning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Tools it doesn't have, whatever `tools` says.
@@ -166,13 +167,15 @@ pub enum Origin {
     Program,
 }
 
-/// An MCP server of an agent: one that the program knows by this name, or one that the spec itself declares.
+/// An MCP server of an agent: one that the program knows by this name, or one that the spec itself
+/// declares.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct McpServer {
     /// What it is called.
     pub name: String,
-    /// How it is reached, as written; what that means is the program's to say. `Debug` doesn't show it: it may hold secrets.
+    /// How it is reached, as written; what that means is the program's to say. `Debug` doesn't show
+    /// it: it may hold secrets.
     #[serde(skip)]
     pub declaration: Option<Value>,
 }

@@ -14,11 +14,13 @@ use crate::{
     skills::{SKILL_FILE, below},
 };
 
-/// A look at directories, to be repeated: between two turns a harness asks whether it has to load again.
+/// A look at directories, to be repeated: between two turns a harness asks whether it has to load
+/// again.
 ///
-/// It compares the names of the agent files and of the skills' folders, and of each file and folder its size, its times of change and, on
-/// Unix, its inode. What a skill's folder has below its first level is not looked at. A change within
-/// the file system's clock tick of the last look (some milliseconds) that keeps size and inode is seen at the next one only.
+/// It compares the names of the agent files and of the skills' folders, and of each file and folder
+/// its size, its times of change and, on Unix, its inode. What a skill's folder has below its first
+/// level is not looked at. A change within the file system's clock tick of the last look (some
+/// milliseconds) that keeps size and inode is seen at the next one only.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -76,7 +78,8 @@ impl Watch {
         self
     }
 
-    /// Looks at these files, too, in the place of those of the last call. Blocks on the file system.
+    /// Looks at these files, too, in the place of those of the last call. Blocks on the file
+    /// system.
     pub fn look_at(&mut self, files: impl IntoIterator<Item: Into<PathBuf>>) {
         self.spots.retain(|(spot, _)| !matches!(spot, Spot::File(_)));
         self.add(files.into_iter().map(|file| Spot::File(file.into())));
@@ -89,7 +92,8 @@ impl Watch {
         }));
     }
 
-    /// Whether anything differs from the last look. Lists the directories and asks for each file's state, no more.
+    /// Whether anything differs from the last look. Lists the directories and asks for each file's
+    /// state, no more.
     ///
     /// Blocks on the file system.
     #[must_use]

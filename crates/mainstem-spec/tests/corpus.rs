@@ -1,4 +1,5 @@
-//! Files in the styles of public collections: each is read as it is meant, and none can break the loader.
+//! Files in the styles of public collections: each is read as it is meant, and none can break the
+//! loader.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Waiting for a child: until it answers, until the time is over, or not at all. What is not waited for becomes a background task.
+//! Waiting for a child: until it answers, until the time is over, or not at all. What is not waited
+//! for becomes a background task.
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -35,7 +36,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// From what the model asks for, what the agent's spec says, and what the caller of the run wants.
+    /// From what the model asks for, what the agent's spec says, and what the caller of the run
+    /// wants.
     pub(crate) fn new(asked: Option<u64>, usual: Duration, options: SpawnOptions) -> Self {
         let wanted = asked.map_or(usual, Duration::from_secs);
         let background = wanted.is_zero() && !options.force_sync;
@@ -119,7 +121,8 @@ impl Fleet {
         if cx.is_cancelled() {
             return Err(SpawnError::Interrupted);
         }
-        // The clock starts at the call, but what has not begun can't be handed over. One that waits for a place lets others start before.
+        // The clock starts at the call, but what has not begun can't be handed over. One that waits
+        // for a place lets others start before.
         let (mut place, start) = match self.slots.try_enter(cx) {
             Some(place) => {
                 start.turn().await;
@@ -186,7 +189,8 @@ impl Fleet {
         };
         let fleet = self.clone();
         let work = Box::pin(async move {
-            // Here, because the set polls this: the run may not be read. A new child has none that wait.
+            // Here, because the set polls this: the run may not be read. A new child has none that
+            // wait.
             if how == Handover::Promoted {
                 fleet.slots.notify_moved();
             }

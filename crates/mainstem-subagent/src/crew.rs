@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::{AgentFactory, Catalog, CatalogEntry, CatalogError, lineage::Lineage, versions};
 
-/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes of the files meanwhile. [`Fleet::enter`](crate::Fleet::enter)
-/// puts it into the run's context.
+/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes
+/// of the files meanwhile. [`Fleet::enter`](crate::Fleet::enter) puts it into the run's context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crew {
@@ -27,7 +27,8 @@ pub struct Crew {
     pub skills: SkillSet,
     /// Where results are kept that are too long for a conversation; without it they are cut.
     pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// What builds agents that an earlier process has spawned and that are declared otherwise by now; without it they can't be sent to.
+    /// What builds agents that an earlier process has spawned and that are declared otherwise by
+    /// now; without it they can't be sent to.
     pub factory: Option<Arc<AgentFactory>>,
 }
 
@@ -79,7 +80,8 @@ impl Crew {
         self
     }
 
-    /// Returns the agent that was spawned as this version: that of the catalog if the version is the same, else one built from the record.
+    /// Returns the agent that was spawned as this version: that of the catalog if the version is
+    /// the same, else one built from the record.
     pub(crate) fn spawned_as(
         &self,
         id: &str,
@@ -99,7 +101,8 @@ impl Crew {
         entry.inspect_err(failed).ok()
     }
 
-    /// What the context's agent can read up on: what neither its spec nor that of any agent above it leaves out.
+    /// What the context's agent can read up on: what neither its spec nor that of any agent above
+    /// it leaves out.
     pub(crate) fn skills_of(&self, cx: &RunContext) -> impl Iterator<Item = &Skill> {
         let lists: Vec<_> = Lineage::of(cx).collect();
         let lists = move |skill: &Skill| {
@@ -115,12 +118,14 @@ impl Crew {
 /// Says who works in the next run of a session.
 #[async_trait]
 pub trait Crews: Send + Sync + 'static {
-    /// Those who work in a run that begins now. Asked once a run, when its turn has come and before anything of it happens.
+    /// Those who work in a run that begins now. Asked once a run, when its turn has come and before
+    /// anything of it happens.
     ///
     /// Must not block; the run may be dropped while it waits.
     async fn present(&self) -> Arc<Crew>;
 
-    /// Who is known without looking; nobody by default. Whoever opens a session asks this first, perhaps outside a runtime.
+    /// Who is known without looking; nobody by default. Whoever opens a session asks this first,
+    /// perhaps outside a runtime.
     fn known(&self) -> Option<Arc<Crew>> {
         None
     }

@@ -7,8 +7,8 @@ use tokio::time::sleep;
 /// The shortest stretch that is measured.
 const FINEST: Duration = Duration::from_millis(10);
 
-/// Time that runs only while it is polled: it is cut into slices, and of a stretch during which nobody polls one slice counts at most, a
-/// thirtieth of the whole.
+/// Time that runs only while it is polled: it is cut into slices, and of a stretch during which
+/// nobody polls one slice counts at most, a thirtieth of the whole.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     left: Duration,
@@ -27,7 +27,8 @@ impl Deadline {
         self.left
     }
 
-    /// Resolves when the time is over. Dropping it loses a slice at most, so that it can be waited for again.
+    /// Resolves when the time is over. Dropping it loses a slice at most, so that it can be waited
+    /// for again.
     pub(crate) async fn over(&mut self) {
         while self.pass().await.is_some() {}
     }

@@ -1,7 +1,9 @@
-//! Telling a parent which of its background tasks have ended: before its very next model call, once.
+//! Telling a parent which of its background tasks have ended: before its very next model call,
+//! once.
 //!
-//! A record says that its parent was told only after the event that tells it is committed. A crash in between loses the record's
-//! change, never the message: what the log has is looked for in the conversation.
+//! A record says that its parent was told only after the event that tells it is committed. A crash
+//! in between loses the record's change, never the message: what the log has is looked for in the
+//! conversation.
 
 mod text;
 
@@ -30,7 +32,8 @@ pub(crate) struct Told {
 impl Fleet {
     /// Adds the ends of tasks to the request and to the conversation.
     ///
-    /// Ends that the conversation has already, even if the model call for which they were added failed, are not added again.
+    /// Ends that the conversation has already, even if the model call for which they were added
+    /// failed, are not added again.
     pub(crate) async fn deliver(
         &self,
         cx: &RunContext,
@@ -54,21 +57,22 @@ impl Fleet {
         Ok(Told { tasks, seq: cx.sink().log().last_seq() })
     }
 
-    /// Returns `true` if tasks of the agent with this session have ended and its conversation does not tell of them.
+    /// Returns `true` if tasks of the agent with this session have ended and its conversation does
+    /// not tell of them.
     pub async fn has_news(&self, session: &SessionId, said: &[Arc<Message>]) -> bool {
         let ended = self.tasks.undelivered(session).await.unwrap_or_default();
         ended.iter().any(|task| !self.is_told(said, &task.id))
     }
 
-    /// Notes which ends a tool's result tells the caller. Tasks of others, which the root may read, are left out: their parents are
-    /// not told by that.
+    /// Notes which ends a tool's result tells the caller. Tasks of others, which the root may read,
+    /// are left out: their parents are not told by that.
     pub(crate) fn told_by_tool(&self, cx: &RunContext, tasks: &[TaskRecord]) {
         let own = tasks.iter().filter(|task| task.parent_session_id == *cx.session_id());
         own.filter(|task| task.is_undelivered()).for_each(|task| _ = self.told.insert(task.id.clone()));
     }
 
-    /// Records that the model has been told, as soon as the log has committed it. If the log can't, or the run is cancelled before, the
-    /// records stay as they are.
+    /// Records that the model has been told, as soon as the log has committed it. If the log can't,
+    /// or the run is cancelled before, the records stay as they are.
     pub(crate) async fn mark_delivered(&self, cx: &RunContext, told: &Told) {
         if told.tasks.is_empty() {
             return;
@@ -85,7 +89,8 @@ impl Fleet {
         }
     }
 
-    /// Returns `true` if the conversation tells of a task's end. Nothing that a child says can look like that: it is escaped.
+    /// Returns `true` if the conversation tells of a task's end. Nothing that a child says can look
+    /// like that: it is escaped.
     fn is_told(&self, messages: &[Arc<Message>], task: &TaskId) -> bool {
         let mut said = messages.iter().rev().filter(|message| message.role == Role::User);
         self.told.contains(task) || said.any(|message| text::tells_of(&message.text(), task))

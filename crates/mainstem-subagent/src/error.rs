@@ -163,7 +163,8 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
-    /// It lists an MCP server that is not configured. The agent is there all the same, without that server's tools.
+    /// It lists an MCP server that is not configured. The agent is there all the same, without that
+    /// server's tools.
     #[error("agent {id:?} lists MCP server {server:?}, which is not configured; known: {}", or_none(known))]
     UnknownServer {
         /// Which agent.
@@ -173,7 +174,8 @@ pub enum CatalogError {
         /// What there is.
         known: Vec<String>,
     },
-    /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning: the agent is available.
+    /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning:
+    /// the agent is available.
     #[error(
         "agent {id:?} can only spawn, and reaches no agent with a tool to work with; it may spawn: {}",
         or_none(reaches)
@@ -190,7 +192,8 @@ pub enum CatalogError {
         /// Which agent.
         id: String,
     },
-    /// It says something that this version does not do, and that would change where the agent works.
+    /// It says something that this version does not do, and that would change where the agent
+    /// works.
     #[error("agent {id:?}: {key} is not in effect in this version, so the agent is left out")]
     NotInEffect {
         /// Which agent.

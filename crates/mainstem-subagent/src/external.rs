@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::{member::Member, tools::engine};
 
-/// A tool that is declared here and run by whoever reads the stream: a call of it says `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth,
-/// until its result is submitted; others go on.
+/// A tool that is declared here and run by whoever reads the stream: a call of it says
+/// `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth, until its result is submitted; others go
+/// on.
 #[derive(Clone, Debug)]
 pub struct ExternalTool {
     spec: ToolSpec,
@@ -16,7 +17,8 @@ pub struct ExternalTool {
 }
 
 impl ExternalTool {
-    /// A tool of this name, for models to decide by this description, with arguments of this JSON Schema.
+    /// A tool of this name, for models to decide by this description, with arguments of this JSON
+    /// Schema.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self { spec: ToolSpec::new(name, description, parameters), is_read_only: false }
     }

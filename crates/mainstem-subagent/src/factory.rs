@@ -24,7 +24,8 @@ use crate::{
 /// The id of the agent that always exists.
 pub(crate) const GENERAL_PURPOSE: &str = "general-purpose";
 
-/// What children have unless their spec says otherwise: the parent's model, tools, options and middleware.
+/// What children have unless their spec says otherwise: the parent's model, tools, options and
+/// middleware.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AgentFactory {
@@ -44,11 +45,13 @@ pub struct AgentFactory {
     pub plan_tools: bool,
     /// The names of the skills that there are. Without any, nobody gets `load_skill`.
     pub skills: Vec<String>,
-    /// The workspace in which the root can write new agents, by `agent_generate`; so can children that list it.
+    /// The workspace in which the root can write new agents, by `agent_generate`; so can children
+    /// that list it.
     pub generate_in: Option<PathBuf>,
     /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
-    /// The names of the tools that work in that directory. Agents that have any are told who sees it.
+    /// The names of the tools that work in that directory. Agents that have any are told who sees
+    /// it.
     pub file_tools: Vec<String>,
 }
 
@@ -92,7 +95,8 @@ impl AgentFactory {
     /// Builds one agent.
     ///
     /// # Errors
-    /// A model that is not known: never a silent fallback to another. A spec that asks for what this version cannot do.
+    /// A model that is not known: never a silent fallback to another. A spec that asks for what
+    /// this version cannot do.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
         if spec.url.is_some() {
             return Err(CatalogError::NotInEffect { id: spec.id.clone(), key: "url" });
@@ -128,8 +132,9 @@ impl AgentFactory {
         Ok(CatalogEntry { spec: Arc::new(spec), agent, rules })
     }
 
-    /// Begins the root that a spec declares: with its instructions as they are, this factory's model, and the tools for children unless
-    /// the spec takes them away or the limits leave no room for any.
+    /// Begins the root that a spec declares: with its instructions as they are, this factory's
+    /// model, and the tools for children unless the spec takes them away or the limits leave no
+    /// room for any.
     ///
     /// # Errors
     /// An output schema that is none.
@@ -142,7 +147,8 @@ impl AgentFactory {
         Ok(agent.middleware(output).middleware(Metered))
     }
 
-    /// The tool for skills, where there are some for the agent, and the program has no tool of that name.
+    /// The tool for skills, where there are some for the agent, and the program has no tool of that
+    /// name.
     fn load_skill(&self, spec: &AgentSpec) -> Option<String> {
         let listed = |skill| spec.skills.as_ref().is_none_or(|list| list.contains(skill));
         let is_given = inherits(spec, tools::LOAD_SKILL)
@@ -290,7 +296,8 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
     Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))
 }
 
-/// Whether an agent can be denied a tool that this harness does not have now: one that comes with this version, or with a server.
+/// Whether an agent can be denied a tool that this harness does not have now: one that comes with
+/// this version, or with a server.
 fn can_be_denied(tool: &str) -> bool {
     let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
     tool.starts_with("mcp__") || own.into_iter().any(|own| is_meant(tool, own))

@@ -25,15 +25,15 @@ use crate::{
 pub struct Limits {
     /// The deepest agent; the root is at 0. Default 3.
     pub max_depth: u16,
-    /// How many children of a session are at work at once; more wait for their turn. Default 16, at least 1. One that waits for children
-    /// of its own does not count.
+    /// How many children of a session are at work at once; more wait for their turn. Default 16, at
+    /// least 1. One that waits for children of its own does not count.
     pub max_children: usize,
     /// How many background tasks of a session there can be at once; more are refused. Default 16.
     pub max_tasks: usize,
     /// How long a call waits for its child, unless it says otherwise. Default 30 s.
     pub wait: Duration,
-    /// How long a child may be silent: without an event of its own, and not waiting for children, tasks or people. Then it ends with
-    /// `timeout`. Default 10 min; `Duration::MAX` is for ever.
+    /// How long a child may be silent: without an event of its own, and not waiting for children,
+    /// tasks or people. Then it ends with `timeout`. Default 10 min; `Duration::MAX` is for ever.
     pub idle: Duration,
 }
 
@@ -49,7 +49,8 @@ impl Default for Limits {
     }
 }
 
-/// One session's children. [`enter`](Self::enter) puts it into the context of each of its runs; the tools find it there.
+/// One session's children. [`enter`](Self::enter) puts it into the context of each of its runs; the
+/// tools find it there.
 #[derive(Debug)]
 pub struct Fleet {
     limits: Limits,
@@ -134,7 +135,8 @@ impl Fleet {
         self.roster.list(None)
     }
 
-    /// Who has this session, among the children; nobody for the root's session, and for an agent that is a tool.
+    /// Who has this session, among the children; nobody for the root's session, and for an agent
+    /// that is a tool.
     pub fn child_of_session(&self, session: &SessionId) -> Option<EventSource> {
         self.roster.source(session)
     }
@@ -168,7 +170,8 @@ impl Fleet {
         if mine || below { Ok(task) } else { Err(TaskError::Unknown { id: id.clone() }.into()) }
     }
 
-    /// Waits until tasks are over, lending out the caller's own place; what they are then, or when the time is over.
+    /// Waits until tasks are over, lending out the caller's own place; what they are then, or when
+    /// the time is over.
     pub(crate) async fn await_tasks(
         &self,
         cx: &RunContext,

@@ -24,7 +24,8 @@ impl Gate for Fleet {
             Decision::AllowWith(arguments) => Some(arguments),
             Decision::Deny(reason) => return Err(denied(format!("{} was denied: {reason}", call.name))),
         };
-        // What a person made of it, and as things are now: a person can't allow what a rule refuses, or what a plan has no place for.
+        // What a person made of it, and as things are now: a person can't allow what a rule
+        // refuses, or what a plan has no place for.
         let arguments = edited.as_ref().unwrap_or(call.arguments);
         self.must_ask(cx, Passing { arguments, ..call })?;
         Ok(edited)
@@ -43,7 +44,8 @@ impl Fleet {
         }
     }
 
-    /// The strictest verdict of the run's rules, among them the root's, and those of every agent down to the caller: rights only narrow.
+    /// The strictest verdict of the run's rules, among them the root's, and those of every agent
+    /// down to the caller: rights only narrow.
     fn verdict(cx: &RunContext, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {
@@ -62,8 +64,8 @@ impl Fleet {
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins or ends planning, for all agents of the session: children follow their parents in and out of it. A change is an event of the
-    /// session's log.
+    /// Begins or ends planning, for all agents of the session: children follow their parents in and
+    /// out of it. A change is an event of the session's log.
     pub fn set_plan_mode(&self, mode: PlanMode, log: &SessionLog) {
         // Held until the event is in the log, so that the last event has the current mode.
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);

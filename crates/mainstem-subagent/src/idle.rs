@@ -47,7 +47,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Asks an agent to stop when no event came from it for so long; `Duration::MAX` is for ever. To be polled beside its work, and never over.
+/// Asks an agent to stop when no event came from it for so long; `Duration::MAX` is for ever. To be
+/// polled beside its work, and never over.
 pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     if most < Duration::MAX {
         silence(cx, most).await;
@@ -56,7 +57,8 @@ pub(crate) async fn watch(cx: &RunContext, most: Duration) {
     pending().await
 }
 
-/// Resolves when no event came for so long. It looks once a slice whether there was one, so that events cost nothing.
+/// Resolves when no event came for so long. It looks once a slice whether there was one, so that
+/// events cost nothing.
 async fn silence(cx: &RunContext, most: Duration) {
     let (mut heard, mut deadline) = (cx.last_event(), Deadline::new(most));
     while deadline.pass().await.is_some() {

@@ -25,7 +25,8 @@ pub(crate) struct Order {
     pub(crate) label: Option<String>,
 }
 
-/// A child's turn, about to begin or under way. Owned, so that it can go on without whoever began it. Dropping it stops the child.
+/// A child's turn, about to begin or under way. Owned, so that it can go on without whoever began
+/// it. Dropping it stops the child.
 pub(crate) struct Child {
     pub(crate) source: EventSource,
     pub(crate) cx: RunContext,
@@ -37,7 +38,8 @@ pub(crate) struct Child {
 }
 
 impl Fleet {
-    /// A new child, or the next turn of the one that a spec wants to be found again. Nothing is created unless everything is in order.
+    /// A new child, or the next turn of the one that a spec wants to be found again. Nothing is
+    /// created unless everything is in order.
     pub(crate) fn launch(
         self: &Arc<Self>,
         cx: &RunContext,

@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a [`Crew`]: the root, a [`Catalog`] of the
-//! agents that can be spawned, their rules and skills. [`Subagents`] is the middleware that gives an agent the tools for it; the tools find
-//! both in their context. A child runs inside its parent's tool call, with a context of its own; nothing is forwarded. What its parent no
-//! longer waits for goes on as a background task.
+//! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a
+//! [`Crew`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
+//! [`Subagents`] is the middleware that gives an agent the tools for it; the tools find both in
+//! their context. A child runs inside its parent's tool call, with a context of its own; nothing is
+//! forwarded. What its parent no longer waits for goes on as a background task.
 
 mod agent_tool;
 mod attend;

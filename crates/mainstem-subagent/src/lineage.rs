@@ -6,8 +6,9 @@ use mainstem_react::RunContext;
 
 use crate::{CatalogEntry, member::Member};
 
-/// What a child was declared as when it was spawned, and what those above it were: that stays in effect for the child's whole life,
-/// whatever the catalogs of later runs say. In the context of each of its turns.
+/// What a child was declared as when it was spawned, and what those above it were: that stays in
+/// effect for the child's whole life, whatever the catalogs of later runs say. In the context of
+/// each of its turns.
 #[derive(Debug)]
 pub(crate) struct Lineage {
     pub(crate) entry: CatalogEntry,

@@ -19,10 +19,12 @@ use crate::{
     tools,
 };
 
-/// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells it whom it can spawn, and brings it, with
-/// its next model call, what others send it while it works and which of its tasks have ended.
+/// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells
+/// it whom it can spawn, and brings it, with its next model call, what others send it while it
+/// works and which of its tasks have ended.
 ///
-/// All of that needs a [`Fleet`] in the run's context ([`Fleet::enter`]); without one the tools answer with an error.
+/// All of that needs a [`Fleet`] in the run's context ([`Fleet::enter`]); without one the tools
+/// answer with an error.
 #[derive(Clone, Debug, Default)]
 pub struct Subagents {
     /// All of them if absent.
@@ -119,7 +121,8 @@ fn hand_in(cx: &RunContext, inbox: &Inbox, request: &mut ModelRequest) {
 }
 
 impl Fleet {
-    /// What the caller wants done about background tasks when the root has its answer. Whether there is news that it should answer to.
+    /// What the caller wants done about background tasks when the root has its answer. Whether
+    /// there is news that it should answer to.
     async fn waits_for_more(&self, cx: &RunContext, request: &ModelRequest) -> bool {
         if cx.depth() > 0 || cx.is_cancelled() {
             return false;

@@ -5,19 +5,24 @@ use mainstem_react::RunContext;
 
 use crate::member::Member;
 
-/// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without a fleet has the defaults.
+/// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
+/// a fleet has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {
-    /// A call that is out of time stops its child (`status: timeout`); nothing becomes a background task.
+    /// A call that is out of time stops its child (`status: timeout`); nothing becomes a background
+    /// task.
     pub force_sync: bool,
     /// What becomes of background tasks when the root has its answer.
     pub background: Background,
-    /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and external tools fail.
+    /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and
+    /// external tools fail.
     pub has_people: bool,
-    /// The depth of the deepest agent of the run, if that is below the session's [`Limits`](crate::Limits).
+    /// The depth of the deepest agent of the run, if that is below the session's
+    /// [`Limits`](crate::Limits).
     pub max_depth: Option<u16>,
-    /// How many children of the run execute at once, if that is below the session's [`Limits`](crate::Limits).
+    /// How many children of the run execute at once, if that is below the session's
+    /// [`Limits`](crate::Limits).
     pub max_children: Option<usize>,
 }
 

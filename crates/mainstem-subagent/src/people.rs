@@ -33,7 +33,8 @@ fn open(waiting: &[String]) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct People {
     questions: DashMap<ConfirmId, oneshot::Sender<Decision>>,
-    /// Calls of external tools. Their ids are unique within a reply only: of two, the first is answered first.
+    /// Calls of external tools. Their ids are unique within a reply only: of two, the first is
+    /// answered first.
     external: Mutex<Vec<(ToolCallId, oneshot::Sender<ToolOutput>)>>,
 }
 
@@ -61,7 +62,8 @@ impl People {
 }
 
 impl Fleet {
-    /// Asks a person about a call, live in the stream; only that call waits. Where nobody is there to be asked, the answer is no.
+    /// Asks a person about a call, live in the stream; only that call waits. Where nobody is there
+    /// to be asked, the answer is no.
     pub(crate) async fn ask(&self, cx: &RunContext, call: ToolCall) -> Decision {
         if !SpawnOptions::of(cx).has_people {
             return Decision::Deny(
@@ -98,7 +100,8 @@ impl Fleet {
         Some(output)
     }
 
-    /// Waits for an answer with the agent's place lent out, and its task, if it is part of one, said to wait; `None` if it is stopped.
+    /// Waits for an answer with the agent's place lent out, and its task, if it is part of one,
+    /// said to wait; `None` if it is stopped.
     async fn waiting<T>(&self, cx: &RunContext, answer: oneshot::Receiver<T>) -> Option<T> {
         let lent = self.slots.lend(cx);
         let task = cx.sink().task().cloned();

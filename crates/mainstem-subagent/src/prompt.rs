@@ -6,7 +6,8 @@ use mainstem_spec::{AgentSpec, Skill, WorkspaceMode};
 
 use crate::Catalog;
 
-/// A child's instructions: its own, what being a child means, and, if it works with files, who sees them.
+/// A child's instructions: its own, what being a child means, and, if it works with files, who sees
+/// them.
 pub(crate) fn child_prompt(spec: &AgentSpec, has_files: bool) -> String {
     let own = spec.prompt.trim();
     let gap = if own.is_empty() { "" } else { "\n\n" };

@@ -1,5 +1,5 @@
-//! Children of an earlier process, as the record of their session tells of them: who can be sent to again, and what became of the calls
-//! that waited for them.
+//! Children of an earlier process, as the record of their session tells of them: who can be sent to
+//! again, and what became of the calls that waited for them.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -50,7 +50,8 @@ struct Call {
     reports: Vec<Report>,
 }
 
-/// The children of a session between its turns, and the specs that they were spawned as. No call and no run is open then.
+/// The children of a session between its turns, and the specs that they were spawned as. No call
+/// and no run is open then.
 #[derive(Serialize)]
 struct Quiet<'a> {
     children: Vec<&'a Child>,
@@ -164,7 +165,8 @@ impl Returning {
         call.into_iter().for_each(|call| call.reports.push(report()));
     }
 
-    /// What closes a call that was cut says what its children had come to: nobody has to ask them again.
+    /// What closes a call that was cut says what its children had come to: nobody has to ask them
+    /// again.
     pub fn amend(&self, session: &SessionId, closing: &mut EventKind) {
         let (EventKind::ToolResultTextDelta { tool_call_id, .. }
         | EventKind::ToolResultEnd { tool_call_id, .. }) = closing
@@ -201,8 +203,8 @@ impl Call {
 }
 
 impl Fleet {
-    /// Restores the children of an earlier process as idle, each with the spec that it was spawned as. Sending to a child whose spec can't be
-    /// built fails with the reason.
+    /// Restores the children of an earlier process as idle, each with the spec that it was spawned
+    /// as. Sending to a child whose spec can't be built fails with the reason.
     pub fn take_back(&self, crew: &Crew, returning: Returning) {
         let mut lineages = HashMap::<SessionId, Arc<Lineage>>::new();
         let mut entries = HashMap::<Arc<str>, Option<CatalogEntry>>::new();

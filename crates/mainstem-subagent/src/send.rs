@@ -16,8 +16,8 @@ use crate::{
 const ENDED: Duration = Duration::from_secs(30);
 
 impl Fleet {
-    /// Tells a child something and attends to what it says to that. What is sent into a turn is only handed over: whoever began that turn
-    /// gets its reply.
+    /// Tells a child something and attends to what it says to that. What is sent into a turn is
+    /// only handed over: whoever began that turn gets its reply.
     pub(crate) async fn tell(
         self: &Arc<Self>,
         cx: &RunContext,
@@ -33,8 +33,8 @@ impl Fleet {
         self.send(cx, key, message, asked).await
     }
 
-    /// The same for code, in the name of the root in whose context this is. Returns at once: a turn that the message begins is a background
-    /// task of the root's.
+    /// The same for code, in the name of the root in whose context this is. Returns at once: a turn
+    /// that the message begins is a background task of the root's.
     ///
     /// # Errors
     /// There is no such child, or it was closed.
@@ -92,7 +92,8 @@ impl Fleet {
         self.roster.inbox(Some(key)).put(message, mode == SendMode::Interrupt);
     }
 
-    /// Stops a child and everything below it in the name of `by`, and forgets it. Returns when it has ended.
+    /// Stops a child and everything below it in the name of `by`, and forgets it. Returns when it
+    /// has ended.
     pub(crate) async fn close(
         &self,
         cx: &RunContext,
@@ -109,8 +110,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Cancels a child and everything below it, including its background tasks, in the name of `by` (words that follow "cancelled by").
-    /// Returns at once; `false` if neither the child nor a descendant is running.
+    /// Cancels a child and everything below it, including its background tasks, in the name of `by`
+    /// (words that follow "cancelled by"). Returns at once; `false` if neither the child nor a
+    /// descendant is running.
     pub fn cancel(&self, key: &AgentKey, by: &Arc<str>) -> bool {
         let agent = self.roster.name(key);
         let below = self.roster.cancellations_below(key);

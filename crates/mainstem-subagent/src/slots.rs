@@ -1,8 +1,9 @@
 //! Limits how many children execute at once.
 //!
-//! A child holds a permit while it runs, and lends it out while it waits for children of its own: so a parent never holds what its
-//! children wait for. Background tasks have separate permits, so that a paused caller does not block them: an agent that becomes part of
-//! a task while it waits changes to the line of those.
+//! A child holds a permit while it runs, and lends it out while it waits for children of its own:
+//! so a parent never holds what its children wait for. Background tasks have separate permits, so
+//! that a paused caller does not block them: an agent that becomes part of a task while it waits
+//! changes to the line of those.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +37,8 @@ struct Line {
     head: Mutual<()>,
 }
 
-/// How many children of one run execute at once, within the limit of its session. Part of a [`Member`].
+/// How many children of one run execute at once, within the limit of its session. Part of a
+/// [`Member`].
 #[derive(Debug)]
 pub(crate) struct RunPlaces(Lines);
 
@@ -79,8 +81,8 @@ impl Slots {
         Self { lines: Lines::new(children), held: DashMap::new(), moved: Notify::new() }
     }
 
-    /// Returns a place if one is free and no other call waits for it. It polls nothing: near the end of a task's budget, tokio's
-    /// semaphores are pending although a permit is free.
+    /// Returns a place if one is free and no other call waits for it. It polls nothing: near the
+    /// end of a task's budget, tokio's semaphores are pending although a permit is free.
     pub(crate) fn try_enter(&self, cx: &RunContext) -> Option<Place<'_>> {
         let permits = self.lines(cx).map(Line::try_pass).collect::<Option<_>>()?;
         Some(self.place(permits))
@@ -95,7 +97,8 @@ impl Slots {
         }
     }
 
-    /// Wakes the agents that wait for a place in the foreground and are part of a background task by now.
+    /// Wakes the agents that wait for a place in the foreground and are part of a background task
+    /// by now.
     pub(crate) fn notify_moved(&self) {
         self.moved.notify_waiters();
     }
@@ -104,7 +107,8 @@ impl Slots {
         Place { slots: self, slot: Arc::new(Slot::new(permits)), key: None }
     }
 
-    /// Waits for a permit of each line, of the background if the agent is or becomes part of a task. `is_new` is as in [`Line::pass`].
+    /// Waits for a permit of each line, of the background if the agent is or becomes part of a
+    /// task. `is_new` is as in [`Line::pass`].
     async fn permits(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
         if cx.sink().task().is_none() {
             tokio::select! {
@@ -179,7 +183,8 @@ impl Line {
         Self { places, head: Mutual::new(()) }
     }
 
-    /// Waits for a permit, in line if the agent is new; one that has lent out its permit does not queue again.
+    /// Waits for a permit, in line if the agent is new; one that has lent out its permit does not
+    /// queue again.
     async fn pass(&self, is_new: bool) -> Option<OwnedSemaphorePermit> {
         let _head = if is_new { Some(self.head.lock().await) } else { None };
         // Never closed; without a permit a child would merely not wait for others.
@@ -221,7 +226,8 @@ impl Lent<'_> {
         slot.stops_waiting();
         tokio::select! {
             biased;
-            // Another call of the agent may take it back first, or begin to wait; that one then takes it back when it goes on.
+            // Another call of the agent may take it back first, or begin to wait; that one then
+            // takes it back when it goes on.
             () = slot.until_settled() => {}
             permits = self.slots.permits(self.cx, false) => slot.refill(permits),
         }

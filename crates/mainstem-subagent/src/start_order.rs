@@ -1,7 +1,8 @@
 //! Starts the children of one agent in the order of its calls.
 //!
-//! A child that its call waits for starts while the run is polled, a task at any time. So that no task waits for a run that is not polled, a
-//! task begins after the children before it that are waited for; only a task that can't be recorded keeps its turn until its call is polled.
+//! A child that its call waits for starts while the run is polled, a task at any time. So that no
+//! task waits for a run that is not polled, a task begins after the children before it that are
+//! waited for; only a task that can't be recorded keeps its turn until its call is polled.
 
 use std::{
     collections::VecDeque,

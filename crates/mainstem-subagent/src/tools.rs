@@ -28,7 +28,8 @@ pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
 /// The name of the tool for skills, which is given only where there are some.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
 
-/// The names of the tools that a workspace adds. A spec can deny them in a harness without a workspace, too.
+/// The names of the tools that a workspace adds. A spec can deny them in a harness without a
+/// workspace, too.
 pub(crate) const OF_WORKSPACE: [&str; 7] =
     ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files", "shell"];
 

@@ -9,11 +9,14 @@ use serde_json::{Map, Value, json};
 /// The [key](Part::key) of the part that is a remote agent's address and headers.
 pub const ADDRESS: &str = "url";
 
-/// The parts of an agent's file that count only once a person trusts them, each by itself: the MCP servers that it declares, which start a process or
-/// send tool calls to an address, and a remote agent's address with its headers.
+/// The parts of an agent's file that count only once a person trusts them, each by itself: the MCP
+/// servers that it declares, which start a process or send tool calls to an address, and a remote
+/// agent's address with its headers.
 ///
-/// Everything else is in effect at once, for it only narrows what the run may do anyway: tools, permissions, limits and names of MCP servers choose from what
-/// the program or the user gives to the run; model, prompt and directory are bounded by it. A spec that code declares has no such parts.
+/// Everything else is in effect at once, for it only narrows what the run may do anyway: tools,
+/// permissions, limits and names of MCP servers choose from what the program or the user gives to
+/// the run; model, prompt and directory are bounded by it. A spec that code declares has no such
+/// parts.
 ///
 /// `workspace` is the directory to which the file's path is relative.
 pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
@@ -23,7 +26,8 @@ pub fn parts(spec: &AgentSpec, workspace: &Path) -> Vec<Part> {
     servers.chain(address_part(&file, spec)).collect()
 }
 
-/// Returns the part of an MCP server that a file declares; `None` for a server that the file only names.
+/// Returns the part of an MCP server that a file declares; `None` for a server that the file only
+/// names.
 fn server_part(file: &str, server: &McpServer) -> Option<Part> {
     let (name, declaration) = (&server.name, server.declaration.as_ref()?);
     let part = Part::new(file, server_key(name), declaration.clone());
@@ -35,8 +39,8 @@ pub fn server_key(name: &str) -> String {
     format!("mcp_servers.{name}")
 }
 
-/// Describes the effect of an MCP server's declaration, a sentence for each setting that decides what is started and what it may do.
-/// The loader may still refuse the declaration.
+/// Describes the effect of an MCP server's declaration, a sentence for each setting that decides
+/// what is started and what it may do. The loader may still refuse the declaration.
 pub fn server_does(name: &str, declaration: &Value) -> Vec<String> {
     let mut does = vec![with_variables(server_is(name, declaration), declaration)];
     let fields = |key: &str| declaration[key].as_object().into_iter().flatten().collect::<BTreeMap<_, _>>();
@@ -75,7 +79,8 @@ fn server_is(name: &str, declaration: &Value) -> String {
     }
 }
 
-/// Quotes a text unless it is a single plain word, so that it can't pose as two words or as the end of the sentence.
+/// Quotes a text unless it is a single plain word, so that it can't pose as two words or as the end
+/// of the sentence.
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}*~#?&;|<>[]()!^".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }

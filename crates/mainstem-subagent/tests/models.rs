@@ -1,4 +1,5 @@
-//! A child that moves from a tool call into the task set while it works, under every order of threads that shuttle tries.
+//! A child that moves from a tool call into the task set while it works, under every order of
+//! threads that shuttle tries.
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -95,7 +96,8 @@ fn status(event: &AgentEvent) -> Option<TaskStatus> {
     }
 }
 
-/// A parent that waits for its child as `attend` does, until the time is over; whether the child became a task.
+/// A parent that waits for its child as `attend` does, until the time is over; whether the child
+/// became a task.
 async fn attend(tasks: TaskSet, sink: EventSink, over: oneshot::Receiver<()>) -> bool {
     let mut turn = work(sink.clone());
     let has_ended = unless(over, turn.as_mut()).await.is_some();

@@ -1,4 +1,5 @@
-//! What an executor owes those who share its store: to say that it is alive, and to look what they want of its tasks.
+//! What an executor owes those who share its store: to say that it is alive, and to look what they
+//! want of its tasks.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -67,7 +68,8 @@ async fn renew(inner: &Inner) -> Result<Timestamp, TaskError> {
     Ok(until)
 }
 
-/// Whether a lease is to be renewed: a part of it is over, or the clock by which others judge it was set ahead or back.
+/// Whether a lease is to be renewed: a part of it is over, or the clock by which others judge it
+/// was set ahead or back.
 fn is_due(until: Timestamp, now: Timestamp) -> bool {
     let left = until.as_micros().saturating_sub(now.as_micros());
     left <= micros(LEASE - RENEW) || left > micros(LEASE)

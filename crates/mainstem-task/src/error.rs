@@ -77,7 +77,8 @@ pub enum TaskError {
 }
 
 impl TaskError {
-    /// Returns the message without file names, for models, events and callers. Only operators see file names.
+    /// Returns the message without file names, for models, events and callers. Only operators see
+    /// file names.
     pub fn without_paths(&self) -> String {
         match self {
             Self::Corrupt { problem, .. } => {

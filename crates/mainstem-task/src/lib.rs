@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state machine, pure. A [`TaskStore`] keeps records:
-//! [`MemoryTaskStore`] for one process, [`FileTaskStore`] for all processes that share a workspace,
-//! [`ScopedTaskStore`] for a tenant's part of either. The [`TaskSet`] is the only place that
-//! spawns: it runs tasks, records how they end, tells sessions, holds the executor's lease, and stops them all.
+//! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state
+//! machine, pure. A [`TaskStore`] keeps records: [`MemoryTaskStore`] for one process,
+//! [`FileTaskStore`] for all processes that share a workspace, [`ScopedTaskStore`] for a tenant's
+//! part of either. The [`TaskSet`] is the only place that spawns: it runs tasks, records how they
+//! end, tells sessions, holds the executor's lease, and stops them all.
 
 mod clerk;
 mod error;

@@ -33,8 +33,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 
 /// All background work of a harness. Cheap to clone; clones are the same set.
 ///
-/// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set stops nothing; when the runtime goes, what
-/// is left of the work is dropped. In a store that others share its tasks are lost when the process or its [lease](crate::LEASE) ends.
+/// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set
+/// stops nothing; when the runtime goes, what is left of the work is dropped. In a store that
+/// others share its tasks are lost when the process or its [lease](crate::LEASE) ends.
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 
@@ -47,7 +48,8 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     /// Changes whenever a task of this set has ended.
     pub(crate) ends: watch::Sender<u64>,
-    /// Parents that are known to have no tasks, so that the store need not be asked before each of their model calls.
+    /// Parents that are known to have no tasks, so that the store need not be asked before each of
+    /// their model calls.
     quiet: DashSet<SessionId>,
     /// Whether somebody renews the lease.
     pub(crate) has_clerk: Mutex<bool>,
@@ -193,8 +195,8 @@ impl TaskSet {
         &self.0.stop
     }
 
-    /// Drives something to its end that is no task but outlives its caller, such as a run that nobody reads. It is dropped at
-    /// [`shutdown`](Self::shutdown).
+    /// Drives something to its end that is no task but outlives its caller, such as a run that
+    /// nobody reads. It is dropped at [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -202,7 +204,8 @@ impl TaskSet {
         self.drive_or(work, || {});
     }
 
-    /// Drives work as [`drive`](Self::drive) does, and calls `on_shutdown` before a [`shutdown`](Self::shutdown) drops it.
+    /// Drives work as [`drive`](Self::drive) does, and calls `on_shutdown` before a
+    /// [`shutdown`](Self::shutdown) drops it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -233,8 +236,9 @@ impl TaskSet {
         self.0.live.len()
     }
 
-    /// Stops everything: asks all tasks to stop, waits so long, then drops what is left. When it returns, nothing that was spawned is
-    /// alive, and every task of the set has an end in its record. No task can begin any more.
+    /// Stops everything: asks all tasks to stop, waits so long, then drops what is left. When it
+    /// returns, nothing that was spawned is alive, and every task of the set has an end in its
+    /// record. No task can begin any more.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &*self.0;
         // With the reason first; the token stops work that begins between the two.
@@ -260,7 +264,8 @@ impl Inner {
         self.clock.now()
     }
 
-    /// The ids of tasks that are executed here; in order, for the same work is stopped in the same order.
+    /// The ids of tasks that are executed here; in order, for the same work is stopped in the same
+    /// order.
     fn live_where(&self, holds: impl Fn(&Live) -> bool) -> Vec<TaskId> {
         let live = self.live.iter().filter(|live| holds(live));
         let mut ids: Vec<_> = live.map(|live| live.key().clone()).collect();

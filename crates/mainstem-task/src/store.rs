@@ -13,9 +13,9 @@ use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
 /// Keeps the records of tasks, and who is alive to execute them.
 ///
-/// Every change is all or nothing, and stands when the call returns. A store may be used by many processes at once; then
-/// [`is_shared`](Self::is_shared) says so, and executors look out for what others ask of their tasks. `mainstem_testing::task_store` is the
-/// contract as a test suite.
+/// Every change is all or nothing, and stands when the call returns. A store may be used by many
+/// processes at once; then [`is_shared`](Self::is_shared) says so, and executors look out for what
+/// others ask of their tasks. `mainstem_testing::task_store` is the contract as a test suite.
 #[async_trait]
 pub trait TaskStore: Send + Sync + 'static {
     /// Keeps a new record.
@@ -24,11 +24,12 @@ pub trait TaskStore: Send + Sync + 'static {
     /// [`TaskError::Exists`], or that it can't be kept; then it isn't.
     async fn create(&self, record: TaskRecord) -> Result<(), TaskError>;
 
-    /// Changes a record, as [`TaskRecord::apply`] does, if it is what the caller takes it for. Returns what it is now.
+    /// Changes a record, as [`TaskRecord::apply`] does, if it is what the caller takes it for.
+    /// Returns what it is now.
     ///
     /// # Errors
-    /// [`TaskError::Unknown`], [`Conflict`](TaskError::Conflict), [`Fenced`](TaskError::Fenced), [`Illegal`](TaskError::Illegal), or that it
-    /// can't be kept; the record then stays as it was.
+    /// [`TaskError::Unknown`], [`Conflict`](TaskError::Conflict), [`Fenced`](TaskError::Fenced),
+    /// [`Illegal`](TaskError::Illegal), or that it can't be kept; the record then stays as it was.
     async fn update(
         &self,
         id: &TaskId,

@@ -1,5 +1,6 @@
-//! Tasks of the runtime, and the primitives at which they meet: tokio's and the standard library's, or, compiled with `--cfg shuttle`,
-//! those of a model checker that tries many orders of them (`cargo xtask models`).
+//! Tasks of the runtime, and the primitives at which they meet: tokio's and the standard library's,
+//! or, compiled with `--cfg shuttle`, those of a model checker that tries many orders of them
+//! (`cargo xtask models`).
 
 use tokio_util::task::TaskTracker;
 

@@ -31,7 +31,8 @@ async fn file_on_threads() {
     check(Arc::new(FileTaskStore::new(workspace.path()))).await;
 }
 
-/// The contract over two parts of a store, one after the other: the second finds an empty store, and leaves the first as it was.
+/// The contract over two parts of a store, one after the other: the second finds an empty store,
+/// and leaves the first as it was.
 async fn check_parts(whole: Arc<dyn TaskStore>) {
     let part = |name: &str| Arc::new(ScopedTaskStore::new(whole.clone(), name)) as Arc<dyn TaskStore>;
     let (first, second) = (part("acme"), part("acme-2"));

@@ -1,6 +1,8 @@
-//! A model server for clients in other languages: plays one script in each vendor's API until its standard input ends.
+//! A model server for clients in other languages: plays one script in each vendor's API until its
+//! standard input ends.
 //!
-//! `cargo run -q -p mainstem-testing --example model_server` prints its address. Ask for the model `scripted`.
+//! `cargo run -q -p mainstem-testing --example model_server` prints its address. Ask for the model
+//! `scripted`.
 #![expect(clippy::print_stdout, reason = "it tells its address")]
 
 use mainstem_message::{StopReason, Usage};

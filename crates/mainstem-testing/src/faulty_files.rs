@@ -1,4 +1,5 @@
-//! A file layer that fails: a process whose writes to a directory run out of space, fail, tear, or are its last.
+//! A file layer that fails: a process whose writes to a directory run out of space, fail, tear, or
+//! are its last.
 
 use std::{
     ffi::OsString,
@@ -18,7 +19,8 @@ const ANY: u32 = 15;
 const NO_SPACE: u32 = 28;
 const BROKEN: u32 = 5;
 
-/// A fault of the files of a process. Those that name a kind of call happen at the first of that kind.
+/// A fault of the files of a process. Those that name a kind of call happen at the first of that
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a test goes through all of them")]
 pub enum Fault {
@@ -96,18 +98,21 @@ pub struct FileCall {
     pub line: String,
 }
 
-/// A directory whose files fail when a test says so, for a process that is started with its [`variables`](Self::variables).
+/// A directory whose files fail when a test says so, for a process that is started with its
+/// [`variables`](Self::variables).
 ///
-/// The layer is a library of 150 lines of C, compiled by `cc` and preloaded into the process by the dynamic linker. It numbers the calls that
-/// change files below the directory (`write`, `pwrite`, `fsync`, `fdatasync`, `ftruncate`, `rename`) and lets a [`Fault`] happen
-/// at one of them. Programs that the process starts are not affected. On Linux with glibc.
+/// The layer is a library of 150 lines of C, compiled by `cc` and preloaded into the process by the
+/// dynamic linker. It numbers the calls that change files below the directory (`write`, `pwrite`,
+/// `fsync`, `fdatasync`, `ftruncate`, `rename`) and lets a [`Fault`] happen at one of them.
+/// Programs that the process starts are not affected. On Linux with glibc.
 #[derive(Debug)]
 pub struct FaultyFiles {
     dir: PathBuf,
 }
 
 impl FaultyFiles {
-    /// Compiles the layer into a directory that exists, below which it makes the directory [`files`](Self::files).
+    /// Compiles the layer into a directory that exists, below which it makes the directory
+    /// [`files`](Self::files).
     ///
     /// # Errors
     /// A C compiler is missing, or it fails; the message is for the developer who runs the test.
@@ -150,7 +155,8 @@ impl FaultyFiles {
         }
     }
 
-    /// What to set in the environment of the process: with a fault at the call of this number, counted from 1, or without one.
+    /// What to set in the environment of the process: with a fault at the call of this number,
+    /// counted from 1, or without one.
     pub fn variables(&self, fault: Option<(usize, Fault)>) -> Vec<(String, OsString)> {
         let set = |name: &str, value: OsString| (format!("FAULTY_FILES_{name}"), value);
         let mut variables = vec![
@@ -185,7 +191,8 @@ impl FaultyFiles {
         Ok(text.lines().map(call).collect())
     }
 
-    /// Simulates a loss of power, once the process has ended: each file is as it was at its last sync, and empty if it was never synced.
+    /// Simulates a loss of power, once the process has ended: each file is as it was at its last
+    /// sync, and empty if it was never synced.
     ///
     /// # Errors
     /// Those of the file system.

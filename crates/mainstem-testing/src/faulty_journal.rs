@@ -26,12 +26,13 @@ const UNDAMAGED: u64 = 0;
 /// The number of remaining events while the disk is unlimited.
 const NO_FAULT: u64 = u64::MAX;
 
-/// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room. Cheap to clone; clones are the same journal.
+/// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room.
+/// Cheap to clone; clones are the same journal.
 ///
 /// An event of it can be damaged, and it counts the events that are read.
 ///
-/// While the disk is full, records that are given an event fail for good, as they do with a real disk, and sessions can't be opened; what
-/// was committed can be read.
+/// While the disk is full, records that are given an event fail for good, as they do with a real
+/// disk, and sessions can't be opened; what was committed can be read.
 #[derive(Clone)]
 pub struct FaultyJournal {
     inner: Arc<dyn Journal>,
@@ -61,7 +62,8 @@ impl FaultyJournal {
         }
     }
 
-    /// Sets whether opening a session waits from now on; openings that wait continue when this is reset.
+    /// Sets whether opening a session waits from now on; openings that wait continue when this is
+    /// reset.
     pub fn hold_opens(&self, holds: bool) {
         self.gate.is_closed.send_replace(holds);
     }
@@ -90,7 +92,8 @@ impl FaultyJournal {
         self.room.store(NO_FAULT, Ordering::SeqCst);
     }
 
-    /// Damages the event with this number, of every session, from now on; one that was damaged before is whole again.
+    /// Damages the event with this number, of every session, from now on; one that was damaged
+    /// before is whole again.
     pub fn damage(&self, seq: u64) {
         self.damaged.store(seq, Ordering::SeqCst);
     }

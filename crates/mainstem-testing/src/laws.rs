@@ -1,7 +1,8 @@
 //! The laws of event streams that can be read off a recorded timeline.
 //!
-//! 1 sequence · 2 bracket · 3 cause · 4 blocks · 5 place · 6 condensation · 8 no silent loss · 12 roll-up. The others (7 live, 9 independence,
-//! 10 drop, 11 containment, 13 determinism, 14 no repeat) are about time and about two runs; the property tests check them.
+//! 1 sequence · 2 bracket · 3 cause · 4 blocks · 5 place · 6 condensation · 8 no silent loss · 12
+//! roll-up. The others (7 live, 9 independence, 10 drop, 11 containment, 13 determinism, 14 no
+//! repeat) are about time and about two runs; the property tests check them.
 
 mod blocks;
 mod cause;
@@ -46,7 +47,8 @@ impl fmt::Display for Violation {
 /// Time and space are near linear in the events.
 ///
 /// # Errors
-/// The first law that is broken, in the order 1 and 8, 2, 4, 5, 3, 6, 12: each takes for granted what those before it hold.
+/// The first law that is broken, in the order 1 and 8, 2, 4, 5, 3, 6, 12: each takes for granted
+/// what those before it hold.
 pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
     let has_gap = sequence::check(events)?;
     if has_gap {

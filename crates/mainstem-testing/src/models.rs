@@ -7,8 +7,9 @@ use shuttle::{
     scheduler::{PctScheduler, RandomScheduler},
 };
 
-/// Tries a model with `schedules` random schedules, and as many with few context switches at unlikely places; a hundred times as many if
-/// `RUN_SLOW_TESTS` is set. What it does between its points must be the same each time.
+/// Tries a model with `schedules` random schedules, and as many with few context switches at
+/// unlikely places; a hundred times as many if `RUN_SLOW_TESTS` is set. What it does between its
+/// points must be the same each time.
 ///
 /// # Panics
 /// Where the model does, or can't go on; with the schedule that led there.

@@ -1,4 +1,5 @@
-//! A scripted HTTP server for providers' own tests: for each connection a script of raw bytes, pauses and cuts.
+//! A scripted HTTP server for providers' own tests: for each connection a script of raw bytes,
+//! pauses and cuts.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! A model behind HTTP: speaks to whoever asks as the vendor of the endpoint does, and tells what it saw.
+//! A model behind HTTP: speaks to whoever asks as the vendor of the endpoint does, and tells what
+//! it saw.
 
 mod http;
 mod wire;
@@ -22,11 +23,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// A server on the loopback that answers with the deltas of a [`Model`], usually a scripted one, as they come.
+/// A server on the loopback that answers with the deltas of a [`Model`], usually a scripted one, as
+/// they come.
 ///
-/// It speaks as the endpoint asks: `…/chat/completions` and `…/responses` of OpenAI, `…/messages` of Anthropic,
-/// `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of Ollama. The scripts' agent is the model that is asked.
-/// Dropping the server ends it, with every connection.
+/// It speaks as the endpoint asks: `…/chat/completions` and `…/responses` of OpenAI, `…/messages`
+/// of Anthropic, `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of Ollama. The
+/// scripts' agent is the model that is asked. Dropping the server ends it, with every connection.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,

@@ -7,7 +7,8 @@ use mainstem_event::{AgentEvent, EventKind};
 
 use crate::laws;
 
-/// Reads a stream to its end, checks its [`laws`], and prints it: one event a line, indented by depth.
+/// Reads a stream to its end, checks its [`laws`], and prints it: one event a line, indented by
+/// depth.
 ///
 /// # Panics
 /// If a law is broken; the message has the timeline and the law.
@@ -20,7 +21,8 @@ pub async fn timeline(stream: impl Stream<Item = AgentEvent>) -> String {
     text
 }
 
-/// Prints events: time since the first in milliseconds, who, what. Deltas in a row of one block are joined, with their number.
+/// Prints events: time since the first in milliseconds, who, what. Deltas in a row of one block are
+/// joined, with their number.
 pub fn render(events: &[AgentEvent]) -> String {
     let mut text = String::new();
     let Some(first) = events.first() else { return text };
@@ -40,7 +42,8 @@ pub fn render(events: &[AgentEvent]) -> String {
     text
 }
 
-/// An instance by what tells it apart: the last part of its key, and its turn when it is not the first.
+/// An instance by what tells it apart: the last part of its key, and its turn when it is not the
+/// first.
 fn who(event: &AgentEvent) -> String {
     let Some(source) = event.source() else { return "main".to_owned() };
     let key = source.agent_key.as_str();

@@ -4,7 +4,8 @@ use std::{error::Error, fmt};
 
 /// A failed tool call: data for the model, which may try again; never the end of the run.
 ///
-/// Any error turns into one with `?`; the causes stand behind it. It is not itself an [`Error`], as otherwise that could not be.
+/// Any error turns into one with `?`; the causes stand behind it. It is not itself an [`Error`], as
+/// otherwise that could not be.
 #[derive(Debug)]
 pub struct ToolError {
     message: String,

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and arguments that do not fit go back to the model
-//! with a JSON pointer to what is wrong.
+//! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and
+//! arguments that do not fit go back to the model with a JSON pointer to what is wrong.
 
 mod artifact;
 mod blocking;

@@ -10,8 +10,8 @@ use pin_project::pin_project;
 
 use crate::sync::{AtomicBool, Mutex, MutexGuard};
 
-/// The work's output, or `None` if something else happens first: a cancel, a timer, a message. Of two at once the work counts. Dropping the
-/// future drops both; so does its end.
+/// The work's output, or `None` if something else happens first: a cancel, a timer, a message. Of
+/// two at once the work counts. Dropping the future drops both; so does its end.
 ///
 /// ```
 /// # use mainstem_tool::unless;
@@ -46,8 +46,9 @@ impl<W: Future, E: Future> Future for Unless<W, E> {
 
 /// A future that is polled only after it was woken itself, however often its task is.
 ///
-/// Each event of a child passes whatever stands beside the child's work. Asking a cancel, a timer or a message takes a lock or two every
-/// time; this takes a load. Polling it once more after it is ready is an error of the inner future.
+/// Each event of a child passes whatever stands beside the child's work. Asking a cancel, a timer
+/// or a message takes a lock or two every time; this takes a load. Polling it once more after it is
+/// ready is an error of the inner future.
 ///
 /// ```
 /// # use mainstem_tool::Seldom;
@@ -67,7 +68,8 @@ pub struct Seldom<F> {
     #[pin]
     future: F,
     bell: Arc<Bell>,
-    /// Whom the bell wakes, as long as it holds a clone: a waker and its clone need not look the same.
+    /// Whom the bell wakes, as long as it holds a clone: a waker and its clone need not look the
+    /// same.
     outer: Identity,
 }
 

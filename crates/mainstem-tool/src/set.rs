@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{Tool, ToolError, ToolSource};
 
-/// Tools by name, in the order in which they were added, and after them those of sources, as they are at the moment. Cheap to clone;
-/// checks arguments against schemas compiled once.
+/// Tools by name, in the order in which they were added, and after them those of sources, as they
+/// are at the moment. Cheap to clone; checks arguments against schemas compiled once.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     entries: Vec<Arc<Entry>>,
@@ -84,12 +84,14 @@ impl ToolSet {
         Ok(())
     }
 
-    /// Adds what comes from a source, now and later. A tool of the set, or of an earlier source, stands before one of the same name.
+    /// Adds what comes from a source, now and later. A tool of the set, or of an earlier source,
+    /// stands before one of the same name.
     pub fn insert_source(&mut self, source: Arc<dyn ToolSource>) {
         self.sources.push(Part { source, passes: Arc::new(|_| true) });
     }
 
-    /// The tools whose name passes, in the same order; those of sources are asked about as they come.
+    /// The tools whose name passes, in the same order; those of sources are asked about as they
+    /// come.
     #[must_use]
     pub fn filtered(&self, passes: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let passes: Arc<Passes> = Arc::new(passes);
@@ -125,11 +127,12 @@ impl ToolSet {
         self.entries.iter().find(|entry| entry.spec.name == name)
     }
 
-    /// The tool that a model called, if there is one and the arguments fit; and the arguments, in which numbers and booleans that were
-    /// sent as text are what the tool asks for.
+    /// The tool that a model called, if there is one and the arguments fit; and the arguments, in
+    /// which numbers and booleans that were sent as text are what the tool asks for.
     ///
     /// # Errors
-    /// A sentence for the model: which tools there are, or what is wrong with the arguments and where.
+    /// A sentence for the model: which tools there are, or what is wrong with the arguments and
+    /// where.
     pub fn resolve(&self, name: &str, arguments: Value) -> Result<(Arc<dyn Tool>, Value), ToolError> {
         let entry = self.entry(name).ok_or_else(|| {
             let known: Vec<_> = self.names().collect();

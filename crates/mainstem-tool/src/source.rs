@@ -4,7 +4,8 @@ use async_trait::async_trait;
 
 use crate::ToolSet;
 
-/// Where tools come from that may change while agents run, such as a server: what a [`ToolSet`] holds beside tools of its own.
+/// Where tools come from that may change while agents run, such as a server: what a [`ToolSet`]
+/// holds beside tools of its own.
 ///
 /// An agent that has it sees, with each model call, the tools that there are by then.
 #[async_trait]
@@ -12,8 +13,8 @@ pub trait ToolSource: Send + Sync + 'static {
     /// What it is called, in lists and messages.
     fn name(&self) -> &str;
 
-    /// Waits until it is known which tools there are, as long as that is worth waiting for; a source that can't be reached has the tools it
-    /// had. Awaited before each model call.
+    /// Waits until it is known which tools there are, as long as that is worth waiting for; a
+    /// source that can't be reached has the tools it had. Awaited before each model call.
     ///
     /// # Cancel safety
     /// Whoever waits may stop waiting; nothing is undone.

@@ -8,7 +8,8 @@ use crate::{ToolContext, ToolError, ToolOutput};
 
 /// Something a model can call.
 ///
-/// One value serves every agent and every call at once; what differs between calls is in the [`ToolContext`].
+/// One value serves every agent and every call at once; what differs between calls is in the
+/// [`ToolContext`].
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
@@ -30,7 +31,8 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Runs it. `arguments` fit the schema of [`spec`](Self::spec).
     ///
-    /// An error goes to the model as the result; a panic is caught and does too. When the run is cancelled, the future sees
-    /// [`ToolContext::cancelled`] and is dropped after a grace period; when the run's stream is dropped, it is dropped at once.
+    /// An error goes to the model as the result; a panic is caught and does too. When the run is
+    /// cancelled, the future sees [`ToolContext::cancelled`] and is dropped after a grace period;
+    /// when the run's stream is dropped, it is dropped at once.
     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError>;
 }

@@ -39,7 +39,8 @@ pub(crate) enum Mismatch {
 const LISTED: usize = 10;
 
 impl Edit<'_> {
-    /// The content with `old` replaced by `new`. Where all lines of the file end in CRLF, `old` and `new` may have LF.
+    /// The content with `old` replaced by `new`. Where all lines of the file end in CRLF, `old` and
+    /// `new` may have LF.
     pub(crate) fn apply(self, content: &[u8]) -> Result<Edited, Mismatch> {
         if self.old.is_empty() {
             return Err(Mismatch::Empty);

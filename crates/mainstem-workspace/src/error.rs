@@ -83,7 +83,8 @@ pub enum WorkspaceError {
     Cancelled,
 }
 
-/// A path as a model wrote it. Its text is in quotes, without control characters, and cut when very long.
+/// A path as a model wrote it. Its text is in quotes, without control characters, and cut when very
+/// long.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Written(String);
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// Longest component, in bytes, that keeps its id readable to the end; the hash of a longer id stands behind its beginning.
+/// Longest component, in bytes, that keeps its id readable to the end; the hash of a longer id
+/// stands behind its beginning.
 const LONGEST: usize = 120;
 
 /// How much of a long id stays readable.
@@ -18,7 +19,8 @@ const BESIDE_USERS: [&str; 2] = ["_", "tasks"];
 
 /// The paths of one workspace. Nothing is read or made.
 ///
-/// Every id is one component, whatever is in it, and two different ids never meet in one directory, not even where case is ignored.
+/// Every id is one component, whatever is in it, and two different ids never meet in one directory,
+/// not even where case is ignored.
 ///
 /// ```
 /// use mainstem_workspace::Layout;
@@ -54,7 +56,8 @@ impl Layout {
         self.agent(parent_agent_id).join("tasks").join(file)
     }
 
-    /// `agents/<agent_id>/<user or _>/<parent_session>/<child_session>`: the directory of one isolated instance.
+    /// `agents/<agent_id>/<user or _>/<parent_session>/<child_session>`: the directory of one
+    /// isolated instance.
     pub fn instance(
         &self,
         agent_id: &str,
@@ -66,8 +69,9 @@ impl Layout {
         self.agent(agent_id).join(user).join(component(parent_session)).join(component(child_session))
     }
 
-    /// `artifacts/<session_id>/<call_id>.txt`: a result that was too long for the conversation of the agent with this session. `again` is 0
-    /// unless there is such a file; models give an id more than once.
+    /// `artifacts/<session_id>/<call_id>.txt`: a result that was too long for the conversation of
+    /// the agent with this session. `again` is 0 unless there is such a file; models give an id
+    /// more than once.
     pub fn artifact(&self, session_id: &str, call_id: &str, again: u32) -> PathBuf {
         let more = if again == 0 { String::new() } else { format!(".{again}") };
         let file = format!("{}{more}.txt", component(call_id));
@@ -83,8 +87,9 @@ fn user_component(user: &str) -> String {
     if BESIDE_USERS.contains(&user) { escape(user, |index, _| index == 0) } else { component(user) }
 }
 
-/// An id as a file name: lower-case letters, digits, `-` and `_` stay, every other byte is `%` and its two hex digits, which in a name
-/// can be undone. `%` alone is the empty id, and `%%` stands only before the hash of a long one.
+/// An id as a file name: lower-case letters, digits, `-` and `_` stay, every other byte is `%` and
+/// its two hex digits, which in a name can be undone. `%` alone is the empty id, and `%%` stands
+/// only before the hash of a long one.
 fn component(id: &str) -> String {
     if id.is_empty() {
         return "%".to_owned();

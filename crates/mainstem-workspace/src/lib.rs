@@ -9,7 +9,8 @@
 //! | [`Layout`] | where things are in a workspace |
 //! | [`Protection`] | what agents do not write although it is in the workspace |
 //!
-//! The tools do their work off the async threads. When a run is cancelled or a call is dropped, that work ends at the next file or block.
+//! The tools do their work off the async threads. When a run is cancelled or a call is dropped,
+//! that work ends at the next file or block.
 
 mod artifacts;
 mod blocking;

@@ -1,4 +1,5 @@
-//! What a model wrote, as a path below the workspace's root: pure text work. Whether it leads out over links, only the system can tell.
+//! What a model wrote, as a path below the workspace's root: pure text work. Whether it leads out
+//! over links, only the system can tell.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,8 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// Reads what was written. An absolute path is one below one of `roots`, which are names of the same directory.
+    /// Reads what was written. An absolute path is one below one of `roots`, which are names of the
+    /// same directory.
     pub(crate) fn new(path: &str, roots: &[&Path]) -> Result<Self, WorkspaceError> {
         let written = Written::new(path);
         if let Some(why) = objection(path) {

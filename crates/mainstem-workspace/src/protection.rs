@@ -1,4 +1,5 @@
-//! Protects files of the workspace from agents: those that the next run, git or the task store acts on.
+//! Protects files of the workspace from agents: those that the next run, git or the task store acts
+//! on.
 
 mod names;
 
@@ -17,11 +18,13 @@ use crate::{WorkspaceError, error::Written};
 
 /// The files that agents may not write in their workspace, and the calls that are exempt.
 ///
-/// By default file tools refuse to write `mainstem.toml` and anything in `.git`, in any directory, and, in the workspace itself and that of a tenant,
-/// `subagents/`, `skills/`, the directories in which other products store agents, and the records and locks of background tasks.
+/// By default file tools refuse to write `mainstem.toml` and anything in `.git`, in any directory,
+/// and, in the workspace itself and that of a tenant, `subagents/`, `skills/`, the directories in
+/// which other products store agents, and the records and locks of background tasks.
 ///
-/// The spelling of the path does not matter, and links are resolved. For commands, existing files of these are read-only where the system
-/// provides namespaces; files that a command creates there are moved aside after it has ended, except records of tasks.
+/// The spelling of the path does not matter, and links are resolved. For commands, existing files
+/// of these are read-only where the system provides namespaces; files that a command creates there
+/// are moved aside after it has ended, except records of tasks.
 ///
 /// ```
 /// use mainstem_workspace::{Protection, Workspace};
@@ -54,7 +57,8 @@ impl Protection {
         self
     }
 
-    /// Lets calls of file tools pass for which this is true of the tool's name and the path from the workspace, links resolved.
+    /// Lets calls of file tools pass for which this is true of the tool's name and the path from
+    /// the workspace, links resolved.
     #[must_use]
     pub fn unless(mut self, allowed: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
         self.allowed = Some(Arc::new(allowed));
@@ -108,7 +112,8 @@ impl Guard {
 
 #[cfg(unix)]
 impl Guard {
-    /// Returns what is closed to commands in a directory (absolute and without links), and whether all of it is.
+    /// Returns what is closed to commands in a directory (absolute and without links), and whether
+    /// all of it is.
     pub(crate) fn closed(&self, directory: &Path) -> (Closed, bool) {
         let inside = directory.strip_prefix(&self.root).unwrap_or_else(|_| Path::new(""));
         let open = &self.protection.open;

@@ -23,9 +23,11 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What the tool `shell` gives to commands, beyond the workspace.
 ///
-/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in the workspace, except for what is
-/// [protected](crate::Protection), and in `/tmp`, and knows `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are sockets
-/// in the file system (that of Docker, say); `/tmp` is shared by all commands. A toolchain that is elsewhere needs more:
+/// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in
+/// the workspace, except for what is [protected](crate::Protection), and in `/tmp`, and knows
+/// `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are
+/// sockets in the file system (that of Docker, say); `/tmp` is shared by all commands. A toolchain
+/// that is elsewhere needs more:
 ///
 /// ```
 /// # use mainstem_workspace::ShellOptions;
@@ -33,9 +35,10 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// # let _ = options;
 /// ```
 ///
-/// A command runs under a guard, which is this program run once more: `main` begins with [`mainstem_guard::init`], or
-/// [`with_guard`](Self::with_guard) names another program. All processes of a command end with its call, and with this process. The crate
-/// `mainstem-guard` has a table of what holds on which system; where something does not hold, the tool's answer says so.
+/// A command runs under a guard, which is this program run once more: `main` begins with
+/// [`mainstem_guard::init`], or [`with_guard`](Self::with_guard) names another program. All
+/// processes of a command end with its call, and with this process. The crate `mainstem-guard` has
+/// a table of what holds on which system; where something does not hold, the tool's answer says so.
 #[derive(Clone, Debug)]
 pub struct ShellOptions {
     rules: Rules,
@@ -96,8 +99,9 @@ impl ShellOptions {
         self
     }
 
-    /// Sets whether commands get namespaces of their own, where the system has them; they do by default. Without them a command sees the
-    /// processes outside, and can change what is protected and exists.
+    /// Sets whether commands get namespaces of their own, where the system has them; they do by
+    /// default. Without them a command sees the processes outside, and can change what is protected
+    /// and exists.
     #[must_use]
     pub fn with_namespaces(mut self, wanted: bool) -> Self {
         self.has_namespaces = wanted;
@@ -119,7 +123,8 @@ impl ShellOptions {
         self.guard.clone().or_else(Program::itself).ok_or(GuardError::NoProgram)
     }
 
-    /// What holds commands on this machine, by running an empty one in the current directory. Blocks for some milliseconds.
+    /// What holds commands on this machine, by running an empty one in the current directory.
+    /// Blocks for some milliseconds.
     ///
     /// # Errors
     /// Commands can't be run here, or not without a network if they are to have none.
@@ -143,7 +148,8 @@ impl ShellOptions {
         &self.limits
     }
 
-    /// All that a command knows: a list of what is passed, never of what is not, so that no secret is forgotten.
+    /// All that a command knows: a list of what is passed, never of what is not, so that no secret
+    /// is forgotten.
     pub(crate) fn environment(&self, home: &Path) -> Vec<(OsString, OsString)> {
         let own = [
             ("PATH", PATH.into()),

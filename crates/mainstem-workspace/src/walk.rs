@@ -1,4 +1,5 @@
-//! Walking through a workspace by its capability: in order, never over a symbolic link, and without what `.gitignore` excludes.
+//! Walking through a workspace by its capability: in order, never over a symbolic link, and without
+//! what `.gitignore` excludes.
 
 mod ignores;
 
@@ -21,7 +22,8 @@ pub(crate) const DEEPEST: usize = 256;
 /// Entries of one directory that are kept in memory to be sorted.
 const WIDEST: usize = 100_000;
 
-/// Yields what is below a directory: each directory, then what is in it, by name. What can't be read is an error among the rest.
+/// Yields what is below a directory: each directory, then what is in it, by name. What can't be
+/// read is an error among the rest.
 pub(crate) struct Walk<'a> {
     workspace: &'a Workspace,
     stop: &'a Stop,

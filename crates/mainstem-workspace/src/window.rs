@@ -1,4 +1,5 @@
-//! Some lines of a text of any size, which comes in blocks of any size; no more is kept than is shown.
+//! Some lines of a text of any size, which comes in blocks of any size; no more is kept than is
+//! shown.
 
 use std::fmt::Write;
 
@@ -7,7 +8,8 @@ use crate::text::MAX_BYTES;
 /// Most bytes of a line that are shown.
 const LINE: usize = 2000;
 
-/// Takes blocks, keeps lines `first` to `first + limit - 1` as far as they fit, and counts the rest.
+/// Takes blocks, keeps lines `first` to `first + limit - 1` as far as they fit, and counts the
+/// rest.
 #[derive(Debug)]
 pub(crate) struct Window {
     first: u64,

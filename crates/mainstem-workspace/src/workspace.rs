@@ -24,12 +24,14 @@ use crate::{
 
 /// A directory that tools work in and can't leave. Cheap to clone.
 ///
-/// Every path is resolved below an open directory handle (a capability, see `cap-std`), by the system and at the moment of use: `..`,
-/// absolute paths and symbolic links work while they stay inside and are refused where they lead out, also when somebody moves things
-/// meanwhile. A link with an absolute target counts as leading out. What is not a regular file or a directory is never opened.
+/// Every path is resolved below an open directory handle (a capability, see `cap-std`), by the
+/// system and at the moment of use: `..`, absolute paths and symbolic links work while they stay
+/// inside and are refused where they lead out, also when somebody moves things meanwhile. A link
+/// with an absolute target counts as leading out. What is not a regular file or a directory is
+/// never opened.
 ///
-/// A hard link to a file outside, and a file system mounted inside, belong to the workspace: whoever can make them can write there
-/// anyway.
+/// A hard link to a file outside, and a file system mounted inside, belong to the workspace:
+/// whoever can make them can write there anyway.
 #[derive(Clone)]
 pub struct Workspace {
     inner: Arc<Inner>,
@@ -71,8 +73,8 @@ impl Workspace {
             .and_then(|()| Self::open(path))
     }
 
-    /// A workspace in a directory of this one, made where it is missing. Nobody who works in this one can make it lead out.
-    /// Blocks on the file system.
+    /// A workspace in a directory of this one, made where it is missing. Nobody who works in this
+    /// one can make it lead out. Blocks on the file system.
     ///
     /// # Errors
     /// Where the path leads out, or the directory can't be made or opened.
@@ -94,7 +96,8 @@ impl Workspace {
         Self { guard: Arc::new(guard), ..self }
     }
 
-    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`, else the same rules for paths of its own.
+    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`,
+    /// else the same rules for paths of its own.
     #[must_use]
     pub fn protected_as(self, other: &Self) -> Self {
         if self.inner.root.starts_with(&other.guard.root) {
@@ -125,14 +128,14 @@ impl Workspace {
         &self.inner.root
     }
 
-    /// The six file tools, all over this workspace: `read_file`, `list_files`, `glob_files` and `grep_files`, which change nothing,
-    /// `write_file` and `edit_file`.
+    /// The six file tools, all over this workspace: `read_file`, `list_files`, `glob_files` and
+    /// `grep_files`, which change nothing, `write_file` and `edit_file`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Workspaces::from(self.clone()).tools()
     }
 
-    /// The tool `shell` over this workspace; not one of [`tools`](Self::tools), for whoever has it can run programs.
-    /// See [`Workspaces::shell`].
+    /// The tool `shell` over this workspace; not one of [`tools`](Self::tools), for whoever has it
+    /// can run programs. See [`Workspaces::shell`].
     #[cfg(unix)]
     pub fn shell(&self) -> Arc<dyn Tool> {
         Workspaces::from(self.clone()).shell()
@@ -142,8 +145,9 @@ impl Workspace {
         &self.inner.dir
     }
 
-    /// Returns a path by which a child process enters the directory: on Linux through the handle, so that it is this directory even if its
-    /// name leads elsewhere by now; on other systems by the name.
+    /// Returns a path by which a child process enters the directory: on Linux through the handle,
+    /// so that it is this directory even if its name leads elsewhere by now; on other systems by
+    /// the name.
     #[cfg(unix)]
     pub(crate) fn handle_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
@@ -174,7 +178,8 @@ impl Workspace {
     /// Opens a regular file to read it.
     pub(crate) fn open_file(&self, path: &Inside) -> Result<fs::File, WorkspaceError> {
         let explain = |error| explain(&path.written, error);
-        // Opening a device can already do something, so its type is asked first; and again of what was opened, for it may have been swapped.
+        // Opening a device can already do something, so its type is asked first; and again of what
+        // was opened, for it may have been swapped.
         regular(path, self.inner.dir.metadata(&path.relative).map_err(explain)?.file_type())?;
         let file = self.inner.dir.open_with(&path.relative, &read_only()).map_err(explain)?;
         regular(path, file.metadata().map_err(explain)?.file_type())?;

@@ -1,4 +1,5 @@
-//! Pattern 1: a panel for each agent. Every instance gets a stream of its own; one that nobody reads holds nothing up.
+//! Pattern 1: a panel for each agent. Every instance gets a stream of its own; one that nobody
+//! reads holds nothing up.
 //!
 //! `cargo run -p mainstem --example panel_per_agent`
 #![expect(clippy::print_stdout, reason = "an example shows what it found")]

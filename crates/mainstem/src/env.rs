@@ -9,8 +9,9 @@ use crate::{
     vendor::{Setup, VENDORS, Vendor},
 };
 
-/// The vendors of this build by name, each set up from its own variables, such as `openai` from `OPENAI_API_KEY` and `OPENAI_BASE_URL`: see
-/// [`VENDORS`]. Their models retry passing failures, leave a service alone that fails again and again, and give up on silence.
+/// The vendors of this build by name, each set up from its own variables, such as `openai` from
+/// `OPENAI_API_KEY` and `OPENAI_BASE_URL`: see [`VENDORS`]. Their models retry passing failures,
+/// leave a service alone that fails again and again, and give up on silence.
 pub fn registry_from_env() -> ModelRegistry {
     VENDORS.iter().fold(ModelRegistry::new(), |registry, vendor| {
         registry.with_provider(vendor.name, |name| from_env(vendor, name))
@@ -27,7 +28,8 @@ fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// The model that `MAINSTEM_MODEL` names, else the default of the first vendor that has a key or a server.
+/// The model that `MAINSTEM_MODEL` names, else the default of the first vendor that has a key or a
+/// server.
 ///
 /// # Errors
 /// Nothing is configured, or what is named can't be used.

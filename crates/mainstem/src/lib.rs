@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A parent agent reasons and acts; with tools it spawns children, in parallel and nested. Everything any of them does arrives live, in one
-//! ordered stream, each event tagged with who produced it.
+//! A parent agent reasons and acts; with tools it spawns children, in parallel and nested.
+//! Everything any of them does arrives live, in one ordered stream, each event tagged with who
+//! produced it.
 //!
-//! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who needs one layer depends on that alone:
-//! [`message`] what is said · [`event`] what happened · [`model`] the contract with a language model · [`tool`] the contract with a tool ·
-//! [`workspace`] directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents calling agents · [`session`] session, run, handle · [`encode`] events as
-//! server-sent events.
+//! This crate has next to no logic of its own: it puts the layers together and re-exports them. Who
+//! needs one layer depends on that alone: [`message`] what is said · [`event`] what happened ·
+//! [`model`] the contract with a language model · [`tool`] the contract with a tool · [`workspace`]
+//! directories and files · [`spec`] agents as files · [`react`] the loop · [`subagent`] agents
+//! calling agents · [`session`] session, run, handle · [`encode`] events as server-sent events.
 
 mod env;
 mod error;

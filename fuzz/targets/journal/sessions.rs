@@ -1,4 +1,5 @@
-//! The row of a session: whatever stands in it, reading and opening return, and the threads behind the journal go on.
+//! The row of a session: whatever stands in it, reading and opening return, and the threads behind
+//! the journal go on.
 
 use std::sync::LazyLock;
 

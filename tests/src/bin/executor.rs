@@ -1,4 +1,5 @@
-//! A process that executes background tasks in a workspace until it is killed: for tests of what other processes see of them.
+//! A process that executes background tasks in a workspace until it is killed: for tests of what
+//! other processes see of them.
 
 use std::{error::Error, io::Write as _};
 

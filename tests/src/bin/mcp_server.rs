@@ -1,5 +1,5 @@
-//! An MCP server for `tests/it/mcp.rs`, built with the official SDK: what it can do beside answering is fail. The first argument names a
-//! file to which it appends what happens to it.
+//! An MCP server for `tests/it/mcp.rs`, built with the official SDK: what it can do beside
+//! answering is fail. The first argument names a file to which it appends what happens to it.
 #![expect(clippy::unwrap_used, reason = "a test server says what is wrong by failing")]
 #![expect(clippy::print_stderr, reason = "servers do")]
 

@@ -7,9 +7,10 @@
 //!   `session_log` is the one place that orders.
 //! ```
 //!
-//! An item begins with `- **crate**` at the left margin and goes on in the indented lines below it. A lower-case
-//! word in backticks there is a module `src/<word>.rs`; other code is written as `EventSink`, `emit()` or `a::b`.
-//! Anywhere in the file, `mainstem-x` is a crate, and a path that begins with `crates/`, `tests/` or `xtask/` exists.
+//! An item begins with `- **crate**` at the left margin and goes on in the indented lines below it.
+//! A lower-case word in backticks there is a module `src/<word>.rs`; other code is written as
+//! `EventSink`, `emit()` or `a::b`. Anywhere in the file, `mainstem-x` is a crate, and a path that
+//! begins with `crates/`, `tests/` or `xtask/` exists.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Decision files sort by number and say in their name what was decided: `docs/decisions/0007-one-log.md`.
+//! Decision files sort by number and say in their name what was decided:
+//! `docs/decisions/0007-one-log.md`.
 
 use crate::problem::Problem;
 

@@ -6,7 +6,8 @@ use crate::problem::Problem;
 
 pub(super) const FILE: &str = "docs/limits.md";
 
-/// The tests that rows of the page name and that no file has. `tests` are the names of all functions.
+/// The tests that rows of the page name and that no file has. `tests` are the names of all
+/// functions.
 pub(super) fn check(page: &str, functions: &BTreeSet<String>) -> Vec<Problem> {
     let rows = page.lines().enumerate().filter_map(|(number, line)| Some((number + 1, test_of(line)?)));
     let missing = rows.filter(|(_, test)| !functions.contains(*test));

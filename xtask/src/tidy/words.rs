@@ -1,4 +1,5 @@
-//! The words of the tree: forms that the glossary of CONTRIBUTING.md replaces, and the width of comments.
+//! The words of the tree: forms that the glossary of CONTRIBUTING.md replaces, and the width of
+//! comments.
 //!
 //! What was there before the rule is counted for each folder in `words/left.txt`. The numbers only
 //! fall: a line more is a problem, and so is a number that is too high.

@@ -66,7 +66,8 @@ impl Blocks {
         self.open.push((index, block));
     }
 
-    /// A block goes on. Text and thinking are told by the delta alone where a server forgot to begin their block.
+    /// A block goes on. Text and thinking are told by the delta alone where a server forgot to
+    /// begin their block.
     pub(super) fn delta(&mut self, index: u64, delta: Delta<'_>, deltas: &mut Deltas) {
         let block = self.open.iter_mut().find(|(open, _)| *open == index).map(|(_, block)| block);
         match (delta, block) {

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::Anthropic;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is kept of it, `0+id:name`,
-/// `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)` for usage, `|stop`, `!kind: message`.
+/// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is
+/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)`
+/// for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
     let mut deltas = Deltas::new();

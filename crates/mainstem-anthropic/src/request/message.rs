@@ -1,4 +1,5 @@
-//! The conversation, as the vendor writes one: instructions, then turns of the user and the model, which alternate.
+//! The conversation, as the vendor writes one: instructions, then turns of the user and the model,
+//! which alternate.
 
 use std::{borrow::Cow, mem, sync::Arc};
 
@@ -81,7 +82,8 @@ impl<'a> Turns<'a> {
         Ok(())
     }
 
-    /// The content of the last turn, if it is this role's, or of a new one: adjacent messages of one role are one turn.
+    /// The content of the last turn, if it is this role's, or of a new one: adjacent messages of
+    /// one role are one turn.
     fn content(&mut self, role: Role) -> &mut Vec<Block<'a>> {
         if self.open.role != role {
             let open = mem::replace(&mut self.open, Turn { role, content: Vec::new() });
@@ -101,7 +103,8 @@ impl<'a> Turns<'a> {
 }
 
 impl Turn<'_> {
-    /// The turn, if anything is said in it. The API refuses one of the model's that ends in thinking, as an answer does that was cut off.
+    /// The turn, if anything is said in it. The API refuses one of the model's that ends in
+    /// thinking, as an answer does that was cut off.
     fn finish(mut self) -> Option<Self> {
         while self.content.pop_if(|block| block.is_thinking()).is_some() {}
         (!self.content.is_empty()).then_some(self)

@@ -115,7 +115,8 @@ fn tool_use(call: &ToolCall) -> Block<'_> {
     Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input: Arguments::of(&call.arguments) }
 }
 
-/// What a tool answered. Data is never an error here: the tool has run, and what it made must not stop the conversation.
+/// What a tool answered. Data is never an error here: the tool has run, and what it made must not
+/// stop the conversation.
 pub(super) fn result(answer: &ToolResult) -> Block<'_> {
     let failed = failed(answer);
     let content = if !failed && answer.content.iter().any(is_data) {
@@ -128,7 +129,8 @@ pub(super) fn result(answer: &ToolResult) -> Block<'_> {
     Block::ToolResult { tool_use_id: id(answer.tool_call_id.as_str()), content, is_error }
 }
 
-/// The data of a call that failed. The API refuses it in the result itself ("all content must be type `text` if `is_error` is true").
+/// The data of a call that failed. The API refuses it in the result itself ("all content must be
+/// type `text` if `is_error` is true").
 pub(super) fn attached(answer: &ToolResult) -> impl Iterator<Item = Block<'_>> {
     let failed = failed(answer);
     answer.content.iter().filter(move |block| failed && is_data(block)).filter_map(shown)
@@ -155,7 +157,8 @@ pub(super) fn joined(blocks: &[ContentBlock]) -> Cow<'_, str> {
     texts.fold(first, |joined, text| joined + text)
 }
 
-/// An id of the form that the API insists on, `^[a-zA-Z0-9_-]+$`: calls may come from other vendors.
+/// An id of the form that the API insists on, `^[a-zA-Z0-9_-]+$`: calls may come from other
+/// vendors.
 fn id(id: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if id.is_empty() {

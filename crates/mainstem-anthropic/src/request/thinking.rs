@@ -1,7 +1,8 @@
-//! How hard the model shall think, as the API has it: [adaptively with an effort][adaptive] since Claude 4.6, with a [budget][manual]
-//! until then.
+//! How hard the model shall think, as the API has it: [adaptively with an effort][adaptive] since
+//! Claude 4.6, with a [budget][manual] until then.
 //!
-//! Which of the two a model takes is left to the caller, who says a word or a number: a table of models would be wrong by the next one.
+//! Which of the two a model takes is left to the caller, who says a word or a number: a table of
+//! models would be wrong by the next one.
 //!
 //! [adaptive]: https://platform.claude.com/docs/en/build-with-claude/thinking
 //! [manual]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking

@@ -1,5 +1,7 @@
-//! The wire: [chat completion chunks](https://platform.openai.com/docs/api-reference/chat/streaming) as server-sent events, each in an
-//! HTTP chunk of its own (RFC 9112, section 7.1), about 250 bytes, as OpenAI's servers send them.
+//! The wire: [chat completion
+//! chunks](https://platform.openai.com/docs/api-reference/chat/streaming) as server-sent events,
+//! each in an HTTP chunk of its own (RFC 9112, section 7.1), about 250 bytes, as OpenAI's servers
+//! send them.
 
 use std::{io::Write, time::Duration};
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// A key, and its value; `Null` stands for what is taken over from the parent, or for nothing.
 pub(super) type Entry = (&'static str, Value);
 
-/// Every key there is, in the order in which a file would have them. Headers are named without their values.
+/// Every key there is, in the order in which a file would have them. Headers are named without
+/// their values.
 pub(super) fn entries(spec: &AgentSpec) -> Vec<Entry> {
     vec![
         ("description", json!(spec.description)),

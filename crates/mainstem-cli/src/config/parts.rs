@@ -17,9 +17,11 @@ use super::{
     file::{File, InputRole, Provider},
 };
 
-/// Divides a file into settings that apply at once and parts that need trust; `raw` is the same file as values.
+/// Divides a file into settings that apply at once and parts that need trust; `raw` is the same
+/// file as values.
 pub(super) fn divide(file: File, raw: &Value, path: &Path) -> Declared {
-    // Each key is named, so that a new one is not in effect before it is decided whether it needs trust.
+    // Each key is named, so that a new one is not in effect before it is decided whether it needs
+    // trust.
     let File {
         model,
         workspace,
@@ -196,7 +198,8 @@ fn access_does(name: &str, access: &Access) -> Vec<String> {
     address.into_iter().chain(key).chain(headers).collect()
 }
 
-/// Returns where the workspace leads if that is outside the folder of its file; a missing workspace is reported later.
+/// Returns where the workspace leads if that is outside the folder of its file; a missing workspace
+/// is reported later.
 fn outside(folder: &Path, workspace: &Path) -> Option<String> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let (folder, leads_to) = (folder.canonicalize().ok()?, workspace.canonicalize().ok()?);

@@ -8,10 +8,12 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-/// Returns the text of a regular file; `None` if the path does not exist. Does not wait for the other end of a pipe, and opens no device.
+/// Returns the text of a regular file; `None` if the path does not exist. Does not wait for the
+/// other end of a pipe, and opens no device.
 ///
 /// # Errors
-/// The path is not a regular file, or the file is longer than `max` bytes, not UTF-8, or can't be read.
+/// The path is not a regular file, or the file is longer than `max` bytes, not UTF-8, or can't be
+/// read.
 pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     read(path, max).with_context(|| path.display().to_string())
 }
@@ -40,7 +42,8 @@ fn read(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         metadata => metadata?.file_type(),
     };
-    // Opening a device can have effects, so the type is checked first; and again after opening, because the path may have changed.
+    // Opening a device can have effects, so the type is checked first; and again after opening,
+    // because the path may have changed.
     ensure_regular(kind)?;
     let file = open(path)?;
     ensure_regular(file.metadata()?.file_type())?;

@@ -1,4 +1,5 @@
-//! stdout behind a thread: a reader that is slow or stalled holds the run back, but not signals, limits and the clock.
+//! stdout behind a thread: a reader that is slow or stalled holds the run back, but not signals,
+//! limits and the clock.
 
 use std::{io, thread};
 
@@ -8,7 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 /// As many pieces may wait for the reader.
 const WAITING: usize = 64;
 
-/// The way to stdout. Each piece is written and flushed at once. Dropping it leaves the thread to what it is at.
+/// The way to stdout. Each piece is written and flushed at once. Dropping it leaves the thread to
+/// what it is at.
 #[derive(Debug)]
 pub(crate) struct Stdout {
     pieces: mpsc::Sender<Bytes>,
@@ -34,7 +36,8 @@ impl Stdout {
     /// Waits for room for one more piece, if there is one; and for what ends all writing.
     ///
     /// # Errors
-    /// Writing failed, perhaps because the reader has closed the pipe. The failure is noticed at the next write.
+    /// Writing failed, perhaps because the reader has closed the pipe. The failure is noticed at
+    /// the next write.
     pub(crate) async fn room(&mut self, is_wanted: bool) -> io::Result<mpsc::OwnedPermit<Bytes>> {
         tokio::select! {
             biased;

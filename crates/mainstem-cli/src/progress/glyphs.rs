@@ -1,4 +1,5 @@
-//! The signs of a state. Each has a shape of its own and a word beside it, so that none depends on its colour.
+//! The signs of a state. Each has a shape of its own and a word beside it, so that none depends on
+//! its colour.
 
 use anstyle::{AnsiColor, Style};
 use mainstem_event::Outcome;

@@ -1,4 +1,5 @@
-//! Progress as a tree that is redrawn in place: who is at what now; those that ended scroll away above it.
+//! Progress as a tree that is redrawn in place: who is at what now; those that ended scroll away
+//! above it.
 
 mod screen;
 mod tree;

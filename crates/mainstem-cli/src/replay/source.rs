@@ -66,7 +66,8 @@ impl<R: BufRead> Lines<R> {
     /// Returns the event of the next line that is not blank; `None` at the end.
     ///
     /// # Errors
-    /// A line is too long, not UTF-8, not an event, or can't be read; the error has the path and the number of the line.
+    /// A line is too long, not UTF-8, not an event, or can't be read; the error has the path and
+    /// the number of the line.
     fn event(&mut self) -> anyhow::Result<Option<AgentEvent>> {
         while let Some(text) = self.line().with_context(|| self.place())? {
             if text.trim().is_empty() {

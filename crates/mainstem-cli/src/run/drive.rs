@@ -51,7 +51,8 @@ pub(super) struct Sinks {
     pub(super) warnings: Warnings,
 }
 
-/// What is wrong with the harness, each thing said once: an MCP server does not start before it is needed.
+/// What is wrong with the harness, each thing said once: an MCP server does not start before it is
+/// needed.
 pub(super) struct Warnings {
     /// That of this process, if it is asked.
     harness: Option<Harness>,
@@ -125,8 +126,8 @@ impl Drive {
         }
     }
 
-    /// Polls the run until it has ended, or there is no more waiting for it. Then nothing of it is at work any more, and everything
-    /// that it said is on its way.
+    /// Polls the run until it has ended, or there is no more waiting for it. Then nothing of it is
+    /// at work any more, and everything that it said is on its way.
     pub(super) async fn until_end(&mut self) {
         loop {
             match self.next().await {
@@ -155,7 +156,8 @@ impl Drive {
         self.catch_up();
     }
 
-    /// Stops the background tasks of this process that are left: gently, unless there is no more patience.
+    /// Stops the background tasks of this process that are left: gently, unless there is no more
+    /// patience.
     async fn end_tasks(&mut self) {
         if self.stop.as_ref().is_some_and(Stop::is_at_once) {
             self.cancel_run(CancelReason::Dropped).await;
@@ -268,7 +270,8 @@ impl Warnings {
     }
 }
 
-/// Without the root's prose of turns that call tools. An error, which is the last that comes, waits for what is held back.
+/// Without the root's prose of turns that call tools. An error, which is the last that comes, waits
+/// for what is held back.
 fn gated(events: Events) -> Events {
     let error = Rc::new(Cell::new(None));
     let aside = error.clone();

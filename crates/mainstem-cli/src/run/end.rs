@@ -1,4 +1,5 @@
-//! How a run ended: why it was stopped, what stdout gets last, the exit code, and what to say about it.
+//! How a run ended: why it was stopped, what stdout gets last, the exit code, and what to say about
+//! it.
 
 use std::{future::pending, io, time::Duration};
 
@@ -136,7 +137,8 @@ impl Drive {
         })
     }
 
-    /// Waits for a slow reader; of a run that was stopped, no longer than its agents were waited for.
+    /// Waits for a slow reader; of a run that was stopped, no longer than its agents were waited
+    /// for.
     async fn write_rest(self, last: Option<Bytes>, patience: Option<Duration>) -> Result<(), Stop> {
         let Self { queue, mut stdout, mut signals, .. } = self;
         let writing = async {

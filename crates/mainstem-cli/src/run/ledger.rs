@@ -1,4 +1,5 @@
-//! What is kept of every event, whatever is filtered: the record, the state of the fleet, the children that failed.
+//! What is kept of every event, whatever is filtered: the record, the state of the fleet, the
+//! children that failed.
 
 use std::{
     fs::File,

@@ -83,7 +83,8 @@ impl Store {
         self.change(|folders| Ok(folder.to_str().and_then(|name| folders.remove(name))))
     }
 
-    /// Changes the store under a lock that also excludes other processes; readers see the old file or the new one.
+    /// Changes the store under a lock that also excludes other processes; readers see the old file
+    /// or the new one.
     fn change<T>(&self, change: impl FnOnce(&mut Folders) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let dir = self.path.parent().unwrap_or_else(|| Path::new("."));
         let about = || self.path.display().to_string();

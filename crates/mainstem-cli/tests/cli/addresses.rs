@@ -1,4 +1,5 @@
-//! What stands in an address besides the place: no password and no query of it is shown, whatever goes wrong.
+//! What stands in an address besides the place: no password and no query of it is shown, whatever
+//! goes wrong.
 
 use crate::{
     server::{Server, Step},

@@ -1,4 +1,5 @@
-//! Whatever a model, a tool, a file or a caller says: no control character of it reaches stdout or stderr.
+//! Whatever a model, a tool, a file or a caller says: no control character of it reaches stdout or
+//! stderr.
 
 use std::path::Path;
 
@@ -10,7 +11,8 @@ use crate::{
     support::{Cli, Done, events, mainstem},
 };
 
-/// A title, a cleared screen, the clipboard, C1's CSI, DEL, backspaces, a return, and two changes of the reading direction.
+/// A title, a cleared screen, the clipboard, C1's CSI, DEL, backspaces, a return, and two changes
+/// of the reading direction.
 const HOSTILE: &str = "BEFORE\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}]52;c;cm0=\u{1b}\\\u{9b}31m\u{85}\u{7f}\u{8}\r\u{202e}\u{2066}AFTER";
 
 /// C0 but for line feed and tab, DEL, C1, and what turns the reading direction.
@@ -26,7 +28,8 @@ fn check(what: &str, done: &Done) {
     }
 }
 
-/// A root that calls tools with hostile arguments, begins a hostile task, and answers in the same way.
+/// A root that calls tools with hostile arguments, begins a hostile task, and answers in the same
+/// way.
 fn fleet() -> Server {
     Server::start(|request| {
         let text = request["messages"].to_string();

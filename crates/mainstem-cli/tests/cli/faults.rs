@@ -1,6 +1,8 @@
-//! The record when its files fail: whatever a reader saw, live or later, one cursor never names two events, and every law holds.
+//! The record when its files fail: whatever a reader saw, live or later, one cursor never names two
+//! events, and every law holds.
 //!
-//! A calm run counts the calls that change a file; then a fault happens at each of them, in a server with readers and in `run`.
+//! A calm run counts the calls that change a file; then a fault happens at each of them, in a
+//! server with readers and in `run`.
 
 mod client;
 
@@ -92,7 +94,8 @@ impl Trials {
             .fold(cli, |cli, (name, value)| cli.env(&name, value.to_str().unwrap()))
     }
 
-    /// Counts the calls of a calm trial, then lets faults happen: each at each call, or a sample of that.
+    /// Counts the calls of a calm trial, then lets faults happen: each at each call, or a sample of
+    /// that.
     fn run(&self, trial: impl Fn(&Self, Shot)) {
         trial(self, None);
         let calls = self.layer.calls().unwrap().len();
@@ -165,7 +168,8 @@ impl Seen {
     }
 }
 
-/// The events before the last that promises durability, and that one: what a loss of power leaves of what was shown.
+/// The events before the last that promises durability, and that one: what a loss of power leaves
+/// of what was shown.
 fn promised(events: &[AgentEvent]) -> &[AgentEvent] {
     let last = events.iter().rposition(|event| event.kind.is_durable());
     &events[..last.map_or(0, |last| last + 1)]

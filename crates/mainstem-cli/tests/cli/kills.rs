@@ -1,4 +1,5 @@
-//! A server that is killed, again and again, at whatever it is: each reader goes on where it was, and hears of one ending.
+//! A server that is killed, again and again, at whatever it is: each reader goes on where it was,
+//! and hears of one ending.
 
 use std::{
     collections::BTreeMap,

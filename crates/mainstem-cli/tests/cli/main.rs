@@ -1,4 +1,5 @@
-//! The built binary, from outside: what it prints, how it exits, what a server sees of it, how it looks on a terminal.
+//! The built binary, from outside: what it prints, how it exits, what a server sees of it, how it
+//! looks on a terminal.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

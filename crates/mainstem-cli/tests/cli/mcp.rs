@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::support::{Cli, Done, mainstem};
 
-/// A server of one tool, which notes that it was started. Ids are the only thing that it reads of a request besides its method.
+/// A server of one tool, which notes that it was started. Ids are the only thing that it reads of a
+/// request besides its method.
 const SERVER: &str = r#"
 echo started >> starts
 while read -r line; do

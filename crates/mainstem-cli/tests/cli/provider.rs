@@ -1,4 +1,5 @@
-//! Against a server that speaks OpenAI's language: what it is asked, and what is shown while it answers.
+//! Against a server that speaks OpenAI's language: what it is asked, and what is shown while it
+//! answers.
 
 use mainstem_event::{AgentEvent, EventKind};
 use mainstem_testing::laws;

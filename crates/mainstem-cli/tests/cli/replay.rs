@@ -130,7 +130,8 @@ fn a_damaged_event_costs_that_event_and_a_damaged_row_that_session() {
     assert_eq!(within("sessions list").stdout.lines().count(), 2);
 }
 
-/// A model of 15 tokens a call: the first run has a child, the third a background task, the fourth is cut and taken up again.
+/// A model of 15 tokens a call: the first run has a child, the third a background task, the fourth
+/// is cut and taken up again.
 fn several_runs() -> Server {
     let spawn =
         |seconds: u64| json!({ "agent_id": "general-purpose", "task": "Dig", "timeout_seconds": seconds });

@@ -1,4 +1,5 @@
-//! Sessions that go on in another process: what was said is known there, also when the first was killed.
+//! Sessions that go on in another process: what was said is known there, also when the first was
+//! killed.
 
 use std::{path::Path, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Commands of agents: that none outlives the harness, what they may use up, and what the machine holds them with.
+//! Commands of agents: that none outlives the harness, what they may use up, and what the machine
+//! holds them with.
 
 use std::{
     net::TcpListener,

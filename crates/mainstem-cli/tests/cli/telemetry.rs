@@ -81,7 +81,8 @@ fn a_collector_gets_the_tree_of_a_run() {
     let parent = |span: &Span| spans.get(&span.parent_span_id).map_or("", |parent| parent.name.as_str());
     let roots: Vec<_> = spans.values().filter(|span| span.parent_span_id.is_empty()).collect();
     let main = roots.iter().find(|span| span.name == "invoke_agent main").unwrap();
-    // The reviewers that are waited for lie below the calls that spawned them, in the trace of the root.
+    // The reviewers that are waited for lie below the calls that spawned them, in the trace of the
+    // root.
     let below: Vec<_> = spans.values().filter(|span| parent(span) == "execute_tool agent_spawn").collect();
     let names: Vec<_> = below.iter().map(|span| span.name.as_str()).collect();
     assert!(names.iter().filter(|name| **name == "invoke_agent reviewer").count() >= 2, "{names:?}");

@@ -1,5 +1,5 @@
-//! What a folder's files may have done before the user trusts them: nothing that starts a process, reads a variable, sends a key
-//! elsewhere or widens a right.
+//! What a folder's files may have done before the user trusts them: nothing that starts a process,
+//! reads a variable, sends a key elsewhere or widens a right.
 
 use std::{fs, path::Path};
 

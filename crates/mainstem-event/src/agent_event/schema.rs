@@ -1,4 +1,5 @@
-//! The JSON Schema of the envelope, and the table of kinds for people, from the same table as the enum.
+//! The JSON Schema of the envelope, and the table of kinds for people, from the same table as the
+//! enum.
 
 use std::{borrow::Cow, fmt::Write as _};
 

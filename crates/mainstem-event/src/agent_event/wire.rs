@@ -1,4 +1,5 @@
-//! The flat JSON form, written and read by hand so that unknown kinds survive and nothing is buffered on the way out.
+//! The flat JSON form, written and read by hand so that unknown kinds survive and nothing is
+//! buffered on the way out.
 
 use std::{fmt, sync::Arc};
 
@@ -71,7 +72,8 @@ enum Name {
     Other(String),
 }
 
-/// What was read so far. The envelope is decoded as it comes; the kind's fields wait for `type`, which may come last.
+/// What was read so far. The envelope is decoded as it comes; the kind's fields wait for `type`,
+/// which may come last.
 #[derive(Default)]
 struct Reader {
     tag: Option<String>,

@@ -10,7 +10,8 @@ use crate::{
     fold::{Transcript, append_text},
 };
 
-/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the messages of open invocations, and nothing of finished ones.
+/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the messages of open invocations,
+/// and nothing of finished ones.
 #[derive(Debug)]
 pub struct Projector {
     options: StreamOptions,
@@ -159,7 +160,8 @@ impl State {
         (self.reasoning(), Arc::new(Message::new(Role::Assistant, content)), false)
     }
 
-    /// The complete message of the model call that just ended, if it said anything: then it is the one that is new.
+    /// The complete message of the model call that just ended, if it said anything: then it is the
+    /// one that is new.
     fn turn(&self, known: usize) -> Said {
         let message = self.transcript.messages().get(known)?;
         Some((self.reasoning(), message.clone(), true))

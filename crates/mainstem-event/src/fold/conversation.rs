@@ -10,7 +10,8 @@ use crate::{AgentEvent, EventKind};
 /// What stands for the key of the root.
 pub const ROOT: &str = "root";
 
-/// The messages of one agent: a fold of the events of its session. A `STATE_CHECKPOINT` replaces what was said before it.
+/// The messages of one agent: a fold of the events of its session. A `STATE_CHECKPOINT` replaces
+/// what was said before it.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     agent: AgentKey,

@@ -1,4 +1,5 @@
-//! The results of one batch of tool calls: they come in any order and are kept in the order of the calls.
+//! The results of one batch of tool calls: they come in any order and are kept in the order of the
+//! calls.
 
 use std::collections::HashMap;
 
@@ -102,7 +103,8 @@ impl Pending {
     }
 }
 
-/// Adds text to a result: to its last block, unless that is something else or has what a vendor wants back.
+/// Adds text to a result: to its last block, unless that is something else or has what a vendor
+/// wants back.
 pub(crate) fn append_text(content: &mut Vec<ContentBlock>, delta: &str) {
     match content.last_mut() {
         Some(ContentBlock::Text { text, opaque }) if opaque.is_empty() => text.push_str(delta),

@@ -85,8 +85,8 @@ impl Transcript {
         self.messages.iter().rev().find(|message| message.role == Role::Assistant)
     }
 
-    /// Takes in one event of the invocation. Events that say nothing (usage, retries …) change nothing; nor do those that make no
-    /// sense here, for a fold must survive any file.
+    /// Takes in one event of the invocation. Events that say nothing (usage, retries …) change
+    /// nothing; nor do those that make no sense here, for a fold must survive any file.
     pub fn apply(&mut self, kind: &EventKind) {
         use EventKind::*;
         match kind {
@@ -154,8 +154,9 @@ impl Transcript {
         self.messages = messages;
     }
 
-    /// The event that closes what is open, innermost first; `None` when nothing is. Applying each and asking again closes an invocation
-    /// that was cut: blocks and calls end, the model call ends for this reason, calls without a result get one that says so.
+    /// The event that closes what is open, innermost first; `None` when nothing is. Applying each
+    /// and asking again closes an invocation that was cut: blocks and calls end, the model call
+    /// ends for this reason, calls without a result get one that says so.
     pub fn next_closing(&self, reason: StopReason) -> Option<EventKind> {
         if let Some(Open { kind, id, .. }) = &self.open {
             return Some(kind.end(id.clone(), Opaque::new()));
@@ -249,7 +250,8 @@ impl Transcript {
         self.push(ContentBlock::ToolCall(ToolCall::new(id.clone(), &**name, "")));
     }
 
-    /// Looks from the end: a fragment goes on with the latest call, which also settles ids that a model gives twice.
+    /// Looks from the end: a fragment goes on with the latest call, which also settles ids that a
+    /// model gives twice.
     fn extend_call(&mut self, id: &ToolCallId, delta: &str) {
         let open = self.open_calls.iter().rfind(|open| open.id == *id).map(|open| open.place);
         if let Some(call) = open.and_then(|place| self.call_at(place, id)) {

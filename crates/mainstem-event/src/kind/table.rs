@@ -88,10 +88,12 @@ macro_rules! kinds {
             $field:ident: $type:ty = $json:literal $($optional:ident)?
         ),* $(,)? }
     )*) => {
-        /// What happened. The JSON `type` is the name in capitals, the fields stand beside the envelope.
+        /// What happened. The JSON `type` is the name in capitals, the fields stand beside the
+        /// envelope.
         ///
-        /// Kinds are added over time: match those you know and pass over the rest. A `type` that this version does not know reads
-        /// as [`Unknown`](Self::Unknown) and is written back as it came.
+        /// Kinds are added over time: match those you know and pass over the rest. A `type` that
+        /// this version does not know reads as [`Unknown`](Self::Unknown) and is written back as it
+        /// came.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum EventKind {
@@ -122,8 +124,9 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns `true` if a log with a [`Record`](crate::Record) shows it to readers only once it is committed: endings, changes of tasks, and what
-            /// people and callers are asked and answer.
+            /// Returns `true` if a log with a [`Record`](crate::Record) shows it to readers only
+            /// once it is committed: endings, changes of tasks, and what people and callers are
+            /// asked and answer.
             pub fn is_durable(&self) -> bool {
                 match self {
                     $( Self::$variant { .. } => is_durable!($($durable)?), )*

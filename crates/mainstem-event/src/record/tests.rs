@@ -125,7 +125,8 @@ fn a_patient_reader_sees_what_is_committed_and_is_woken_by_that_alone() {
     assert_eq!(read(&mut patient), ["1", "2"]);
     record.commit(4);
     assert_eq!(read(&mut patient), ["3", "4"]);
-    // An event that a restart forgets is shown only to those who can't come back for what follows it.
+    // An event that a restart forgets is shown only to those who can't come back for what follows
+    // it.
     root.emit(fixture::text("b", "four"));
     assert_pending!(patient.poll_next());
     record.fail("the disk is full");
@@ -288,7 +289,8 @@ fn a_failed_record_releases_everyone_and_the_run_does_not_look_well() {
 }
 
 proptest! {
-    /// Any mixture of emitting, committing and reading, reconnecting at any point: the same events for everyone, without a gap.
+    /// Any mixture of emitting, committing and reading, reconnecting at any point: the same events
+    /// for everyone, without a gap.
     #[test]
     fn every_reader_has_the_same_concatenation(ring in 1..5usize, script in prop::collection::vec(0..8u8, 0..80)) {
         let record = Arc::new(ByHand::default());

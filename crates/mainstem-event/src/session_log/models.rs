@@ -1,5 +1,6 @@
-//! The log under every schedule that shuttle tries: every waiter is woken, every event is delivered, and only committed events are shown.
-//! Shuttle reports a deadlock with the schedule that led to it.
+//! The log under every schedule that shuttle tries: every waiter is woken, every event is
+//! delivered, and only committed events are shown. Shuttle reports a deadlock with the schedule
+//! that led to it.
 
 mod record;
 
@@ -20,8 +21,8 @@ use crate::{AgentEvent, Cursor, EventKind, EventSink, Outcome, fixture};
 /// Schedules of each model.
 const SCHEDULES: usize = 200;
 
-/// Tries a model with `schedules` random schedules, and as many with few context switches at unlikely places; a hundred times as many if
-/// `RUN_SLOW_TESTS` is set.
+/// Tries a model with `schedules` random schedules, and as many with few context switches at
+/// unlikely places; a hundred times as many if `RUN_SLOW_TESTS` is set.
 fn check(schedules: usize, model: impl Fn() + Send + Sync + 'static) {
     let schedules = if std::env::var_os("RUN_SLOW_TESTS").is_some() { schedules * 100 } else { schedules };
     let mut config = Config::new();

@@ -1,4 +1,5 @@
-//! Producers that wait for the caller, first come, first served. Every step costs the same however many wait.
+//! Producers that wait for the caller, first come, first served. Every step costs the same however
+//! many wait.
 
 use std::{collections::VecDeque, task::Waker};
 

@@ -32,7 +32,8 @@ struct Hole {
     from: u64,
     to: u64,
     at: Timestamp,
-    /// Not known for events that were gone before the reader came; not counted for those that it reads from the record.
+    /// Not known for events that were gone before the reader came; not counted for those that it
+    /// reads from the record.
     per_agent: Option<HashMap<Option<AgentKey>, u64>>,
 }
 
@@ -63,7 +64,8 @@ impl Reader {
         Self { next, from_record, is_patient: false, behind: VecDeque::new(), waker: None }
     }
 
-    /// A reader that comes late: all before `first` is out of the ring, whose oldest event is of that time.
+    /// A reader that comes late: all before `first` is out of the ring, whose oldest event is of
+    /// that time.
     pub(super) fn late(mut self, first: u64, at: Timestamp) -> Self {
         if self.next < first {
             self.behind.push_back(Kept::Hole(Hole { from: self.next, to: first - 1, at, per_agent: None }));
@@ -76,7 +78,8 @@ impl Reader {
         self.is_patient && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
     }
 
-    /// Returns `true` if the reader sees only committed events and no further event will be committed.
+    /// Returns `true` if the reader sees only committed events and no further event will be
+    /// committed.
     pub(super) fn is_ended(&self, reach: Option<Reach>) -> bool {
         self.is_patient && reach.is_some_and(|reach| reach.is_final && self.next > reach.committed)
     }
@@ -89,7 +92,8 @@ impl Reader {
         self.next = seq + 1;
     }
 
-    /// The ring lets go of an event. For the caller, those of the foreground are kept: they are few, for their producers wait.
+    /// The ring lets go of an event. For the caller, those of the foreground are kept: they are
+    /// few, for their producers wait.
     pub(super) fn miss(&mut self, event: &AgentEvent, is_caller: bool) {
         if event.seq < self.next {
             return;
@@ -106,8 +110,8 @@ impl Reader {
         }
     }
 
-    /// What was kept for it, before what is in the ring; a hole as what the record has of it, or as a [`Gap`](EventKind::Gap) in the
-    /// name of `session`.
+    /// What was kept for it, before what is in the ring; a hole as what the record has of it, or as
+    /// a [`Gap`](EventKind::Gap) in the name of `session`.
     pub(super) fn read_kept(&mut self, session: &Arc<Origin>, reach: Option<Reach>) -> Option<Read> {
         if let Some(found) = self.in_record(reach) {
             return Some(found);

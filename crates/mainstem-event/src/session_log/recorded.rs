@@ -1,4 +1,5 @@
-//! The log's side of its record: how far it is, whether it has failed, and how much may wait for it.
+//! The log's side of its record: how far it is, whether it has failed, and how much may wait for
+//! it.
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering},

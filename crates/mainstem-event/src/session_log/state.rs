@@ -111,7 +111,8 @@ impl State {
         self.ring.push_back(event);
     }
 
-    /// The same with a record behind, whose failure may show here first; all who wait are then let on, for nothing else would.
+    /// The same with a record behind, whose failure may show here first; all who wait are then let
+    /// on, for nothing else would.
     pub(super) fn push_recorded(&mut self, event: AgentEvent, recorded: &Recorded) -> Wakers {
         match (recorded.take(&event), recorded.failure()) {
             (Taken::Failed, Some(why)) => {
@@ -197,7 +198,8 @@ impl State {
         }
     }
 
-    /// Applies the record's progress; returns the wakers of readers and producers that can continue.
+    /// Applies the record's progress; returns the wakers of readers and producers that can
+    /// continue.
     pub(super) fn recorded(&mut self, committed: u64) -> Wakers {
         let was_stalled = std::mem::take(&mut self.stalled);
         if self.hold.pass(committed) || was_stalled { self.take_parked(Who::All) } else { Wakers::new() }
@@ -260,13 +262,14 @@ impl State {
         Some(reader)
     }
 
-    /// The caller has read `seq`: one may go on; all of them once there is nothing left to read, for nothing else would wake them.
+    /// The caller has read `seq`: one may go on; all of them once there is nothing left to read,
+    /// for nothing else would wake them.
     pub(super) fn grant_for(&mut self, seq: u64) -> Wakers {
         if seq < self.last { self.queue.grant().into_iter().collect() } else { self.queue.grant_all() }
     }
 
-    /// The record has room again, and foreground work may be `room` ahead of where it is: those in the background, and so many others;
-    /// all of them if the caller has nothing left to read.
+    /// The record has room again, and foreground work may be `room` ahead of where it is: those in
+    /// the background, and so many others; all of them if the caller has nothing left to read.
     pub(super) fn grant_recorded(&mut self, caller: u64, room: u64) -> Wakers {
         if caller > self.last {
             return self.queue.grant_all();

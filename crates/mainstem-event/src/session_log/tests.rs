@@ -47,8 +47,9 @@ fn events_are_numbered_and_stamped() {
 
 /// Plays a script against a log with a ring of this size and shows what is read.
 ///
-/// `r`, `a`, `b` emit as the root and two children, `t` as a child in a background task; `S` subscribes from the beginning, `N` from
-/// now on, `C` attaches as the caller; `.` reads once, `*` all there is. One reader at a time; a new one replaces the last.
+/// `r`, `a`, `b` emit as the root and two children, `t` as a child in a background task; `S`
+/// subscribes from the beginning, `N` from now on, `C` attaches as the caller; `.` reads once, `*`
+/// all there is. One reader at a time; a new one replaces the last.
 fn play(ring: usize, script: &str) -> String {
     let log = fixture::log(ring, 1000);
     let root = fixture::root(&log);
@@ -305,7 +306,8 @@ fn produce(sink: &EventSink) {
     }
 }
 
-/// Producers, the caller and observers on threads of their own: one order for all, nothing lost, no producer left parked.
+/// Producers, the caller and observers on threads of their own: one order for all, nothing lost, no
+/// producer left parked.
 #[test]
 fn threads_agree_on_the_order() {
     let log = fixture::log(PRODUCERS * EACH, 8);

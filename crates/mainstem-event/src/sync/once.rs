@@ -1,4 +1,5 @@
-//! A cell that is set once. Each use is a point at which other threads may run; shuttle has no such cell.
+//! A cell that is set once. Each use is a point at which other threads may run; shuttle has no such
+//! cell.
 
 use std::sync;
 

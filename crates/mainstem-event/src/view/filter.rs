@@ -1,4 +1,5 @@
-//! Which events a reader wants: one pure test, the same for a stream, a command line and a query string.
+//! Which events a reader wants: one pure test, the same for a stream, a command line and a query
+//! string.
 
 use std::{
     pin::Pin,
@@ -108,7 +109,8 @@ fn is_under(event: &AgentEvent, path: &str) -> bool {
     event.source().map_or_else(|| *event.session_id() == *path, |source| source.is_under(path))
 }
 
-/// The stream of [`EventStreamExt::filtered`](super::EventStreamExt::filtered) and its shorter forms.
+/// The stream of [`EventStreamExt::filtered`](super::EventStreamExt::filtered) and its shorter
+/// forms.
 #[pin_project]
 #[derive(Clone, Debug)]
 #[must_use = "streams do nothing unless polled"]

@@ -16,9 +16,11 @@ use crate::{AgentEvent, EventKind};
 
 /// The stream of [`EventStreamExt::gate_root_text`](super::EventStreamExt::gate_root_text).
 ///
-/// Whether a turn (one model call) delegates is known at its first tool call or at its end, so the root's prose is held until then, and
-/// whatever the session does meanwhile behind it. Of a turn that delegates, prose comes as one `CUSTOM` event `delegating` (with the
-/// text in its value) that has the number of the first piece it stands for; should the root speak on between two calls, as one more.
+/// Whether a turn (one model call) delegates is known at its first tool call or at its end, so the
+/// root's prose is held until then, and whatever the session does meanwhile behind it. Of a turn
+/// that delegates, prose comes as one `CUSTOM` event `delegating` (with the text in its value) that
+/// has the number of the first piece it stands for; should the root speak on between two calls, as
+/// one more.
 #[pin_project]
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
@@ -68,7 +70,8 @@ fn is_text(event: &AgentEvent) -> bool {
         && matches!(event.kind, TextBlockStart { .. } | TextBlockDelta { .. } | TextBlockEnd { .. })
 }
 
-/// Whether this says that the root's turn delegates, or that it is over (also where its end may be among what was missed).
+/// Whether this says that the root's turn delegates, or that it is over (also where its end may be
+/// among what was missed).
 fn decide(event: &AgentEvent) -> Option<bool> {
     use EventKind::*;
     match event.kind {
@@ -79,7 +82,8 @@ fn decide(event: &AgentEvent) -> Option<bool> {
     }
 }
 
-/// What was held, as it came; or with the prose replaced by a status line where its first piece was.
+/// What was held, as it came; or with the prose replaced by a status line where its first piece
+/// was.
 fn release(held: &mut VecDeque<AgentEvent>, delegates: bool) -> VecDeque<AgentEvent> {
     let held = std::mem::take(held);
     let first = held.iter().find(|event| is_text(event)).cloned();

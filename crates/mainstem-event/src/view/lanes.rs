@@ -130,7 +130,8 @@ where
 struct Lanes(BTreeMap<Option<AgentKey>, Weak<Mutex<Shared>>>);
 
 impl Lanes {
-    /// Gives the event to its lane; returns the lane if it is new. What was missed may be anyone's, so every lane is told.
+    /// Gives the event to its lane; returns the lane if it is new. What was missed may be anyone's,
+    /// so every lane is told.
     fn push(&mut self, event: AgentEvent) -> Option<Lane> {
         if matches!(event.kind, EventKind::Gap { .. }) {
             self.for_each(|shared| shared.push(event.clone()));

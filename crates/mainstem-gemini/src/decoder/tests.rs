@@ -12,8 +12,9 @@ fn decoder() -> Decoder {
     Decoder::new(Arc::new(server))
 }
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and what is kept for the end of a block,
-/// `0+id:name`, `0:arguments`, `0.` and what is kept for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
+/// The deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and what is
+/// kept for the end of a block, `0+id:name`, `0:arguments`, `0.` and what is kept for an ended
+/// call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode<S: AsRef<str>>(payloads: &[S]) -> String {
     let mut decoder = decoder();
     let mut deltas = Deltas::new();
@@ -348,10 +349,12 @@ fn replay(bytes: &[u8]) -> String {
     decode(&payloads::<GenerateContent>([bytes]))
 }
 
-/// Written after the [reference](https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse) in the bytes that the
-/// service uses: `\r\n\r\n` between events, a space behind each colon. `vertex_calls` has Vertex AI's order and fields, with the ids
-/// of Gemini 3; `text` ends with the empty signed part of
-/// [streamed text](https://ai.google.dev/gemini-api/docs/thought-signatures#non-functioncall).
+/// Written after the
+/// [reference](https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse) in the
+/// bytes that the service uses: `\r\n\r\n` between events, a space behind each colon.
+/// `vertex_calls` has Vertex AI's order and fields, with the ids of Gemini 3; `text` ends with the
+/// empty signed part of [streamed
+/// text](https://ai.google.dev/gemini-api/docs/thought-signatures#non-functioncall).
 macro_rules! fixture {
     ($name:literal) => {
         include_bytes!(concat!("../../tests/fixtures/", $name, ".body"))

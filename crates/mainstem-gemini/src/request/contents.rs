@@ -9,14 +9,16 @@ use serde::Serialize;
 use super::part::{Call, Outcome, Part, Payload, Response};
 use crate::{generation::Generation, kept::Kept};
 
-/// The signature [for calls that Gemini did not make](https://ai.google.dev/gemini-api/docs/thought-signatures#faqs).
+/// The signature [for calls that Gemini did not
+/// make](https://ai.google.dev/gemini-api/docs/thought-signatures#faqs).
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Content<'a> {
     role: &'static str,
     parts: Vec<Part<'a>>,
-    /// Whether it holds the responses of functions: what a person says next is another content, for with it a turn begins.
+    /// Whether it holds the responses of functions: what a person says next is another content, for
+    /// with it a turn begins.
     #[serde(skip)]
     responds: bool,
 }
@@ -52,7 +54,8 @@ struct Writer<'a> {
     calls: HashMap<&'a str, Called<'a>>,
     /// How many calls there were.
     called: usize,
-    /// Responses to one turn, each with its call's number: without ids they are told apart by their order.
+    /// Responses to one turn, each with its call's number: without ids they are told apart by their
+    /// order.
     responses: Vec<(usize, Part<'a>)>,
     /// Data of these that goes after them.
     attached: Vec<Part<'a>>,

@@ -1,7 +1,10 @@
-//! JSON Schema in the [dialect](https://ai.google.dev/api/generate-content#FIELDS.response_json_schema) that the API reads.
+//! JSON Schema in the
+//! [dialect](https://ai.google.dev/api/generate-content#FIELDS.response_json_schema) that the API
+//! reads.
 //!
-//! What the dialect lacks is rewritten where it can be said otherwise, and else left out, so that the model is told less than the whole
-//! truth but nothing wrong. Whoever gets the answer checks it against the schema itself.
+//! What the dialect lacks is rewritten where it can be said otherwise, and else left out, so that
+//! the model is told less than the whole truth but nothing wrong. Whoever gets the answer checks it
+//! against the schema itself.
 
 use std::borrow::Cow;
 

@@ -365,7 +365,8 @@ fn signatures_go_back_on_the_part_they_came_on() {
             json!([{ "text": "Hä", "thoughtSignature": "s" }]),
         );
     }
-    // Thoughts with a signature, and an empty part with nothing before it; not thoughts without one.
+    // Thoughts with a signature, and an empty part with nothing before it; not thoughts without
+    // one.
     parts(
         vec![
             thinking("a", json!({})),

@@ -1,4 +1,5 @@
-//! The order in which requests are served: those of a tenant as they were made, and the tenants in turn.
+//! The order in which requests are served: those of a tenant as they were made, and the tenants in
+//! turn.
 
 use std::collections::VecDeque;
 
@@ -66,7 +67,8 @@ impl Lines {
         line.push_back(Numbered { number, op });
     }
 
-    /// Removes and returns the next request. Returns `None` if the queue is empty or `is_taken` returns `false` for the next request.
+    /// Removes and returns the next request. Returns `None` if the queue is empty or `is_taken`
+    /// returns `false` for the next request.
     pub(super) fn pop(&mut self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
         let is_barrier = self.is_barrier_next();
         let next = match is_barrier {

@@ -43,7 +43,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it is not enough: a process that is just being started by this one has the file too, until it is another program.
+        // Closing it is not enough: a process that is just being started by this one has the file
+        // too, until it is another program.
         let _ = self.0.unlock();
     }
 }

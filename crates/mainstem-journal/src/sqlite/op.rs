@@ -74,8 +74,8 @@ impl Op {
         }
     }
 
-    /// Returns `true` if it has to be on the disk before it is acknowledged. An open session needs no sync: after a loss of power, every process
-    /// that could hold its epoch has ended.
+    /// Returns `true` if it has to be on the disk before it is acknowledged. An open session needs
+    /// no sync: after a loss of power, every process that could hold its epoch has ended.
     pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
@@ -89,8 +89,8 @@ impl Op {
         matches!(self, Self::IsOpen(..))
     }
 
-    /// Returns `true` if it has found its session open in this process for the first time. It is to be applied again: the release may be in
-    /// the queue.
+    /// Returns `true` if it has found its session open in this process for the first time. It is to
+    /// be applied again: the release may be in the queue.
     pub(super) fn ask_again(&mut self) -> bool {
         match self {
             Self::Open(_, answer) => answer.ask_again(),
@@ -153,7 +153,8 @@ impl<T> Answer<T> {
         self.found = Some(found);
     }
 
-    /// Notes the answer about a session. There is none the first time that the session is open here.
+    /// Notes the answer about a session. There is none the first time that the session is open
+    /// here.
     pub(super) fn find_or_ask_again(
         &mut self,
         found: Result<T, Refusal>,

@@ -47,7 +47,8 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Waits until a group is due. Returns whether one of its requests is durable; `None` after the last request.
+    /// Waits until a group is due. Returns whether one of its requests is durable; `None` after the
+    /// last request.
     pub(super) fn due(&self) -> Option<bool> {
         let mut state = self.lock();
         while state.lines.len() == 0 {

@@ -18,7 +18,8 @@ fn parse(row: &Row) -> Result<AgentEvent, String> {
     if event.seq == row.seq { Ok(event) } else { Err(format!("it says that it is event {}", event.seq)) }
 }
 
-/// The events before the first that is damaged or missing, which is an error if it is the first of all.
+/// The events before the first that is damaged or missing, which is an error if it is the first of
+/// all.
 pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEvent>, JournalError> {
     let mut events = Vec::with_capacity(found.rows.len());
     let mut rows = found.rows.iter();
@@ -40,7 +41,8 @@ pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEven
     Ok(events)
 }
 
-/// The events of rows that were asked for up to a number. In the place of one that is damaged there is a gap with the reason.
+/// The events of rows that were asked for up to a number. In the place of one that is damaged there
+/// is a gap with the reason.
 pub(super) fn what_is_left(session: &SessionId, rows: &[Row], through: u64) -> Page {
     let is_full = rows.len() == PAGE;
     let through = rows.last().filter(|_| is_full).map_or(through, |row| row.seq);

@@ -9,7 +9,8 @@ use crate::JournalError;
 /// Says that a database is a journal: "MSTJ".
 const APPLICATION: i64 = 0x4d53_544a;
 
-/// The format that is written. One more for each change that an older program could not read; what older ones wrote is read for ever.
+/// The format that is written. One more for each change that an older program could not read; what
+/// older ones wrote is read for ever.
 pub(super) const FORMAT: i64 = 1;
 
 pub(super) const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
@@ -105,7 +106,8 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
 }
 
-/// Sets a connection up for writing, and a file that is empty, also if another process does so at the same time. Any other file stays as it is.
+/// Sets a connection up for writing, and a file that is empty, also if another process does so at
+/// the same time. Any other file stays as it is.
 fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
     if pragma(connection, "schema_version")? == 0 {
         connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;

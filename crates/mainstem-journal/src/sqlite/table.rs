@@ -174,7 +174,8 @@ pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> 
 /// How many events are dropped at once.
 const PART: u64 = 4096;
 
-/// Drops a part of the events up to a number. Returns the first that is left; `None` if there is no such session.
+/// Drops a part of the events up to a number. Returns the first that is left; `None` if there is no
+/// such session.
 pub(super) fn prune(
     connection: &Connection,
     session: &SessionId,
@@ -264,7 +265,8 @@ pub(super) fn page_of(
     Ok(Some(Found { rows: page(connection, row, from, u64::MAX, max)?, wanted, last }))
 }
 
-/// A page of the events in a range. Rows beyond one that the database itself can't read are left out.
+/// A page of the events in a range. Rows beyond one that the database itself can't read are left
+/// out.
 pub(super) fn page(
     connection: &Connection,
     row: i64,

@@ -1,4 +1,5 @@
-//! What one transaction does, and what it changes of the sessions that are open here once it is committed.
+//! What one transaction does, and what it changes of the sessions that are open here once it is
+//! committed.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry as Slot},
@@ -41,7 +42,8 @@ pub(super) struct Open {
     lock: Option<Lock>,
 }
 
-/// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a transaction can be tried again.
+/// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a
+/// transaction can be tried again.
 pub(super) struct Transaction<'a> {
     sql: &'a Connection,
     path: &'a Path,
@@ -103,8 +105,8 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Applies requests that fail together. If they do, only they are undone, and the inner error is theirs; an outer error is the
-    /// transaction's.
+    /// Applies requests that fail together. If they do, only they are undone, and the inner error
+    /// is theirs; an outer error is the transaction's.
     pub(super) fn apply_apart(&mut self, ops: &mut [Op]) -> rusqlite::Result<rusqlite::Result<()>> {
         self.sql.execute_batch("SAVEPOINT part")?;
         let applied = ops.iter_mut().try_for_each(|op| self.apply(op)).and_then(|()| self.write_heads());
@@ -209,7 +211,8 @@ impl<'a> Transaction<'a> {
         head.map_or_else(|| self.open.contains_key(&row), Option::is_some)
     }
 
-    /// Returns `true` if this process holds the session's lock. A session that the transaction has released is locked until the commit.
+    /// Returns `true` if this process holds the session's lock. A session that the transaction has
+    /// released is locked until the commit.
     fn has_lock(&self, row: i64) -> bool {
         let is_new = [&self.accepted, &self.changes].iter().any(|changes| changes.locks.contains_key(&row));
         is_new || self.open.contains_key(&row)
@@ -236,7 +239,8 @@ impl<'a> Transaction<'a> {
         table::keep_checkpoint(self.sql, session, checkpoint)
     }
 
-    /// Reads only the row's number and whether it has events, so that a session with a damaged row can be deleted.
+    /// Reads only the row's number and whether it has events, so that a session with a damaged row
+    /// can be deleted.
     fn delete(&mut self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         self.write_heads()?;
         let Some((row, has_events)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };

@@ -17,7 +17,8 @@ use super::{
 };
 use crate::{JournalError, sync::has_passed};
 
-/// For how long requests are taken into a transaction that has begun: those of other tenants wait for its end.
+/// For how long requests are taken into a transaction that has begun: those of other tenants wait
+/// for its end.
 const LONGEST: Duration = Duration::from_millis(4);
 
 /// How often a commit is tried while another process writes; each time waits for some seconds.
@@ -49,7 +50,8 @@ impl Writer {
         }
     }
 
-    /// Answers the requests at the front of the queue that only read. They do not wait for another process that writes.
+    /// Answers the requests at the front of the queue that only read. They do not wait for another
+    /// process that writes.
     fn read(&mut self, queue: &Arc<Queue>) {
         while let Some(mut op) = queue.pop_if(Op::is_read) {
             match Transaction::new(&self.connection, &self.path, &self.open).apply(&mut op) {
@@ -68,7 +70,8 @@ impl Writer {
         }
     }
 
-    /// Writes these requests and those of `more` in one transaction. If the transaction fails, its parts are written apart.
+    /// Writes these requests and those of `more` in one transaction. If the transaction fails, its
+    /// parts are written apart.
     fn write(
         &mut self,
         mut ops: Vec<Op>,
@@ -94,7 +97,8 @@ impl Writer {
                 changes.commit(&self.path, &mut self.open);
                 ops.into_iter().for_each(|op| self.answer(op, queue));
             }
-            // The transaction could not begin. Retrying each request would wait for the lock again each time.
+            // The transaction could not begin. Retrying each request would wait for the lock again
+            // each time.
             Err(error) if ops.is_empty() => from_fn(more).take(GROUP).for_each(|op| self.fail(op, &error)),
             Err(error) => match pieces(ops) {
                 pieces if pieces.len() > 1 => self.write_apart(pieces, is_durable, queue),
@@ -103,7 +107,8 @@ impl Writer {
         }
     }
 
-    /// Writes the parts of a transaction that has failed. One that fails again is undone alone, so that the others share one sync.
+    /// Writes the parts of a transaction that has failed. One that fails again is undone alone, so
+    /// that the others share one sync.
     fn write_apart(&mut self, mut pieces: Vec<Vec<Op>>, is_durable: bool, queue: &Arc<Queue>) {
         let written = self.change(is_durable, |transaction| {
             pieces.iter_mut().map(|ops| transaction.apply_apart(ops)).collect::<rusqlite::Result<Vec<_>>>()
@@ -131,8 +136,8 @@ impl Writer {
         op.fail(error);
     }
 
-    /// Runs a transaction, and retries it while another process writes. If `is_durable` is set, the transaction is on the disk when this
-    /// returns.
+    /// Runs a transaction, and retries it while another process writes. If `is_durable` is set, the
+    /// transaction is on the disk when this returns.
     fn change<T>(
         &mut self,
         is_durable: bool,
@@ -162,7 +167,8 @@ impl Writer {
 
     /// Sends what was found to the caller.
     fn answer(&mut self, mut op: Op, queue: &Arc<Queue>) {
-        // This thread itself may have dropped the last reference to the log, while it woke it; the release is in the queue then.
+        // This thread itself may have dropped the last reference to the log, while it woke it; the
+        // release is in the queue then.
         if op.ask_again() {
             return queue.push(op);
         }
@@ -183,7 +189,8 @@ impl Writer {
     }
 }
 
-/// Returns `true` if a transaction takes another request. After a close it does not, for what follows is refused.
+/// Returns `true` if a transaction takes another request. After a close it does not, for what
+/// follows is refused.
 fn has_room(ops: &[Op], begun: Instant) -> bool {
     let is_closing = matches!(ops.last(), Some(Op::Close(_)));
     ops.len() < GROUP && !is_closing && !has_passed(LONGEST, begun)
@@ -198,8 +205,8 @@ fn refuse(ops: Vec<Op>) -> Vec<Op> {
     allowed
 }
 
-/// Splits requests into the parts that can fail alone: the events of a session, and each other request, in an order that keeps what depends
-/// on one another.
+/// Splits requests into the parts that can fail alone: the events of a session, and each other
+/// request, in an order that keeps what depends on one another.
 fn pieces(ops: Vec<Op>) -> Vec<Vec<Op>> {
     let mut pieces: Vec<Vec<Op>> = Vec::new();
     let mut of_session: HashMap<i64, usize> = HashMap::new();

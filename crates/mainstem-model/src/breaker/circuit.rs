@@ -25,7 +25,8 @@ pub(super) struct Pass {
 }
 
 impl Circuit {
-    /// Leave to call, or when to ask again: `soon` if it is being tried whether the service is back.
+    /// Leave to call, or when to ask again: `soon` if it is being tried whether the service is
+    /// back.
     pub(super) fn ask(&mut self, now: Instant, soon: Duration) -> Result<Pass, Instant> {
         let Some(until) = self.open_until else { return Ok(Pass { opened: self.opened, tries: false }) };
         if self.is_trying {

@@ -110,7 +110,8 @@ impl Turn {
         self.step(Step::Wait(time))
     }
 
-    /// How long [`say`](Self::say), [`think`](Self::think) and calls that follow wait before each piece.
+    /// How long [`say`](Self::say), [`think`](Self::think) and calls that follow wait before each
+    /// piece.
     #[must_use]
     pub fn pace(mut self, pace: Duration) -> Self {
         self.pace = pace;

@@ -7,8 +7,8 @@ use crate::Ollama;
 
 const ENDED: &str = "!transport: 127.0.0.1:11434 ended the connection before its answer was complete";
 
-/// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(3)` for usage and
-/// what was cached, `|stop`, `!kind: message`.
+/// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an
+/// ended call, `7+2(3)` for usage and what was cached, `|stop`, `!kind: message`.
 fn decode(lines: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Ollama::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -212,7 +212,8 @@ fn nonsense_is_quoted_with_its_place() {
 
 #[test]
 fn an_answer_of_one_piece() {
-    // https://github.com/ollama/ollama/blob/main/docs/api.md: "Chat request (No streaming, with tools)", "(Structured outputs)".
+    // https://github.com/ollama/ollama/blob/main/docs/api.md: "Chat request (No streaming, with
+    // tools)", "(Structured outputs)".
     let tools = whole(include_str!("../../tests/fixtures/chat_whole_tools.body"));
     assert_eq!(
         tools.split_whitespace().collect::<String>(),
@@ -257,9 +258,11 @@ const STREAMS: [&[u8]; 5] = [
     recorded!("chat_stream_error"),
 ];
 
-/// Lines of the shapes and with the values of <https://github.com/ollama/ollama/blob/main/docs/api.md> ("Chat request (Streaming)" and "with
-/// tools"), <https://docs.ollama.com/capabilities/thinking>, <https://docs.ollama.com/capabilities/tool-calling> (ids and indexes as in
-/// `api/types.go`) and <https://docs.ollama.com/api/errors>. Texts in between are made up.
+/// Lines of the shapes and with the values of
+/// <https://github.com/ollama/ollama/blob/main/docs/api.md> ("Chat request (Streaming)" and "with
+/// tools"), <https://docs.ollama.com/capabilities/thinking>,
+/// <https://docs.ollama.com/capabilities/tool-calling> (ids and indexes as in `api/types.go`) and
+/// <https://docs.ollama.com/api/errors>. Texts in between are made up.
 #[test]
 fn documented_streams() {
     let deltas = STREAMS.map(|body| replay([body])).join("\n");

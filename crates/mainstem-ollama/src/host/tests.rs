@@ -15,7 +15,8 @@ fn a_host_is_read_as_ollamas_own_clients_read_it() {
         Ok(url) => assert_eq!(url.as_str(), format!("{expected}/api/chat"), "{host}"),
         Err(error) => assert_eq!(error.to_string(), expected, "{host}"),
     };
-    // The table of `_parse_host` in ollama-python 0.6.3; the ports of the schemes are not written out here.
+    // The table of `_parse_host` in ollama-python 0.6.3; the ports of the schemes are not written
+    // out here.
     check("", "http://127.0.0.1:11434");
     check("1.2.3.4", "http://1.2.3.4:11434");
     check(":56789", "http://127.0.0.1:56789");

@@ -1,8 +1,8 @@
 //! Tool schemas in Ollama's dialect.
 //!
-//! Ollama reads a schema into [types of its own][types], which know `type`, `description`, `enum`, `items`, `properties`, `required` and
-//! `anyOf`. A boolean schema makes it refuse the request, and what it does not know never reaches the model. So what can be said in its
-//! words is:
+//! Ollama reads a schema into [types of its own][types], which know `type`, `description`, `enum`,
+//! `items`, `properties`, `required` and `anyOf`. A boolean schema makes it refuse the request, and
+//! what it does not know never reaches the model. So what can be said in its words is:
 //!
 //! | standard | Ollama's |
 //! |---|---|

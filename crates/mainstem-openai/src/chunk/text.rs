@@ -73,7 +73,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// The arguments of a call: a string of JSON, or at some servers (TGI, builds of llama.cpp) the JSON object itself.
+/// The arguments of a call: a string of JSON, or at some servers (TGI, builds of llama.cpp) the
+/// JSON object itself.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'a>(pub(crate) Cow<'a, str>);
 

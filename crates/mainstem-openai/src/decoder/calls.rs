@@ -1,9 +1,9 @@
 //! Which tool call a fragment belongs to.
 //!
 //! By the standard, `index` says it, and a call's first fragment brings its id and name. In fact
-//! [Gemini leaves the index out](https://github.com/open-webui/computer/issues/224),
-//! [Ollama said 0 for every call](https://github.com/ollama/ollama/issues/15457), ids may be missing or empty, and some servers
-//! repeat id or name in each fragment.
+//! [Gemini leaves the index out](https://github.com/open-webui/computer/issues/224), [Ollama said 0
+//! for every call](https://github.com/ollama/ollama/issues/15457), ids may be missing or empty, and
+//! some servers repeat id or name in each fragment.
 
 use std::mem;
 

@@ -1,9 +1,10 @@
 //! What the chunks of an answer have in common, read once.
 //!
-//! Most chunks are the one before with another text: same envelope, same place for the text. When a chunk has brought one delta whose text
-//! stood in the payload just so, then a payload with the same bytes around that place brings the same delta with the text that stands
-//! there now, and nothing else: whatever the bytes around it say (a model's name, the usage so far, which call goes on) they have said
-//! before. To compare them costs a tenth of parsing them.
+//! Most chunks are the one before with another text: same envelope, same place for the text. When a
+//! chunk has brought one delta whose text stood in the payload just so, then a payload with the
+//! same bytes around that place brings the same delta with the text that stands there now, and
+//! nothing else: whatever the bytes around it say (a model's name, the usage so far, which call
+//! goes on) they have said before. To compare them costs a tenth of parsing them.
 
 use std::borrow::Cow;
 
@@ -40,7 +41,8 @@ impl Template {
         let text = if raw.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
             raw.to_owned()
         } else {
-            // With its quotation marks. What is no string by itself, such as a text with a mark in it, is no match.
+            // With its quotation marks. What is no string by itself, such as a text with a mark in
+            // it, is no match.
             serde_json::from_str(payload.get(opening..=self.at + raw.len())?).ok()?
         };
         (!text.is_empty()).then(|| self.brings.delta(text))

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAi;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for
-/// usage, `|stop`, `!kind: message`.
+/// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for
+/// an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     decode_with(payloads, |_| {})
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A URL; for data in the message, a `data:` URL ([RFC 2397](https://www.rfc-editor.org/rfc/rfc2397)) that is never built as a
-/// string of its own.
+/// A URL; for data in the message, a `data:` URL ([RFC
+/// 2397](https://www.rfc-editor.org/rfc/rfc2397)) that is never built as a string of its own.
 #[derive(Debug)]
 pub(crate) enum Address<'a> {
     Url(&'a str),

@@ -66,8 +66,8 @@ pub(super) fn messages<'a>(
 
 struct Turns<'a> {
     done: Vec<Turn<'a>>,
-    /// Data of tool results. A tool message holds only text, and nothing may stand between those that answer one turn, so the
-    /// data follows them as the user's.
+    /// Data of tool results. A tool message holds only text, and nothing may stand between those
+    /// that answer one turn, so the data follows them as the user's.
     attached: Vec<Part<'a>>,
     reasoning: bool,
 }

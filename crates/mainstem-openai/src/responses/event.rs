@@ -1,6 +1,8 @@
-//! The vendor's types, as far as they matter: [streaming events], and the response, which is also an answer of one piece.
+//! The vendor's types, as far as they matter: [streaming events], and the response, which is also
+//! an answer of one piece.
 //!
-//! An event is read for its type first, and for what is in it only if its type is known. Unknown fields are skipped unread.
+//! An event is read for its type first, and for what is in it only if its type is known. Unknown
+//! fields are skipped unread.
 //!
 //! [streaming events]: https://platform.openai.com/docs/api-reference/responses-streaming
 
@@ -16,7 +18,8 @@ pub(crate) struct Head<'a> {
     pub(crate) kind: Option<Cow<'a, str>>,
 }
 
-/// A text of an item: a piece of it (`….delta`), or all of it (`….done`), which each kind of text calls differently.
+/// A text of an item: a piece of it (`….delta`), or all of it (`….done`), which each kind of text
+/// calls differently.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Fragment<'a> {
     #[serde(default)]

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 const VENDOR: &str = "openai";
 
-/// A reasoning item that can be sent back. Nothing of one without encrypted content: the vendor does not store it, so that its id alone
-/// names nothing.
+/// A reasoning item that can be sent back. Nothing of one without encrypted content: the vendor
+/// does not store it, so that its id alone names nothing.
 pub(super) fn reasoning(mut item: Map<String, Value>) -> Opaque {
     if !is_encrypted(&item) {
         return Opaque::new();

@@ -4,7 +4,8 @@ use mainstem_message::Usage;
 
 use crate::Cost;
 
-/// Tokens, money and spawns, of one model call or one spawn: estimated before it, or as it came back.
+/// Tokens, money and spawns, of one model call or one spawn: estimated before it, or as it came
+/// back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
@@ -42,8 +43,8 @@ pub struct Tally {
     pub unpriced: u64,
 }
 
-/// What a model call will use, roughly: four bytes of request to a token, and all the output it may write. An estimate, to be corrected by
-/// the usage that comes back.
+/// What a model call will use, roughly: four bytes of request to a token, and all the output it may
+/// write. An estimate, to be corrected by the usage that comes back.
 #[must_use]
 pub fn estimated_usage(request_bytes: u64, max_output_tokens: u64) -> Usage {
     Usage::new(request_bytes.div_ceil(4), max_output_tokens)
@@ -82,7 +83,8 @@ impl Tally {
         self.held = self.held.minus(amount.known());
     }
 
-    /// Counts what came back; in its place, or in place of a cost that it doesn't tell, the estimate.
+    /// Counts what came back; in its place, or in place of a cost that it doesn't tell, the
+    /// estimate.
     pub(super) fn spend(&mut self, estimate: &Amount, actual: Option<Amount>) {
         let cost = actual.map_or(estimate.cost, |actual| actual.cost.or(estimate.cost));
         let spent = Spend { cost: cost.unwrap_or(Cost::ZERO), ..actual.unwrap_or(*estimate).known() };

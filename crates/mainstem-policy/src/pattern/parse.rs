@@ -76,8 +76,9 @@ fn arguments(text: &str) -> Result<Option<Arguments>, Wrong> {
     Ok((!is_any).then_some(Arguments { field, glob }))
 }
 
-/// A field needs its blank, because an address has a colon too; and a colon that might be meant as a field's is not guessed at, because a
-/// rule that silently means something else is worse than none.
+/// A field needs its blank, because an address has a colon too; and a colon that might be meant as
+/// a field's is not guessed at, because a rule that silently means something else is worse than
+/// none.
 fn field(inner: &str) -> Result<(Option<String>, String), Wrong> {
     let bare = (None, inner.to_owned());
     let Some((name, rest)) = inner.split_once(':') else { return Ok(bare) };

@@ -1,7 +1,8 @@
-//! Public list prices, as the vendors' pages had them in November 2026 (standard service, text, five-minute caches).
+//! Public list prices, as the vendors' pages had them in November 2026 (standard service, text,
+//! five-minute caches).
 //!
-//! Where a discount is announced with its end, the price after it is given: a budget should err on the dear side. Names are whole,
-//! because a price guessed from a similar name is worse than none.
+//! Where a discount is announced with its end, the price after it is given: a budget should err on
+//! the dear side. Names are whole, because a price guessed from a similar name is worse than none.
 
 use super::{Cost, LongPrompt, Price};
 

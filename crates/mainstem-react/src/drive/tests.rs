@@ -1,4 +1,5 @@
-//! Loops that go another way than usual: empty answers, the limit, cancels between two steps, panics where nobody expects them.
+//! Loops that go another way than usual: empty answers, the limit, cancels between two steps,
+//! panics where nobody expects them.
 
 use std::{
     pin::Pin,
@@ -32,7 +33,8 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
     (outcome, events.iter().map(|event| event.kind.to_string()).collect())
 }
 
-/// Runs an agent on a log whose record is full after so many events; gives its end, and what its reader sees last.
+/// Runs an agent on a log whose record is full after so many events; gives its end, and what its
+/// reader sees last.
 async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, AgentEvent) {
     let log = mainstem_testing::journal::full_after(events).await;
     let sink = mainstem_testing::journal::root(&log, "run");
@@ -80,7 +82,8 @@ fn blank() -> Turn {
     Turn::new().text(" ")
 }
 
-/// A tool that does one thing, written without `async_trait` so that it can do it before the first await.
+/// A tool that does one thing, written without `async_trait` so that it can do it before the first
+/// await.
 struct Act {
     name: &'static str,
     act: fn(&ToolContext, &str) -> Result<ToolOutput, ToolError>,

@@ -163,7 +163,8 @@ fn finish_gives_the_outcome_from_anywhere() {
     }
 }
 
-/// Reading a stream that is always ready, without another await, must not hold up the rest of its thread.
+/// Reading a stream that is always ready, without another await, must not hold up the rest of its
+/// thread.
 #[tokio::test(flavor = "current_thread")]
 async fn it_lets_timers_fire() {
     let (mut run, _log) = run(Turn::new().repeat("word ", 1_000_000));

@@ -56,7 +56,8 @@ fn show(kind: &EventKind) -> String {
     }
 }
 
-/// What the deltas bring; behind `|` what the end of the answer does. An error stands where it shows.
+/// What the deltas bring; behind `|` what the end of the answer does. An error stands where it
+/// shows.
 #[track_caller]
 fn check(deltas: impl IntoIterator<Item = ModelDelta>, expected: &str) {
     check_with(&[], deltas, expected);

@@ -1,4 +1,5 @@
-//! What is bounded: open sessions, bodies in memory, requests that are worked on; and what is told when a bound is reached or the disk is full.
+//! What is bounded: open sessions, bodies in memory, requests that are worked on; and what is told
+//! when a bound is reached or the disk is full.
 
 use futures_util::future::join_all;
 use mainstem::{
@@ -156,7 +157,8 @@ async fn a_full_disk_is_told_as_long_as_it_is_full() {
     assert!(!listed.contains("probe"), "{listed}");
 }
 
-/// A server whose journal holds every open until the test releases it, while one tenant uses all its concurrent requests.
+/// A server whose journal holds every open until the test releases it, while one tenant uses all
+/// its concurrent requests.
 async fn stuck() -> (Rig, FaultyJournal, Vec<tokio::task::JoinHandle<u16>>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let harness = fleet(says(2)).journal(journal.clone()).build().unwrap();

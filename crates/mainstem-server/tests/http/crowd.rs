@@ -88,7 +88,8 @@ async fn a_body_without_a_token_is_small() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{line}, {headers}: {answer}");
     };
     let (login, runs) = ("POST /v1/login", "POST /v1/sessions/s/runs");
-    // One that is announced is refused before it is sent, one that is not as soon as it is too long.
+    // One that is announced is refused before it is sent, one that is not as soon as it is too
+    // long.
     answered(login, "Content-Length: 5000\r\n", "{\"token\": \"", 413).await;
     let chunk = format!("1388\r\n{{\"token\": \"{}\r\n", "x".repeat(5000 - 11));
     answered(login, "Transfer-Encoding: chunked\r\n", &chunk, 413).await;

@@ -1,4 +1,5 @@
-//! What outlives a server: sessions in a journal, their runs, and the keys of requests that are repeated.
+//! What outlives a server: sessions in a journal, their runs, and the keys of requests that are
+//! repeated.
 
 use std::{path::Path, sync::Arc};
 

@@ -1,4 +1,5 @@
-//! Bounds of the page `docs/limits.md` that no other test goes beyond. Time is paused, and passes where everything waits.
+//! Bounds of the page `docs/limits.md` that no other test goes beyond. Time is paused, and passes
+//! where everything waits.
 
 use mainstem::{model::scripted::Turn, prelude::ScriptedModel};
 use reqwest::Method;

@@ -1,4 +1,5 @@
-//! The server over real HTTP: streams and where they go on, steering, who may do what, and what is said to those who may not.
+//! The server over real HTTP: streams and where they go on, steering, who may do what, and what is
+//! said to those who may not.
 #![expect(clippy::unwrap_used, reason = "a test says what it found by failing")]
 
 mod bounds;

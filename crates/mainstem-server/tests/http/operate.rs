@@ -1,4 +1,5 @@
-//! What operators and browsers need: figures, a description, a cookie, and patience that has an end.
+//! What operators and browsers need: figures, a description, a cookie, and patience that has an
+//! end.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Runs that are over leave nothing behind; a second run of a session is refused or queued; what a reader saw stays true when the record fails.
+//! Runs that are over leave nothing behind; a second run of a session is refused or queued; what a
+//! reader saw stays true when the record fails.
 
 use std::sync::{Arc, Mutex};
 

@@ -47,7 +47,8 @@ pub(crate) struct Target {
     pub(crate) token: &'static str,
 }
 
-/// The environment variable that makes [`attacks_until_it_is_killed`] attack: the number of the attack, the token, and the address.
+/// The environment variable that makes [`attacks_until_it_is_killed`] attack: the number of the
+/// attack, the token, and the address.
 const ORDER: &str = "MAINSTEM_ATTACK";
 
 /// A process that attacks until this is dropped.
@@ -90,8 +91,9 @@ impl Drop for Attacker {
     }
 }
 
-/// The process of an [`Attacker`]; as a test it does nothing. It has what processor time the server and the victim leave: it would run
-/// on a machine of its own, and what it takes from the server is measured, not what it takes from the machine.
+/// The process of an [`Attacker`]; as a test it does nothing. It has what processor time the server
+/// and the victim leave: it would run on a machine of its own, and what it takes from the server is
+/// measured, not what it takes from the machine.
 #[test]
 fn attacks_until_it_is_killed() {
     let Ok(order) = std::env::var(ORDER) else { return };
@@ -205,7 +207,8 @@ async fn never_read(target: &Order<'_>) {
     pending::<()>().await;
 }
 
-/// Begins runs that never end, as many as it gets, and reads them; again and again where it is refused.
+/// Begins runs that never end, as many as it gets, and reads them; again and again where it is
+/// refused.
 async fn endless(client: &Client, target: &Order<'_>) {
     let one = async |number: usize| {
         loop {

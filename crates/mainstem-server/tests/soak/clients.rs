@@ -79,7 +79,8 @@ impl<'a> Client<'a> {
         self.ends(&place, "cancelled").await;
     }
 
-    /// A run whose model stops after one word. Before that word, its input would be answered in the next run.
+    /// A run whose model stops after one word. Before that word, its input would be answered in the
+    /// next run.
     async fn hangs(&self) -> (Response, String) {
         let mut stream = self.stream(HANG).await;
         let place = stream.headers()["location"].to_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Runs of all kinds leave nothing behind: no gauge, file or thread, no memory, and the last is as fast as the first.
+//! Runs of all kinds leave nothing behind: no gauge, file or thread, no memory, and the last is as
+//! fast as the first.
 
 use std::{
     ops::Range,
@@ -47,7 +48,8 @@ fn ten_thousand_runs_leave_nothing_behind() {
             begun.elapsed()
         );
         assert_eq!(after.files, before.files, "{before:?} {after:?}");
-        // Idle connections of the client, of which both ends are here, and threads for blocking work, come and go by a few.
+        // Idle connections of the client, of which both ends are here, and threads for blocking
+        // work, come and go by a few.
         assert!(after.sockets <= before.sockets + 2 * AT_ONCE, "{before:?} {after:?}");
         assert!(after.threads <= before.threads + AT_ONCE, "{before:?} {after:?}");
         assert!(after.mib <= before.mib * 3 / 2 + 16, "{before:?} {after:?}");
@@ -69,7 +71,8 @@ async fn use_sessions(rig: &Rig, numbers: Range<usize>) -> Vec<Duration> {
     visits.into_iter().flatten().collect()
 }
 
-/// Waits until every gauge is zero, and until the files of closed sessions are closed, which a thread does later.
+/// Waits until every gauge is zero, and until the files of closed sessions are closed, which a
+/// thread does later.
 async fn settle(rig: &Rig) {
     for gauge in ["runs_active", "readers", "sessions_open"] {
         eventually(&format!("{gauge} is 0"), async || rig.figure(gauge).await == 0).await;

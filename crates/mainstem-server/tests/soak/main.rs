@@ -1,5 +1,6 @@
-//! Load on a server: ten thousand mixed runs that leave nothing behind, and a tenant that attacks while another works. A binary of its own,
-//! and one test at a time: figures of the process and latencies are compared.
+//! Load on a server: ten thousand mixed runs that leave nothing behind, and a tenant that attacks
+//! while another works. A binary of its own, and one test at a time: figures of the process and
+//! latencies are compared.
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod attack;

@@ -29,7 +29,8 @@ const RUNS: usize = 100;
 /// By how much the p99 may grow: measured in an optimised build, on a machine without other load.
 const GROWTH: u32 = 2;
 
-/// What a run may take elsewhere, where attackers and server share two cores and unoptimised code: it says only that nothing is stuck.
+/// What a run may take elsewhere, where attackers and server share two cores and unoptimised code:
+/// it says only that nothing is stuck.
 const STUCK: Duration = ms(10_000);
 
 /// Schemas compiled at once would need a thread each.
@@ -121,8 +122,8 @@ fn on_a_thread<T: Send + 'static>(
     async move { receiver.await.unwrap() }
 }
 
-/// The victim's work: runs, each of which has to succeed. Their model says 20 words, one a millisecond, which is faster than any that is paid
-/// for.
+/// The victim's work: runs, each of which has to succeed. Their model says 20 words, one a
+/// millisecond, which is faster than any that is paid for.
 async fn work(victim: &Target) -> Took {
     let client = Client::new();
     let (mut took, until) = (Vec::new(), Instant::now() + ms(if is_slow() { 5_000 } else { 1_500 }));

@@ -63,7 +63,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the task set that runs background work; by default a separate set with records in memory.
+    /// Sets the task set that runs background work; by default a separate set with records in
+    /// memory.
     pub fn tasks(mut self, tasks: TaskSet) -> Self {
         self.tasks = Some(tasks);
         self
@@ -111,8 +112,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Opens the session in a journal, or begins it there. Its history is restored, invocations that were cut off when their process ended
-    /// have an `AGENT_END`, and children can be sent to. Others can open it once every clone of it, every run and every cursor is dropped.
+    /// Opens the session in a journal, or begins it there. Its history is restored, invocations
+    /// that were cut off when their process ended have an `AGENT_END`, and children can be sent to.
+    /// Others can open it once every clone of it, every run and every cursor is dropped.
     ///
     /// # Errors
     /// It is open elsewhere; the journal can't be read or written.
@@ -133,7 +135,8 @@ impl SessionBuilder {
                 past.follow_tasks(&log, &tasks);
             }
         }
-        // Readers see an ending once it is committed: who opens the session sees those that it has caused.
+        // Readers see an ending once it is committed: who opens the session sees those that it has
+        // caused.
         if log.last_seq() > last
             && let Err(error) = journal.flush().await
         {
@@ -160,7 +163,8 @@ impl SessionBuilder {
         self.assemble(log, Past::default(), None, None)
     }
 
-    /// Creates a session that a journal records; its first run opens it there, so this call does not wait for the journal.
+    /// Creates a session that a journal records; its first run opens it there, so this call does
+    /// not wait for the journal.
     ///
     /// If the journal can't record it, its runs end with an error that says why.
     pub fn begin(mut self, journal: &Arc<dyn Journal>) -> Session {

@@ -1,4 +1,5 @@
-//! GitHub Copilot and VS Code: <https://docs.github.com/copilot/reference/custom-agents-configuration> and
+//! GitHub Copilot and VS Code:
+//! <https://docs.github.com/copilot/reference/custom-agents-configuration> and
 //! <https://code.visualstudio.com/docs/agents/reference/custom-agent-file-reference>
 
 use super::{Foreign, Meaning, Model};

@@ -2,7 +2,8 @@
 
 use super::{Dialect, claude_code, copilot, open_code};
 
-/// Ours for a tool of that product: none if it has no counterpart here, `None` if the product has no such tool.
+/// Ours for a tool of that product: none if it has no counterpart here, `None` if the product has
+/// no such tool.
 pub(crate) fn our_tools(dialect: Dialect, name: &str) -> Option<&'static [&'static str]> {
     match dialect {
         Dialect::Mainstem => None,
@@ -12,12 +13,14 @@ pub(crate) fn our_tools(dialect: Dialect, name: &str) -> Option<&'static [&'stat
     }
 }
 
-/// Ours for a name that in a file of ours is surely another product's: no tool here is written with a capital.
+/// Ours for a name that in a file of ours is surely another product's: no tool here is written with
+/// a capital.
 pub(crate) fn foreign_tool(name: &str) -> Option<&'static [&'static str]> {
     find(&claude_code::TOOLS, name).filter(|ours| !ours.is_empty())
 }
 
-/// Ours for a tool of an MCP server: `mcp__github` is all of that server's, in Claude Code, and so is `github/*` in Copilot.
+/// Ours for a tool of an MCP server: `mcp__github` is all of that server's, in Claude Code, and so
+/// is `github/*` in Copilot.
 pub(crate) fn server_tool(dialect: Dialect, name: &str) -> Option<String> {
     match dialect {
         Dialect::ClaudeCode => {

@@ -165,7 +165,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Names, declarations by name, or a list of both. Says nothing of what a declaration holds: that may be a secret.
+    /// Names, declarations by name, or a list of both. Says nothing of what a declaration holds:
+    /// that may be a secret.
     fn mcp_servers(&mut self, node: &Node) -> Read<()> {
         let servers: Vec<_> = match &node.value {
             Value::Map(entries) => entries.iter().map(declared).collect(),

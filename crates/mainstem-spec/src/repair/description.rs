@@ -2,7 +2,8 @@
 
 use super::{line::Line, text};
 
-/// How many lines the description takes, and its text; `None` if it is on one line, or if where it ends isn't plain.
+/// How many lines the description takes, and its text; `None` if it is on one line, or if where it
+/// ends isn't plain.
 pub(super) fn across_lines(lines: &[Line<'_>]) -> Option<(usize, String)> {
     let (first, below) = lines.split_first()?;
     let value = first.value().filter(|_| first.is_description())?;
@@ -28,7 +29,8 @@ pub(super) fn across_lines(lines: &[Line<'_>]) -> Option<(usize, String)> {
     Some((1 + end, whole.trim().to_owned()))
 }
 
-/// How many of the lines belong to the description: all before the next key. In an example a word before a colon is no key.
+/// How many of the lines belong to the description: all before the next key. In an example a word
+/// before a colon is no key.
 fn end(value: &str, below: &[Line<'_>]) -> usize {
     let mut depth = open_examples(value);
     let mut taken = 0;

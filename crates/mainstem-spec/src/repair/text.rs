@@ -2,7 +2,8 @@
 
 use super::line::Line;
 
-/// The text that is meant where YAML reads something else: escapes that stay as they are, `#12` as a comment, `[x]` as a list.
+/// The text that is meant where YAML reads something else: escapes that stay as they are, `#12` as
+/// a comment, `[x]` as a list.
 pub(super) fn misread(line: &Line<'_>) -> Option<String> {
     let value = line.value()?;
     let plain = !value.starts_with(['"', '\'', '|', '>', '&', '!', '*', '#']);

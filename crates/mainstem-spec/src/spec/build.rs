@@ -55,7 +55,8 @@ impl AgentSpec {
         Self { skills: Some(texts(skills)), ..self }
     }
 
-    /// Restricts the agent to the tools of these MCP servers, which the program knows; replaces an earlier list.
+    /// Restricts the agent to the tools of these MCP servers, which the program knows; replaces an
+    /// earlier list.
     #[must_use]
     pub fn with_mcp_servers(self, names: impl IntoIterator<Item: Into<String>>) -> Self {
         Self { mcp_servers: Some(names.into_iter().map(McpServer::named).collect()), ..self }

@@ -23,7 +23,8 @@ pub enum Audience {
     Everyone,
     /// Those whose spec lists it.
     Listed,
-    /// The agent whose own spec declares it; of the same name as another, it takes that one's place.
+    /// The agent whose own spec declares it; of the same name as another, it takes that one's
+    /// place.
     Agent(String),
 }
 

@@ -111,7 +111,8 @@ fn a_call_that_begins_to_wait_while_another_goes_on_leaves_no_place_held() {
     let second = slots.lend(&one);
     drop(other);
     assert!(now(back.as_mut()).is_some());
-    // The first goes on, but the child still waits for what the second began: that must find a place.
+    // The first goes on, but the child still waits for what the second began: that must find a
+    // place.
     assert!(now(slots.enter(&two)).is_some());
     assert!(now(second.take_back()).is_some());
     assert!(now(slots.enter(&two)).is_none());

@@ -83,7 +83,8 @@ impl TaskSet {
         self.0.store.update(id, Expected::any(), TaskChange::Deliver, self.0.now()).await
     }
 
-    /// Waits until all of these are over, and returns their records in this order; `None` if the time runs out before.
+    /// Waits until all of these are over, and returns their records in this order; `None` if the
+    /// time runs out before.
     ///
     /// Dropping the future changes nothing.
     ///
@@ -121,8 +122,9 @@ impl TaskSet {
         }
     }
 
-    /// Cancels a task in the name of `by` (words that follow "cancelled by") and waits for its end for at most `at_most`. The returned
-    /// record shows whether it has ended. A task that had ended stays as it was.
+    /// Cancels a task in the name of `by` (words that follow "cancelled by") and waits for its end
+    /// for at most `at_most`. The returned record shows whether it has ended. A task that had ended
+    /// stays as it was.
     ///
     /// # Errors
     /// The id is unknown, or the request can't be recorded.
@@ -143,7 +145,8 @@ impl TaskSet {
         }
     }
 
-    /// Says that a part of a task that is executed here waits for a person, or does no more; the task waits as long as any part does.
+    /// Says that a part of a task that is executed here waits for a person, or does no more; the
+    /// task waits as long as any part does.
     pub async fn waits(&self, id: &TaskId, is_waiting: bool) {
         let Some((sink, fence, parts)) = self.0.live.get(id).map(|live| live.waits(is_waiting)) else {
             return;
@@ -159,7 +162,8 @@ impl TaskSet {
         }
     }
 
-    /// Asks all tasks below a root session to stop that are executed here, for this reason, without waiting.
+    /// Asks all tasks below a root session to stop that are executed here, for this reason, without
+    /// waiting.
     pub fn cancel_below(&self, root: &SessionId, reason: &CancelReason) {
         self.0.cancel_all(&self.live_below(root), reason);
     }

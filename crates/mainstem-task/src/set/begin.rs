@@ -31,11 +31,12 @@ pub type Work = Pin<Box<dyn Future<Output = TaskEnd> + Send>>;
 type Kept = Result<TaskRecord, (TaskError, Work)>;
 
 impl TaskSet {
-    /// Makes work a task: records it, moves its child to the background, says so, and goes on with it. Returns when it is recorded;
-    /// dropping the future does not stop the task.
+    /// Makes work a task: records it, moves its child to the background, says so, and goes on with
+    /// it. Returns when it is recorded; dropping the future does not stop the task.
     ///
     /// # Errors
-    /// It could not be recorded, or the set is shut down. The work is given back, and nothing has happened to it.
+    /// It could not be recorded, or the set is shut down. The work is given back, and nothing has
+    /// happened to it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -148,7 +149,8 @@ impl Inner {
         self.ends.send_modify(|ends| *ends += 1);
     }
 
-    /// Records an end, and tries for some seconds if the store fails. If somebody has ended the task before, that end stands.
+    /// Records an end, and tries for some seconds if the store fails. If somebody has ended the
+    /// task before, that end stands.
     async fn record_end(&self, id: &TaskId, fence: u64, end: TaskChange) -> Result<TaskRecord, TaskError> {
         let mut pauses = PAUSES.into_iter();
         loop {

@@ -1,4 +1,5 @@
-//! Tasks whose executor has ended: failed when they are read, or ended when their session is opened.
+//! Tasks whose executor has ended: failed when they are read, or ended when their session is
+//! opened.
 
 use std::sync::{Arc, Weak};
 
@@ -12,8 +13,8 @@ use crate::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord}
 pub(crate) type Follower = (Weak<SessionLog>, TaskStatus);
 
 impl TaskSet {
-    /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and returns
-    /// the records of all tasks of the session.
+    /// Ends the tasks of a root session whose executor has ended, each as `end` decides, and
+    /// returns the records of all tasks of the session.
     ///
     /// A task whose executor may be alive stays as it is, whichever process has the session open.
     /// In a store that is not [shared](crate::TaskStore::is_shared), an executor other than this

@@ -22,13 +22,15 @@ use self::{
 use super::{Expected, TaskFilter, TaskStore, sort};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
-/// Keeps records in `agents/<parent agent>/tasks/<session>.json` below a directory: one JSON object of task id to record.
+/// Keeps records in `agents/<parent agent>/tasks/<session>.json` below a directory: one JSON object
+/// of task id to record.
 ///
-/// A file is written anew, flushed to the disk and renamed, under an advisory lock (`<session>.lock` beside it) that holds between processes;
-/// whoever reads sees the file before or after a change. Changes that come while one is written are written together. A file that
-/// can't be read is moved aside and reported, never overwritten. Leases are files in
-/// `agents/.executors/`. Beside each is a file that the executor holds locked, so that other processes
-/// see at once when its process has ended.
+/// A file is written anew, flushed to the disk and renamed, under an advisory lock
+/// (`<session>.lock` beside it) that holds between processes; whoever reads sees the file before or
+/// after a change. Changes that come while one is written are written together. A file that can't
+/// be read is moved aside and reported, never overwritten. Leases are files in
+/// `agents/.executors/`. Beside each is a file that the executor holds locked, so that other
+/// processes see at once when its process has ended.
 #[derive(Debug)]
 pub struct FileTaskStore(Arc<Inner>);
 

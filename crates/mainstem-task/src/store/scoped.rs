@@ -12,8 +12,8 @@ use crate::{ExecutorId, IllegalChange, TaskChange, TaskError, TaskRecord};
 /// What separates the name of a part from an id of it.
 const SEPARATOR: char = '/';
 
-/// A part of a store whose tasks and executors no other part can see. In the store itself the ids of tasks, sessions and executors begin with
-/// the part's name and a slash.
+/// A part of a store whose tasks and executors no other part can see. In the store itself the ids
+/// of tasks, sessions and executors begin with the part's name and a slash.
 ///
 /// [`list`](TaskStore::list) without a session reads the records of all parts.
 ///

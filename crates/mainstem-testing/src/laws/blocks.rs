@@ -1,4 +1,5 @@
-//! Law 4: blocks, tool calls and tool results are START, DELTA*, END; blocks of one invocation do not overlap.
+//! Law 4: blocks, tool calls and tool results are START, DELTA*, END; blocks of one invocation do
+//! not overlap.
 
 use std::collections::HashSet;
 

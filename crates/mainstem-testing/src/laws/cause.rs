@@ -1,4 +1,5 @@
-//! Law 3: a child comes after the call that caused it and ends before that call's result; children start in call order.
+//! Law 3: a child comes after the call that caused it and ends before that call's result; children
+//! start in call order.
 
 use std::{
     cmp::Reverse,
@@ -10,8 +11,8 @@ use mainstem_message::{SessionId, ToolCallId, ToolState};
 
 use super::{Invocation, Violation};
 
-/// For each invocation, which one caused it. Where there is no call, as when code starts a child, the one at work in its parent's
-/// session, unless it is a background task: nobody's.
+/// For each invocation, which one caused it. Where there is no call, as when code starts a child,
+/// the one at work in its parent's session, unless it is a background task: nobody's.
 pub(super) type Callers = Vec<Option<usize>>;
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
@@ -34,7 +35,8 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
     Ok(callers)
 }
 
-/// An `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has ended `denied`.
+/// An `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has ended
+/// `denied`.
 fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
     let (mut called, mut denied) = (Vec::new(), Vec::new());
     for (event, kind) in one.kinds() {
@@ -83,7 +85,8 @@ impl Call<'_> {
         self.result.is_some_and(|(_, state)| state == ToolState::Running)
     }
 
-    /// Whether the child goes on without the call: it was handed over, which the call said, unless it was interrupted before it could.
+    /// Whether the child goes on without the call: it was handed over, which the call said, unless
+    /// it was interrupted before it could.
     fn lets_go(&self, child: &Invocation<'_>) -> bool {
         let is_interrupted = self.result.is_some_and(|(_, state)| state == ToolState::Interrupted);
         self.is_running() || is_interrupted && is_task(child)
@@ -143,7 +146,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The call that caused a child: its parent's, or that of whoever above sent it a further message; `None` if it names none.
+    /// The call that caused a child: its parent's, or that of whoever above sent it a further
+    /// message; `None` if it names none.
     fn cause(&self, child: &Invocation<'a>) -> Result<Option<&Call<'a>>, Violation> {
         let broken = |message| Err(Violation::new(3, child.start(), message));
         let Some(source) = child.source else { return Ok(None) };
@@ -178,8 +182,8 @@ fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     }
 }
 
-/// The first children of the calls of one turn start in the order of the calls; not those that work in the background, which nobody
-/// waits for, and not those for which a person is asked.
+/// The first children of the calls of one turn start in the order of the calls; not those that work
+/// in the background, which nobody waits for, and not those for which a person is asked.
 #[derive(Default)]
 struct Order<'a> {
     last: HashMap<(usize, usize), u64>,

@@ -123,7 +123,8 @@ fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation>
     }
 }
 
-/// The turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins later than the session may begin with any.
+/// The turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins later than
+/// the session may begin with any.
 fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
     let is_whole = all.first().is_none_or(|first| first.start() == 1);
     let mut last: HashMap<&str, (u32, u64)> = HashMap::new();

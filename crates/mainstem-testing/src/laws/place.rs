@@ -93,7 +93,8 @@ fn identity(source: &EventSource) -> impl PartialEq + '_ {
     (agent_key, agent_id, agent_name, label, session_id, parent_session_id, depth, path)
 }
 
-/// Of one invocation only this may change on the way: it becomes part of a task; and what is part of one outlives its run.
+/// Of one invocation only this may change on the way: it becomes part of a task; and what is part
+/// of one outlives its run.
 fn is_moved(before: &Origin, now: &Origin, tasks: &HashSet<&TaskId>) -> bool {
     let Some((was, is)) = before.source.as_deref().zip(now.source.as_deref()) else { return false };
     let task_id = is.task_id.clone();

@@ -7,7 +7,8 @@ use mainstem_message::{Message, Role, Usage};
 
 use super::{Invocation, Violation, cause::Callers};
 
-/// Law 6: the last assistant message of the fold is the `AGENT_RESULT`'s, and every call has its result.
+/// Law 6: the last assistant message of the fold is the `AGENT_RESULT`'s, and every call has its
+/// result.
 pub(super) fn condensation(all: &[Invocation<'_>]) -> Result<(), Violation> {
     all.iter().try_for_each(|one| {
         let folded = fold(one.events.iter().copied());
@@ -45,7 +46,8 @@ fn answered(messages: &[Arc<Message>]) -> Result<(), &'static str> {
     Err("a tool call has no result behind it in the fold")
 }
 
-/// Law 12: inclusive usage and cost are the own and those of every child that ended before; what is unknown in part is unknown.
+/// Law 12: inclusive usage and cost are the own and those of every child that ended before; what is
+/// unknown in part is unknown.
 pub(super) fn roll_up(all: &[Invocation<'_>], callers: &Callers) -> Result<(), Violation> {
     let mut sums: Vec<_> = all.iter().map(own).collect();
     let mut costs: Vec<_> = all.iter().map(|one| usage(one).own_cost).collect();
@@ -84,7 +86,8 @@ fn own(one: &Invocation<'_>) -> Usage {
     })
 }
 
-/// Whether it made a model call of which nobody says what it used. An answer of a middleware's is no such call.
+/// Whether it made a model call of which nobody says what it used. An answer of a middleware's is
+/// no such call.
 fn has_uncounted(one: &Invocation<'_>) -> bool {
     let mut is_asked = false;
     one.kinds().any(|(_, kind)| match kind {

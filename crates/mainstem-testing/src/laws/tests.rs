@@ -11,8 +11,9 @@ use self::script::{Line, Timeline, script};
 use super::*;
 use crate::render;
 
-/// A parent, twins `a1` and `a2` at once, a grandchild `b` (by a call that has the id of another's), a tool, a child `c` in the
-/// background, a further message to `a1`; then a second run. No two lines of an agent are the same.
+/// A parent, twins `a1` and `a2` at once, a grandchild `b` (by a call that has the id of
+/// another's), a tool, a child `c` in the background, a further message to `a1`; then a second run.
+/// No two lines of an agent are the same.
 const FLEET: &str = "
     main start
     main ask
@@ -520,7 +521,8 @@ fn a_child_may_outlive_a_call_that_ended_running() {
     ));
 }
 
-/// Ids of calls are unique within a reply only: the root's has the id of that by which the child spawned its own.
+/// Ids of calls are unique within a reply only: the root's has the id of that by which the child
+/// spawned its own.
 #[test]
 fn the_root_may_write_to_a_grandchild() {
     accept(&script(

@@ -5,7 +5,8 @@ use std::io;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// The next request's path and JSON body; `None` when the client has left. `read` keeps what came too early.
+/// The next request's path and JSON body; `None` when the client has left. `read` keeps what came
+/// too early.
 pub(super) async fn read_request(
     stream: &mut TcpStream,
     read: &mut Vec<u8>,

@@ -1,5 +1,5 @@
-//! Between a vendor's API and the contract of a model: each dialect reads as much of a request as a script looks at, and writes deltas as
-//! the vendor documents them.
+//! Between a vendor's API and the contract of a model: each dialect reads as much of a request as a
+//! script looks at, and writes deltas as the vendor documents them.
 
 mod anthropic;
 mod gemini;

@@ -62,7 +62,8 @@ fn a_future_that_wakes_itself_is_polled_again() {
 }
 
 proptest! {
-    /// Whatever is polled in between, and from whichever thread it is woken, nothing that happened goes unheard.
+    /// Whatever is polled in between, and from whichever thread it is woken, nothing that happened
+    /// goes unheard.
     #[test]
     fn hears_everything(pauses in vec(0..50u64, 1..20)) {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().expect("a runtime");

@@ -1,4 +1,5 @@
-//! Which paths of a workspace are protected by their names: one table, which file tools and commands obey.
+//! Which paths of a workspace are protected by their names: one table, which file tools and
+//! commands obey.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,7 +14,8 @@ pub(crate) struct Protected {
 
 /// A row of the table.
 struct Row {
-    /// A name, or a path from the workspace or from that of a tenant, in which `*` is any one component.
+    /// A name, or a path from the workspace or from that of a tenant, in which `*` is any one
+    /// component.
     path: &'static str,
     reach: Reach,
     what: &'static str,
@@ -97,7 +99,8 @@ impl Protected {
 
 /// Whether a path, relative to the workspace and without links, is protected.
 ///
-/// Case is ignored, and so are dots and blanks at the end of a name: on some file systems such a name leads to the same file.
+/// Case is ignored, and so are dots and blanks at the end of a name: on some file systems such a
+/// name leads to the same file.
 pub(crate) fn protected(path: &Path) -> Option<Protected> {
     let names = names(path);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -115,7 +118,8 @@ pub(crate) fn protected(path: &Path) -> Option<Protected> {
     Some(Protected::new(row, format!("{tenant}{below}/**")))
 }
 
-/// The protected paths of a workspace that may be links, in which case what they lead to is protected, too.
+/// The protected paths of a workspace that may be links, in which case what they lead to is
+/// protected, too.
 pub(super) fn linked() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach != Reach::Record && row.path != ".git").map(|row| row.path)
 }
@@ -126,8 +130,8 @@ pub(super) fn anywhere() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach == Reach::Anywhere).map(|row| row.path)
 }
 
-/// What else is protected below a directory of the workspace, as patterns from there: the paths that commands may not make either, and those of the
-/// task store.
+/// What else is protected below a directory of the workspace, as patterns from there: the paths
+/// that commands may not make either, and those of the task store.
 #[cfg(unix)]
 pub(super) fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let of = |wanted: Reach| {

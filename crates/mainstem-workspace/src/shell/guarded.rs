@@ -102,7 +102,8 @@ impl Guarded {
     }
 }
 
-/// Starts a command; its output and its errors come through one pipe, in the order they were written.
+/// Starts a command; its output and its errors come through one pipe, in the order they were
+/// written.
 ///
 /// # Errors
 /// No guard is available, or the command can't be started.
@@ -120,7 +121,8 @@ pub(crate) async fn start(
     let missing = || io::Error::other("a pipe is missing");
     let mut control = guard.stdin.take().ok_or_else(missing)?;
     let reports = BufReader::new(guard.stdout.take().ok_or_else(missing)?).lines();
-    // A write error is ignored: if the guard has ended, its reports or their absence are the better error.
+    // A write error is ignored: if the guard has ended, its reports or their absence are the better
+    // error.
     let (closed, is_read_only) = workspace.closed();
     let _ = control.write_all(options.job(command, closed, is_read_only).to_line()?.as_bytes()).await;
     let (ending, confinement) = (Ending::default(), Confinement::default());

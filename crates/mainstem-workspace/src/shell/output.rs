@@ -1,4 +1,5 @@
-//! What a command prints: the beginning at once, the end when it has ended, and of what is between, how much it was.
+//! What a command prints: the beginning at once, the end when it has ended, and of what is between,
+//! how much it was.
 
 /// Bytes that are shown as they come.
 const HEAD: usize = 24 << 10;

@@ -105,7 +105,8 @@ impl GrepFiles {
             let long = self.pattern.len();
             return Err(WorkspaceError::Refused(format!("pattern has {long} bytes, more than {PATTERN}")));
         }
-        // The matcher wraps the pattern before it reads it, so that its errors point beside the place.
+        // The matcher wraps the pattern before it reads it, so that its errors point beside the
+        // place.
         regex_syntax::parse(&self.pattern).map_err(|error| wrong(&error))?;
         RegexMatcherBuilder::new()
             .multi_line(true)

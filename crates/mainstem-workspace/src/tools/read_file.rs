@@ -1,7 +1,8 @@
 //! `read_file`: a text file, or some of its lines.
 //!
-//! Lines are numbered: a model then names places as people, compilers and `grep_files` do, and reads on where it wants. What it costs is
-//! known: a number and a tab a line, and a model that copies them into an edit, which `edit_file` recognises.
+//! Lines are numbered: a model then names places as people, compilers and `grep_files` do, and
+//! reads on where it wants. What it costs is known: a number and a tab a line, and a model that
+//! copies them into an edit, which `edit_file` recognises.
 
 use std::{io::Read, sync::Arc};
 

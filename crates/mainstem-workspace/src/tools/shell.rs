@@ -114,8 +114,8 @@ impl Running {
         let ending = self.guarded.end().await;
         let mut text = String::new();
         let mut block = [0; BLOCK];
-        // Output printed before the end may still be in the pipe: read it without waiting, bypassing tokio's readiness, and no more than a
-        // pipe holds.
+        // Output printed before the end may still be in the pipe: read it without waiting,
+        // bypassing tokio's readiness, and no more than a pipe holds.
         for _ in 0..(1 << 20) / BLOCK {
             match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),

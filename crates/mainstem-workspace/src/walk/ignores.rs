@@ -1,4 +1,5 @@
-//! Ignore files on the way from the root to a directory; the nearest one that says something about an entry decides.
+//! Ignore files on the way from the root to a directory; the nearest one that says something about
+//! an entry decides.
 
 use std::{
     io::Read,
@@ -60,7 +61,8 @@ impl Ignores {
     }
 }
 
-/// A missing or unreadable file has no rules, and neither has a line that can't be understood: as git does it.
+/// A missing or unreadable file has no rules, and neither has a line that can't be understood: as
+/// git does it.
 fn read(workspace: &Workspace, dir: &Path, file: &str) -> Option<Gitignore> {
     let relative: PathBuf = dir.join(file);
     let file = workspace.open_file(&Inside { written: Written::new(file), relative }).ok()?;

@@ -19,8 +19,9 @@ use crate::{WorkspaceError, path::Inside};
 /// Most links that are followed.
 const LINKS: usize = 40;
 
-/// One turn for each file, by the hash of its path: two agents that edit one file at once would otherwise lose an edit. For the whole
-/// process, because the workspaces of two agents may be one directory.
+/// One turn for each file, by the hash of its path: two agents that edit one file at once would
+/// otherwise lose an edit. For the whole process, because the workspaces of two agents may be one
+/// directory.
 static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// A regular file that is to be written; nobody else of this process writes it meanwhile.
@@ -35,8 +36,8 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Finds the file for a tool, behind symbolic links too, or the place for a new one, whose parent directories are made. A protected
-    /// file is refused.
+    /// Finds the file for a tool, behind symbolic links too, or the place for a new one, whose
+    /// parent directories are made. A protected file is refused.
     pub(crate) fn claim(
         tool: &str,
         workspace: &'a Workspace,
@@ -85,7 +86,8 @@ impl<'a> Target<'a> {
         Ok(content)
     }
 
-    /// Puts a new file in its place. Readers see the old content or the new one, nothing in between; permissions stay.
+    /// Puts a new file in its place. Readers see the old content or the new one, nothing in
+    /// between; permissions stay.
     pub(crate) fn replace(self, content: &[u8]) -> Result<(), WorkspaceError> {
         let replace = || {
             let mut file = TempFile::new(&self.parent)?;
@@ -99,8 +101,9 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path with the links that stand for the file followed, one by one. Not by `canonicalize`, which asks the system for the name of an
-/// open file and gets one that never was, if the file is replaced meanwhile.
+/// The path with the links that stand for the file followed, one by one. Not by `canonicalize`,
+/// which asks the system for the name of an open file and gets one that never was, if the file is
+/// replaced meanwhile.
 fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceError> {
     let bad = |why| Err(WorkspaceError::BadPath { path: path.written.clone(), why });
     let explain = |error| explain(&path.written, error);
@@ -125,7 +128,8 @@ fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceErr
     bad("is a symbolic link that leads back to itself")
 }
 
-/// Resolves the links of a directory's path as far as it exists; missing components stay as written.
+/// Resolves the links of a directory's path as far as it exists; missing components stay as
+/// written.
 fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     match (dir.canonicalize(path), path.parent(), path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.kind() == ErrorKind::NotFound => {
@@ -136,7 +140,8 @@ fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens a directory by its path without links. A link that has taken a place on the way since is not followed.
+/// Opens a directory by its path without links. A link that has taken a place on the way since is
+/// not followed.
 fn descend(dir: &Dir, path: &Path) -> io::Result<Dir> {
     path.components().try_fold(dir.try_clone()?, |dir, component| match component {
         Component::Normal(name) => open_itself(&dir, name),
@@ -158,7 +163,8 @@ fn open_itself(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     dir.open_dir(name)
 }
 
-/// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead out.
+/// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead
+/// out.
 fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
     let dir = workspace.dir();
     let explain = |error| explain(&path.written, error);

@@ -1,4 +1,5 @@
-//! What the examples share: a scripted fleet, so that they run without a key. With a model of your own the code is the same.
+//! What the examples share: a scripted fleet, so that they run without a key. With a model of your
+//! own the code is the same.
 
 use std::time::Duration;
 

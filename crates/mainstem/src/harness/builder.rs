@@ -1,4 +1,5 @@
-//! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and decided elsewhere.
+//! Building a harness: what is said here is put together in [`build`](HarnessBuilder::build), and
+//! decided elsewhere.
 
 mod check;
 mod crew;
@@ -73,8 +74,8 @@ pub struct HarnessBuilder {
 impl Harness {
     /// A harness whose root agent has this id and thinks with this model.
     ///
-    /// If the workspace or the code declares an agent of this id, the root is what it declares: instructions, tools, steps, sampling.
-    /// The model given here is the root's all the same.
+    /// If the workspace or the code declares an agent of this id, the root is what it declares:
+    /// instructions, tools, steps, sampling. The model given here is the root's all the same.
     pub fn builder(name: impl Into<Arc<str>>, model: impl Model) -> HarnessBuilder {
         HarnessBuilder {
             name: name.into(),
@@ -130,22 +131,26 @@ impl HarnessBuilder {
         self
     }
 
-    /// The directory that the agents work in, whose `subagents/*.md` declare agents and whose `skills/*/SKILL.md` are skills.
+    /// The directory that the agents work in, whose `subagents/*.md` declare agents and whose
+    /// `skills/*/SKILL.md` are skills.
     ///
-    /// Before each run the harness looks whether these files have changed, off the async threads, and reads them again if so: what was
-    /// edited is in effect from then on, and what is at work keeps what it began with. A file that has errors then leaves its agent as it
-    /// was; [`Harness::warnings`] says both.
+    /// Before each run the harness looks whether these files have changed, off the async threads,
+    /// and reads them again if so: what was edited is in effect from then on, and what is at work
+    /// keeps what it began with. A file that has errors then leaves its agent as it was;
+    /// [`Harness::warnings`] says both.
     ///
-    /// With [`file_tools`](Self::file_tools) the root gets tools for the files in it, which children inherit like any other tool; none of them
-    /// leaves the directory. A child whose `workspace.mode` is `isolated`, as it is by default, works in a
-    /// directory of its own below it (see [`Layout::instance`](crate::workspace::Layout::instance)), one that is `shared`, such as
-    /// `general-purpose`, where its parent does.
+    /// With [`file_tools`](Self::file_tools) the root gets tools for the files in it, which
+    /// children inherit like any other tool; none of them leaves the directory. A child whose
+    /// `workspace.mode` is `isolated`, as it is by default, works in a directory of its own below
+    /// it (see [`Layout::instance`](crate::workspace::Layout::instance)), one that is `shared`,
+    /// such as `general-purpose`, where its parent does.
     pub fn workspace(mut self, path: impl Into<PathBuf>) -> Self {
         self.workspace = Some(path.into());
         self
     }
 
-    /// Reads the agent files that the workspace has for Claude Code, OpenCode and Copilot, too; `subagents/` wins over them.
+    /// Reads the agent files that the workspace has for Claude Code, OpenCode and Copilot, too;
+    /// `subagents/` wins over them.
     ///
     /// What is read otherwise or ignored is among the warnings of the harness.
     ///
@@ -175,14 +180,15 @@ impl HarnessBuilder {
         self
     }
 
-    /// An agent that only this tenant's agents can spawn (see [`Harness::tenant`]); wins over a file of the same id, and over an agent that
-    /// [`subagent`](Self::subagent) declares for all.
+    /// An agent that only this tenant's agents can spawn (see [`Harness::tenant`]); wins over a
+    /// file of the same id, and over an agent that [`subagent`](Self::subagent) declares for all.
     pub fn tenant_subagent(mut self, tenant: impl Into<String>, spec: AgentSpec) -> Self {
         self.tenants.entry(tenant.into()).or_default().push(spec);
         self
     }
 
-    /// Instructions that agents read when they need them, by the tool `load_skill`; wins over a folder of the same name.
+    /// Instructions that agents read when they need them, by the tool `load_skill`; wins over a
+    /// folder of the same name.
     pub fn skill(mut self, skill: Skill) -> Self {
         self.skills.push(skill);
         self
@@ -218,13 +224,15 @@ impl HarnessBuilder {
         self
     }
 
-    /// How many background tasks of a session there can be at once; 16 by default, more are refused.
+    /// How many background tasks of a session there can be at once; 16 by default, more are
+    /// refused.
     pub fn max_tasks(mut self, most: usize) -> Self {
         self.limits.max_tasks = most;
         self
     }
 
-    /// What happens when a background task of the root ends between two runs of its session: by default the next turn begins with it.
+    /// What happens when a background task of the root ends between two runs of its session: by
+    /// default the next turn begins with it.
     pub fn on_task_finished(mut self, what: OnTaskFinished) -> Self {
         self.on_task_finished = what;
         self
@@ -236,50 +244,57 @@ impl HarnessBuilder {
         self
     }
 
-    /// How long a child may be silent before it is ended with `timeout`; 10 min by default, `Duration::MAX` is for ever.
+    /// How long a child may be silent before it is ended with `timeout`; 10 min by default,
+    /// `Duration::MAX` is for ever.
     pub fn idle_timeout(mut self, time: Duration) -> Self {
         self.limits.idle = time;
         self
     }
 
-    /// Where the records of background tasks are kept: by default in the workspace, where other processes see them, and without a
-    /// workspace in memory. Each [tenant](Harness::tenant) has a [part](mainstem_task::ScopedTaskStore) of it.
+    /// Where the records of background tasks are kept: by default in the workspace, where other
+    /// processes see them, and without a workspace in memory. Each [tenant](Harness::tenant) has a
+    /// [part](mainstem_task::ScopedTaskStore) of it.
     pub fn task_store(mut self, store: impl TaskStore) -> Self {
         self.task_store = Some(Arc::new(store));
         self
     }
 
-    /// Where sessions are kept, so that they go on after this process: see [`Harness::open_session`]. Without one they are in memory.
-    /// Each [tenant](Harness::tenant) has a [part](mainstem_journal::Scoped) of it.
+    /// Where sessions are kept, so that they go on after this process: see
+    /// [`Harness::open_session`]. Without one they are in memory. Each [tenant](Harness::tenant)
+    /// has a [part](mainstem_journal::Scoped) of it.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
         self
     }
 
-    /// What agents may run: which tool calls are allowed, refused, or put before a person. What an agent's spec says narrows it for that
-    /// agent and everything below it.
+    /// What agents may run: which tool calls are allowed, refused, or put before a person. What an
+    /// agent's spec says narrows it for that agent and everything below it.
     ///
-    /// A rule that allows a path by name, such as `write_file(path: skills/**)`, also lifts the protection that files have which the next run
-    /// obeys: see [`Protection`](crate::workspace::Protection).
+    /// A rule that allows a path by name, such as `write_file(path: skills/**)`, also lifts the
+    /// protection that files have which the next run obeys: see
+    /// [`Protection`](crate::workspace::Protection).
     pub fn permissions(mut self, rules: impl Into<Rules>) -> Self {
         self.permissions = rules.into();
         self
     }
 
-    /// Sets the rules of a file that comes with the workspace. They narrow the [`permissions`](Self::permissions), and can't lift a protection.
+    /// Sets the rules of a file that comes with the workspace. They narrow the
+    /// [`permissions`](Self::permissions), and can't lift a protection.
     pub fn workspace_permissions(mut self, rules: impl Into<Rules>) -> Self {
         self.workspace_permissions = rules.into();
         self
     }
 
-    /// Whether the root gets `plan_enter` and `plan_exit`: see [`RunOptions::plan_mode`](mainstem_session::RunOptions::plan_mode).
+    /// Whether the root gets `plan_enter` and `plan_exit`: see
+    /// [`RunOptions::plan_mode`](mainstem_session::RunOptions::plan_mode).
     pub fn plan_tools(mut self, plan_tools: bool) -> Self {
         self.plan_tools = plan_tools;
         self
     }
 
-    /// Whether the root gets `agent_generate`, which drafts a new agent with the root's model and writes its file into the workspace, never over
-    /// another; not by default. A child gets it if its `tools` list it. The draft is a child of its own: it is in the stream, and is paid for.
+    /// Whether the root gets `agent_generate`, which drafts a new agent with the root's model and
+    /// writes its file into the workspace, never over another; not by default. A child gets it if
+    /// its `tools` list it. The draft is a child of its own: it is in the stream, and is paid for.
     ///
     /// Without a workspace [`build`](Self::build) fails.
     pub fn agent_generate(mut self, wanted: bool) -> Self {
@@ -287,9 +302,10 @@ impl HarnessBuilder {
         self
     }
 
-    /// What a session may spend, with all its agents: tokens, money, spawns, time. A model call or a spawn that doesn't fit is refused, and the
-    /// refusal says what is left. What a call will use is an estimate (the bytes of the request ÷ 4 + the most it may write), corrected by
-    /// the usage that comes back.
+    /// What a session may spend, with all its agents: tokens, money, spawns, time. A model call or
+    /// a spawn that doesn't fit is refused, and the refusal says what is left. What a call will use
+    /// is an estimate (the bytes of the request ÷ 4 + the most it may write), corrected by the
+    /// usage that comes back.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
@@ -322,8 +338,8 @@ impl HarnessBuilder {
     /// The harness. Reads the workspace's agent files; blocks on the file system.
     ///
     /// # Errors
-    /// A workspace that is none, tools that clash, an agent declared in code that can't be built. Files that can't be read are
-    /// left out and said in [`Harness::warnings`].
+    /// A workspace that is none, tools that clash, an agent declared in code that can't be built.
+    /// Files that can't be read are left out and said in [`Harness::warnings`].
     pub fn build(self) -> Result<Harness, BuildError> {
         Harness::open(Arc::new(self), None)
     }

@@ -46,7 +46,8 @@ struct Present {
 impl Recruiter {
     /// Reads what is declared. Blocks on the file system.
     pub(super) fn new(builder: Arc<HarnessBuilder>, scope: Scope) -> Result<Self, BuildError> {
-        // The look comes first, so that what changes while the files are read is seen before the next run.
+        // The look comes first, so that what changes while the files are read is seen before the
+        // next run.
         let mut watch = scope.sources.watch();
         let (declared, said) = builder.declared(&scope, &mut watch, &Declared::default())?;
         let (crew, warnings) = builder.crew(&scope, &declared, None, None)?;

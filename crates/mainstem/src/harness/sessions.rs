@@ -34,7 +34,8 @@ impl Sessions {
     }
 }
 
-/// Returns `true` if the session's record has failed and no run is active that would report the failure.
+/// Returns `true` if the session's record has failed and no run is active that would report the
+/// failure.
 fn is_lost(session: &Session) -> bool {
     session.log().failure().is_some() && session.active().is_none()
 }

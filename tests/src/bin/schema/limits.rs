@@ -1,4 +1,5 @@
-//! `docs/limits.md`: every bound with its default, read from the code, and the test that goes beyond it.
+//! `docs/limits.md`: every bound with its default, read from the code, and the test that goes
+//! beyond it.
 
 use std::{fmt::Write as _, time::Duration};
 

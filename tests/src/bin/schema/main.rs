@@ -1,5 +1,5 @@
-//! Writes what is generated from the code: `docs/events.md`, `docs/limits.md` and `docs/schema/*.json`, into the directory given. `cargo xtask schema`
-//! runs it.
+//! Writes what is generated from the code: `docs/events.md`, `docs/limits.md` and
+//! `docs/schema/*.json`, into the directory given. `cargo xtask schema` runs it.
 
 mod limits;
 

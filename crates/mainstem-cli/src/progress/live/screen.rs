@@ -1,8 +1,9 @@
 //! Drawing in place: the last lines of a terminal, over and over, and lines above them once.
 //!
-//! ratatui's inline viewport is not used: it asks the terminal where the cursor is, with a question on stdout, which has the result, and
-//! in raw mode, in which a Ctrl-C is lost. Here nothing is asked: the cursor goes up by as many lines as were drawn last. Nor is the
-//! state of the terminal changed, so that nothing has to be restored, however the process ends.
+//! ratatui's inline viewport is not used: it asks the terminal where the cursor is, with a question
+//! on stdout, which has the result, and in raw mode, in which a Ctrl-C is lost. Here nothing is
+//! asked: the cursor goes up by as many lines as were drawn last. Nor is the state of the terminal
+//! changed, so that nothing has to be restored, however the process ends.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,8 @@ use ratatui::{
     style::{Color, Modifier},
 };
 
-/// The part of the screen that is drawn in place. After each drawing the cursor is at the start of the line below it.
+/// The part of the screen that is drawn in place. After each drawing the cursor is at the start of
+/// the line below it.
 #[derive(Debug)]
 pub(super) struct Screen<W> {
     pub(super) out: W,
@@ -32,7 +34,8 @@ impl<W: Write> Screen<W> {
         Self { out, is_colored, drawn: Vec::new() }
     }
 
-    /// Draws over what was drawn last, in one write: `notes`, which wrap and stay; then the parts, of which all but the last stay.
+    /// Draws over what was drawn last, in one write: `notes`, which wrap and stay; then the parts,
+    /// of which all but the last stay.
     pub(super) fn draw(&mut self, notes: &[String], parts: &[Buffer], width: u16) {
         let mut bytes = Vec::new();
         // Writing to a vector can't fail; where the terminal is gone there is nobody to tell.

@@ -23,7 +23,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// The head and as many rows as there is height for; where there is more, what is being said as well.
+    /// The head and as many rows as there is height for; where there is more, what is being said as
+    /// well.
     pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
         let room = usize::from(height).saturating_sub(1);
         // The last line is needed to say how many are not shown.

@@ -29,7 +29,8 @@ impl Prose {
         take(&mut self.line)
     }
 
-    /// Holds a line back until it is known whether it is part of the reply, which is the result and no progress.
+    /// Holds a line back until it is known whether it is part of the reply, which is the result and
+    /// no progress.
     pub(super) fn hold(&mut self, line: String) {
         self.held.push(line);
     }

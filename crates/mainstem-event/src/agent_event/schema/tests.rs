@@ -24,7 +24,8 @@ fn every_example_is_valid() {
     }
 }
 
-/// Whatever of an example is left out or of another type, the schema objects exactly where the reader does.
+/// Whatever of an example is left out or of another type, the schema objects exactly where the
+/// reader does.
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let validator = validator();

@@ -5,7 +5,8 @@ use tokio::sync::oneshot;
 
 use super::{super::op::Answer, *};
 
-/// Requests, by a letter: `f` is a flush, which is durable and a barrier; others ask whether the session of a tenant of that name is open.
+/// Requests, by a letter: `f` is a flush, which is durable and a barrier; others ask whether the
+/// session of a tenant of that name is open.
 fn order(made: &str, durable: bool) -> String {
     let mut lines = Lines::default();
     for letter in made.chars() {

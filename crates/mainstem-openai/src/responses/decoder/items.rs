@@ -1,7 +1,7 @@
 //! The items of an answer: what of each has arrived, and which block is open.
 //!
-//! Items are told apart by `output_index`; their ids are not the same in each event at [some servers]. What comes in pieces is not
-//! read again when it comes whole.
+//! Items are told apart by `output_index`; their ids are not the same in each event at [some
+//! servers]. What comes in pieces is not read again when it comes whole.
 //!
 //! [some servers]: https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
 

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAiResponses;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is kept of it, `0+id:name`, `0:arguments`,
-/// `0.` for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
+/// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is
+/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for usage, `|stop`,
+/// `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -320,8 +321,8 @@ fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     decode(&payloads::<Responses>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Streams as <https://platform.openai.com/docs/api-reference/responses-streaming> has them event by event, with all the fields of the
-/// response object that it lists.
+/// Streams as <https://platform.openai.com/docs/api-reference/responses-streaming> has them event
+/// by event, with all the fields of the response object that it lists.
 macro_rules! documented {
     ($name:literal) => {
         include_bytes!(concat!("../../../tests/fixtures/responses_", $name, ".body")).as_slice()
@@ -353,7 +354,8 @@ const EVENTS: [&str; 12] = [
     r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"reasoning","encrypted_content":"e","summary":[{"text":"c"}]}}"#,
 ];
 
-/// Calls begin before they go on and end, and each ends once; what is kept is kept with a block of its kind.
+/// Calls begin before they go on and end, and each ends once; what is kept is kept with a block of
+/// its kind.
 fn check_order(deltas: &Deltas) {
     let (mut calls, mut thinking) = (Vec::new(), None);
     for delta in deltas {

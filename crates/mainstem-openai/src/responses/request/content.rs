@@ -26,7 +26,8 @@ pub(super) enum File<'a> {
     Data { filename: &'static str, file_data: Address<'a> },
 }
 
-/// A block as a part; nothing for one that is neither text nor data. Fails with what the API has no form for.
+/// A block as a part; nothing for one that is neither text nor data. Fails with what the API has no
+/// form for.
 pub(super) fn part(block: &ContentBlock) -> Option<Result<Part<'_>, String>> {
     match block {
         ContentBlock::Text { text, .. } if text.is_empty() => None,

@@ -73,8 +73,8 @@ pub(super) fn input<'a>(request: &'a ModelRequest, dialect: &Dialect) -> Result<
 
 struct Input<'a> {
     done: Vec<Item<'a>>,
-    /// Reasoning that nothing followed yet. The vendor wants it back [before what followed it], and refuses it alone: a turn that broke
-    /// off while the model thought leaves nothing.
+    /// Reasoning that nothing followed yet. The vendor wants it back [before what followed it], and
+    /// refuses it alone: a turn that broke off while the model thought leaves nothing.
     ///
     /// [before what followed it]: https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
     thoughts: Vec<&'a Map<String, Value>>,
@@ -153,7 +153,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a tool answered: text alone, or in parts. The API has no place for how it went, so that an answer of nothing says that.
+/// What a tool answered: text alone, or in parts. The API has no place for how it went, so that an
+/// answer of nothing says that.
 fn output(result: &ToolResult) -> Output<'_> {
     if !result.content.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
         let said = text(&result.content);

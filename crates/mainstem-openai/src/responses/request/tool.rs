@@ -13,7 +13,8 @@ pub(super) struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    /// Always said: left out, it means that the vendor makes the schema strict by itself, and optional arguments required.
+    /// Always said: left out, it means that the vendor makes the schema strict by itself, and
+    /// optional arguments required.
     strict: bool,
 }
 
@@ -23,8 +24,8 @@ impl<'a> From<&'a ToolSpec> for Tool<'a> {
     }
 }
 
-/// Whether strict mode takes the schema. A schema that it does not take is refused with the whole request, so nothing is tried that is not
-/// [documented].
+/// Whether strict mode takes the schema. A schema that it does not take is refused with the whole
+/// request, so nothing is tried that is not [documented].
 ///
 /// [documented]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 fn is_strict(schema: &Value) -> bool {

@@ -1,4 +1,5 @@
-//! OpenCode's permissions: the last rule that fits decides there, the strictest one here. So nothing is allowed that was not.
+//! OpenCode's permissions: the last rule that fits decides there, the strictest one here. So
+//! nothing is allowed that was not.
 
 use super::super::{Reader, key::Read};
 use crate::{

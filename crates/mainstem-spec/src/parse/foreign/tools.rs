@@ -44,8 +44,8 @@ impl Reader {
         Ok(())
     }
 
-    /// `tools: {write: false}` takes a tool away, and `{"*": false, read: true}` leaves only those that are true. Otherwise `true`
-    /// says what holds anyway.
+    /// `tools: {write: false}` takes a tool away, and `{"*": false, read: true}` leaves only those
+    /// that are true. Otherwise `true` says what holds anyway.
     pub(in crate::parse) fn tool_flags(&mut self, flags: &[Entry]) -> Read<()> {
         let (mut on, mut off) = (Vec::new(), Vec::new());
         for entry in flags {
@@ -96,7 +96,8 @@ impl Reader {
         Ok(())
     }
 
-    /// What a tool that is refused is called: a refusal holds under the name that is written, and under ours.
+    /// What a tool that is refused is called: a refusal holds under the name that is written, and
+    /// under ours.
     pub(super) fn refused(&self, dialect: Dialect, name: &str) -> Vec<String> {
         let (tool, arguments) = match name.split_once('(') {
             Some((tool, rest)) => (tool.trim(), Some(rest.trim_end_matches(')'))),

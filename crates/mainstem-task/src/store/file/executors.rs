@@ -59,8 +59,8 @@ impl Executors {
         replace(&files.lease, until.to_string().as_bytes(), false)
     }
 
-    /// Removes the files that executors of killed processes left: those whose lock is free; where that can't be told, those whose
-    /// lease ended more than a day before `until`.
+    /// Removes the files that executors of killed processes left: those whose lock is free; where
+    /// that can't be told, those whose lease ended more than a day before `until`.
     fn sweep(&self, directory: &Path, until: Timestamp) -> Result<(), TaskError> {
         let list = fs::read_dir(directory).map_err(TaskError::io("list", directory))?;
         for path in list.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -87,15 +87,16 @@ impl Executors {
     }
 }
 
-/// Until when an executor is believed to be alive; `None` if it has no lease, or its process has ended.
+/// Until when an executor is believed to be alive; `None` if it has no lease, or its process has
+/// ended.
 pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
     // A lease that can't be parsed counts as none: a living executor rewrites it within seconds.
     let until = read_if_there(&files.lease)?.and_then(|text| text.trim().parse().ok());
     Ok(until.filter(|_| is_held(&files.lock) != Some(false)))
 }
 
-/// Whether an executor of this machine holds the lock; `None` if the file is missing, was created by another machine, or can't be
-/// locked. The lease alone decides then.
+/// Whether an executor of this machine holds the lock; `None` if the file is missing, was created
+/// by another machine, or can't be locked. The lease alone decides then.
 fn is_held(path: &Path) -> Option<bool> {
     fs::read_to_string(path).ok().filter(|made_by| *made_by == machine())?;
     let file = File::open(path).ok()?;
@@ -122,8 +123,8 @@ fn remove(path: &Path) -> Result<(), TaskError> {
 struct Lock(File);
 
 impl Lock {
-    /// Takes the lock. Returns `None` if another set with the same executor id holds it, or, and then
-    /// leaves no file, if files can't be locked here.
+    /// Takes the lock. Returns `None` if another set with the same executor id holds it, or, and
+    /// then leaves no file, if files can't be locked here.
     fn hold(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;

@@ -11,7 +11,8 @@ use mainstem_message::SessionId;
 use super::executors::Files;
 use crate::{ExecutorId, TaskError};
 
-/// Names longer than this are shortened, for file systems allow 255 bytes with what is added to a name.
+/// Names longer than this are shortened, for file systems allow 255 bytes with what is added to a
+/// name.
 const LONGEST: usize = 120;
 
 #[derive(Debug)]

@@ -107,7 +107,8 @@ fn keep_aside(path: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Replaces a file as a whole: whoever reads sees the old one or the new one. With `durable` it is on the disk afterwards.
+/// Replaces a file as a whole: whoever reads sees the old one or the new one. With `durable` it is
+/// on the disk afterwards.
 pub(super) fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), TaskError> {
     let directory = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || {

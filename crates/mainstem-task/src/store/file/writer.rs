@@ -57,7 +57,8 @@ impl Writer {
     }
 }
 
-/// Somebody's time of writing. If it is over before its work is, as when the runtime goes, those who wait are told and the next one writes.
+/// Somebody's time of writing. If it is over before its work is, as when the runtime goes, those
+/// who wait are told and the next one writes.
 struct Shift {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,

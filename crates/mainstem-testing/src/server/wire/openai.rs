@@ -1,4 +1,5 @@
-//! OpenAI's chat completions, after the API reference: "Create chat completion" and "The chat completion chunk object".
+//! OpenAI's chat completions, after the API reference: "Create chat completion" and "The chat
+//! completion chunk object".
 
 use mainstem_message::{ContentBlock, Role, StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelRequest};

@@ -96,7 +96,8 @@ fn what_was_printed_before_the_end_is_told() {
     });
 }
 
-/// Two processes that ignore what they can, and a third in a session of its own, all with the mark in their arguments.
+/// Two processes that ignore what they can, and a third in a session of its own, all with the mark
+/// in their arguments.
 fn three(mark: &str) -> String {
     format!(
         "trap '' TERM INT HUP; sleep {mark} & setsid sh -c 'setsid sleep {mark} & wait' & touch ready; sleep {mark}"
@@ -109,7 +110,8 @@ fn mark() -> String {
     format!("1000.{}{:03}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How many processes sleep so long. By their arguments, for a command may know its processes by other numbers.
+/// How many processes sleep so long. By their arguments, for a command may know its processes by
+/// other numbers.
 fn asleep(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let sleeps = |process: &DirEntry| {

@@ -11,9 +11,10 @@ use super::{
 use crate::BuildError;
 
 impl HarnessBuilder {
-    /// Reads the agents and skills of the workspace and returns everything that a run would find wrong with them: in their files, and
-    /// with the tools, models, skills and servers that they name. A model that can't be asked from here, such as for want of a key,
-    /// is a warning: its file is in order.
+    /// Reads the agents and skills of the workspace and returns everything that a run would find
+    /// wrong with them: in their files, and with the tools, models, skills and servers that they
+    /// name. A model that can't be asked from here, such as for want of a key, is a warning: its
+    /// file is in order.
     ///
     /// Starts nothing; blocks on the file system.
     ///
@@ -26,8 +27,8 @@ impl HarnessBuilder {
         Ok(found)
     }
 
-    /// Returns what a run would find wrong with these agents if they were declared beside those of the workspace, which they replace
-    /// where they have the same id.
+    /// Returns what a run would find wrong with these agents if they were declared beside those of
+    /// the workspace, which they replace where they have the same id.
     ///
     /// Starts nothing; blocks on the file system.
     ///

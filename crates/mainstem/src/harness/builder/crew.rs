@@ -69,8 +69,8 @@ impl HarnessBuilder {
         if self.foreign_agents { sources.with_other_products_of(workspace) } else { sources }
     }
 
-    /// Reads what is declared, and says what is wrong with it; a file that has errors now stays as it was in `last`. The watch looks at
-    /// what was read besides the directories, too.
+    /// Reads what is declared, and says what is wrong with it; a file that has errors now stays as
+    /// it was in `last`. The watch looks at what was read besides the directories, too.
     pub(in crate::harness) fn declared(
         &self,
         scope: &Scope,
@@ -100,8 +100,9 @@ impl HarnessBuilder {
         self.specs.iter().chain(own.into_iter().flatten())
     }
 
-    /// Builds the crew of a run, and returns the problems of what is left out; agents from files with problems stay as they were in `last`.
-    /// The root is the harness's own agent, unless another is chosen.
+    /// Builds the crew of a run, and returns the problems of what is left out; agents from files
+    /// with problems stay as they were in `last`. The root is the harness's own agent, unless
+    /// another is chosen.
     pub(in crate::harness) fn crew(
         &self,
         scope: &Scope,
@@ -137,7 +138,8 @@ impl HarnessBuilder {
         Ok((crew, said))
     }
 
-    /// Returns the findings about agents; an agent whose file can't be built stays as it was in `last`.
+    /// Returns the findings about agents; an agent whose file can't be built stays as it was in
+    /// `last`.
     fn said_of(
         &self,
         scope: &Scope,
@@ -209,7 +211,8 @@ impl HarnessBuilder {
         Ok(None)
     }
 
-    /// Adds the tools of the workspace; returns the names of what was added, and those that were taken.
+    /// Adds the tools of the workspace; returns the names of what was added, and those that were
+    /// taken.
     #[cfg(feature = "files")]
     fn furnish(
         &self,
@@ -230,7 +233,8 @@ impl HarnessBuilder {
         Ok(Default::default())
     }
 
-    /// Whether it is the program's mistake. What it lists of skills may come and go with their folders.
+    /// Whether it is the program's mistake. What it lists of skills may come and go with their
+    /// folders.
     fn is_fatal(&self, scope: &Scope, problem: &CatalogError) -> bool {
         let is_passing = matches!(problem, CatalogError::UnknownSkill { .. });
         !is_passing && self.specs_of(scope).any(|spec| spec.id == problem.agent_id())

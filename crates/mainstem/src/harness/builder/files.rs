@@ -25,27 +25,30 @@ pub(super) struct Files {
 }
 
 impl HarnessBuilder {
-    /// Whether agents get `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files` and `grep_files`, confined to the
-    /// workspace; not by default, and not without a workspace. A tool of the program with one of these names takes its place, with a
-    /// warning. A tool result that is too long for a conversation is then stored as a file that its agent can read.
+    /// Whether agents get `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files` and
+    /// `grep_files`, confined to the workspace; not by default, and not without a workspace. A tool
+    /// of the program with one of these names takes its place, with a warning. A tool result that
+    /// is too long for a conversation is then stored as a file that its agent can read.
     pub fn file_tools(mut self, file_tools: bool) -> Self {
         self.files.tools = file_tools;
         self
     }
 
-    /// Keeps a file, or a directory with all below it, from file tools and commands where the workspace has it, besides what is
-    /// [protected](Protection) in every workspace. A rule of [`permissions`](Self::permissions) that allows the path by name lifts it:
-    /// `write_file(path: skills/**)` for that tool, `shell(path: .git/**)` for commands.
+    /// Keeps a file, or a directory with all below it, from file tools and commands where the
+    /// workspace has it, besides what is [protected](Protection) in every workspace. A rule of
+    /// [`permissions`](Self::permissions) that allows the path by name lifts it: `write_file(path:
+    /// skills/**)` for that tool, `shell(path: .git/**)` for commands.
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.files.protected.push(path.into());
         self
     }
 
-    /// Gives agents the tool `shell`, which runs commands in the directory where the agent works, with more than the default to read,
-    /// write or know.
+    /// Gives agents the tool `shell`, which runs commands in the directory where the agent works,
+    /// with more than the default to read, write or know.
     ///
-    /// [`ShellOptions`] describes what commands may reach. Commands run under a guard, which is this program run once more: its `main` begins
-    /// with [`mainstem_guard::init`], or [`ShellOptions::with_guard`] names another program.
+    /// [`ShellOptions`] describes what commands may reach. Commands run under a guard, which is
+    /// this program run once more: its `main` begins with [`mainstem_guard::init`], or
+    /// [`ShellOptions::with_guard`] names another program.
     #[cfg(unix)]
     pub fn shell(mut self, options: ShellOptions) -> Self {
         self.files.shell = Some(options);
@@ -72,8 +75,8 @@ impl HarnessBuilder {
         Ok(Workspace::open(path)?.with_protection(protection))
     }
 
-    /// Adds what is wanted to the program's tools; returns the names of what was added, and those that were taken. `root` is what the root was
-    /// declared as.
+    /// Adds what is wanted to the program's tools; returns the names of what was added, and those
+    /// that were taken. `root` is what the root was declared as.
     pub(super) fn furnish_from(
         &self,
         tools: &mut ToolSet,

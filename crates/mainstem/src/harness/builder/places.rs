@@ -61,7 +61,8 @@ fn place_of(cx: &ToolContext) -> Place {
 
 /// Where a child works: the place of the nearest agent, upwards from itself, that shares nobody's.
 ///
-/// An agent without a spec is a tool of the program and no part of the fleet. It shares nothing, and what is below it can't share its place.
+/// An agent without a spec is a tool of the program and no part of the fleet. It shares nothing,
+/// and what is below it can't share its place.
 fn place(
     mut agent: EventSource,
     spec: impl Fn(&AgentKey) -> Option<Arc<AgentSpec>>,

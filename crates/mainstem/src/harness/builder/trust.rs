@@ -25,12 +25,15 @@ impl Default for Trust {
 }
 
 impl HarnessBuilder {
-    /// Decides which parts of agents' files are in effect of those that need trust: what starts a process, reads an environment variable or sends
-    /// something to an address (see [`parts`](crate::subagent::trust::parts)). The function is given the workspace to which the file belongs and the part, whenever files are
-    /// read, so that a file that is changed by then is not trusted because it once was.
+    /// Decides which parts of agents' files are in effect of those that need trust: what starts a
+    /// process, reads an environment variable or sends something to an address (see
+    /// [`parts`](crate::subagent::trust::parts)). The function is given the workspace to which the
+    /// file belongs and the part, whenever files are read, so that a file that is changed by then
+    /// is not trusted because it once was.
     ///
-    /// Without it, none of these parts is in effect, and [`Harness::warnings`](crate::Harness::warnings) lists them. Specs declared in code
-    /// need no trust.
+    /// Without it, none of these parts is in effect, and
+    /// [`Harness::warnings`](crate::Harness::warnings) lists them. Specs declared in code need no
+    /// trust.
     ///
     /// ```
     /// use mainstem::prelude::*;

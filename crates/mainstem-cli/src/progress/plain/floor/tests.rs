@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Lines as `<seconds> <lane><text>`, `<seconds> <lane>.` for an end; what was due by then, `;` between the moments.
+/// Lines as `<seconds> <lane><text>`, `<seconds> <lane>.` for an end; what was due by then, `;`
+/// between the moments.
 fn check(script: &[(f64, usize, &str)], expected: &str) {
     let mut floor = Floor::new();
     let mut said = Vec::new();

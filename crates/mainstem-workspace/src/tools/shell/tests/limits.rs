@@ -43,7 +43,8 @@ fn check(limits: &[(&str, &str)], command: &str, said: &str) {
 #[test]
 fn a_memory_hog_is_ended() {
     let said = "[the limit of memory, 96 MiB, was reached; all its processes were ended]";
-    // The last line is as long as the input, and held until it is read; two of them are within the limit each.
+    // The last line is as long as the input, and held until it is read; two of them are within the
+    // limit each.
     check(&[("memory", "96MiB")], "head -c 300M /dev/zero | tail -n 1 | (sleep 20; wc -c)", said);
     let two = "for i in 1 2; do (head -c 64M /dev/zero | tail -n 1 | (sleep 20; wc -c)) & done; wait";
     check(&[("memory", "96MiB")], two, said);

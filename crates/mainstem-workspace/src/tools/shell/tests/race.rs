@@ -1,4 +1,5 @@
-//! A directory that is exchanged for a link to somewhere else, again and again, while commands start in it.
+//! A directory that is exchanged for a link to somewhere else, again and again, while commands
+//! start in it.
 
 use std::{
     fs,

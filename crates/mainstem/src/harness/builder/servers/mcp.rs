@@ -25,20 +25,23 @@ pub(in crate::harness::builder) struct Declared {
 
 impl HarnessBuilder {
     /// Gives agents the tools of an MCP server, as `mcp__<name>__<tool>`: all agents, or, with
-    /// [`Server::with_listed_only`], those whose spec lists it in `mcp_servers`. A spec that lists servers has the tools of no others.
+    /// [`Server::with_listed_only`], those whose spec lists it in `mcp_servers`. A spec that lists
+    /// servers has the tools of no others.
     ///
-    /// The server is started when an agent that has it first calls a model, or by [`Harness::ready`](crate::Harness::ready). There is one for
-    /// all agents and sessions of the harness, and one for those of each tenant; it ends with them. One that does not start is said by
-    /// [`Harness::warnings`](crate::Harness::warnings), and its tools are missing.
+    /// The server is started when an agent that has it first calls a model, or by
+    /// [`Harness::ready`](crate::Harness::ready). There is one for all agents and sessions of the
+    /// harness, and one for those of each tenant; it ends with them. One that does not start is
+    /// said by [`Harness::warnings`](crate::Harness::warnings), and its tools are missing.
     pub fn mcp_server(mut self, name: impl Into<String>, server: Server) -> Self {
         self.servers.servers.insert(name.into(), server);
         self
     }
 
-    /// Whether a spec may declare servers of its own, by their command or address in `mcp_servers`; not by default.
+    /// Whether a spec may declare servers of its own, by their command or address in `mcp_servers`;
+    /// not by default.
     ///
-    /// What declares a command has it run, with this program's rights. So a declaration in a file counts only once it is trusted: see
-    /// [`trust`](Self::trust).
+    /// What declares a command has it run, with this program's rights. So a declaration in a file
+    /// counts only once it is trusted: see [`trust`](Self::trust).
     pub fn agent_servers(mut self, allowed: bool) -> Self {
         self.servers.agents_may = allowed;
         self
@@ -68,8 +71,9 @@ struct Inner {
 }
 
 impl Servers {
-    /// Returns the servers with their audiences, and the problems of those that agents declare; `untrusted` returns the parts of a spec that
-    /// are not trusted. Servers that are no longer declared are stopped.
+    /// Returns the servers with their audiences, and the problems of those that agents declare;
+    /// `untrusted` returns the parts of a spec that are not trusted. Servers that are no longer
+    /// declared are stopped.
     pub(in crate::harness::builder) fn renew(
         &self,
         specs: &SpecSet,
