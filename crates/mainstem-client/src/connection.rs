@@ -53,7 +53,8 @@ impl Connection {
     pub(crate) fn new(address: &str) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
         let url = Url::parse(base).map_err(|error| invalid(named(address), error))?;
-        let shown = shown(&url);
+        // Without a host, what is before an `@` may be a password.
+        let shown = if url.has_host() { shown(&url) } else { named(address).to_owned() };
         if !["http", "https"].contains(&url.scheme()) {
             return Err(Error::Invalid {
                 server: shown,
