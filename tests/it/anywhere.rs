@@ -230,7 +230,7 @@ async fn a_connection_that_is_cut_again_and_again_loses_nothing() {
     let events = answered(&direct, &mut begun).await;
     let slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
     // The headers, and at least the longest line: less would never get on.
-    for bytes in (2_000..6_000).step_by(if slow { 37 } else { 997 }) {
+    for bytes in (2_000..6_000).step_by(if slow { 37 } else { 2_311 }) {
         let (proxy, cutting) = cut(&url, bytes).await;
         let through = Server::at(&proxy).unwrap().with_token(TOKEN).open("s");
         let read = all(through.events(EventQuery::default().with_run(begun.run.id())));
