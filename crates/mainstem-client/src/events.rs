@@ -76,6 +76,10 @@ impl Reader {
             }
             if let Some(line) = self.line() {
                 let event = whole(&self.connection, &self.session, self.last, &line).await?;
+                if event.seq <= self.last {
+                    let reason = format!("event {} came after event {}", event.seq, self.last);
+                    return Err(self.connection.invalid(reason));
+                }
                 (self.last, self.attempts) = (event.seq, 0);
                 // Only now: the wait for the whole event can be dropped.
                 self.buffer.drain(..=line.len());

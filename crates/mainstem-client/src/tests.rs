@@ -105,3 +105,15 @@ async fn an_answer_reaches_a_server_that_comes_back() {
     let first = back.join().unwrap().unwrap();
     assert_eq!(first, "POST /v1/sessions/s%2F1/confirmations/ask%201 HTTP/1.1");
 }
+
+#[tokio::test]
+async fn a_server_that_repeats_an_event_is_refused() {
+    let repeats = "HTTP/1.1 200 OK\r\n\r\n\
+        {\"type\":\"CUSTOM\",\"seq\":3,\"sessionId\":\"s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}\n\
+        {\"type\":\"CUSTOM\",\"seq\":3,\"sessionId\":\"s\",\"createdAt\":\"2026-11-21T10:00:00Z\",\"name\":\"a\",\"value\":1}\n";
+    let mut events = server(repeats, 0).open("s").events(EventQuery::default());
+    assert_eq!(events.next().await.unwrap().unwrap().seq, 3);
+    let error = events.next().await.unwrap().unwrap_err().to_string();
+    assert!(error.ends_with("event 3 came after event 3"), "{error}");
+    assert!(events.next().await.is_none());
+}
