@@ -27,9 +27,9 @@
 //! | `refusal` | `Refusal` |
 //! | `pause_turn` and what is new | `Other`, with the vendor's word |
 //!
-//! A turn is only paused by tools that the vendor runs, which nobody gets who does not ask for them
-//! in `extra`. To go on with it, their blocks would have to go back, and these are not kept; so the
-//! loop takes what was said until then for the answer.
+//! Only tools that the vendor runs pause a turn; a caller enables them in `extra`. Resuming the
+//! turn requires their blocks, which are discarded, so the loop takes the text until then as the
+//! answer.
 //!
 //! # What is asked
 //! | option | is sent as |

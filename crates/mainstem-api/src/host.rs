@@ -29,7 +29,7 @@ pub trait Host: Send + Sync {
     /// Deletes a session permanently.
     ///
     /// # Errors
-    /// There is no such session, or it is in use.
+    /// The session does not exist, or is in use.
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error>;
 
     /// Returns background tasks, the oldest first.
@@ -41,20 +41,20 @@ pub trait Host: Send + Sync {
     /// Returns a background task.
     ///
     /// # Errors
-    /// There is no such task, or it can't be read.
+    /// The task does not exist, or can't be read.
     async fn task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
 
     /// Waits for a background task, at most this long, and returns it; it may not be over.
     ///
     /// # Errors
-    /// There is no such task, or it can't be read.
+    /// The task does not exist, or can't be read.
     async fn wait_for_task(&self, id: &TaskId, timeout: Duration) -> Result<TaskRecord, Error>;
 
     /// Asks a background task to stop, waits some seconds for that, and returns it; it may not be
     /// over.
     ///
     /// # Errors
-    /// There is no such task, or it can't be read or written.
+    /// The task does not exist, or can't be read or written.
     async fn cancel_task(&self, id: &TaskId) -> Result<TaskRecord, Error>;
 }
 
@@ -68,13 +68,13 @@ pub trait AnySession: Send + Sync {
     /// Returns what is known of it.
     ///
     /// # Errors
-    /// There is no such session, or it can't be read.
+    /// The session does not exist, or can't be read.
     async fn view(&self) -> Result<SessionView, Error>;
 
     /// Returns its runs, the oldest first.
     ///
     /// # Errors
-    /// There is no such session, or it can't be read.
+    /// The session does not exist, or can't be read.
     async fn runs(&self) -> Result<Vec<RunView>, Error>;
 
     /// Begins a run, or resumes the last turn.
@@ -84,19 +84,19 @@ pub trait AnySession: Send + Sync {
     async fn run(&self, run: NewRun) -> Result<Begun, Error>;
 
     /// Streams its events: the stored ones, then, if the query [follows](EventQuery::is_following),
-    /// live. An event that is no longer stored is replaced by a `GAP`.
+    /// live. A `GAP` replaces events that retention has deleted.
     fn events(&self, query: EventQuery) -> Events;
 
     /// Returns the state of every agent.
     ///
     /// # Errors
-    /// There is no such session, or it can't be read.
+    /// The session does not exist, or can't be read.
     async fn fleet(&self) -> Result<FleetState, Error>;
 
     /// Returns the children, in the order of their start.
     ///
     /// # Errors
-    /// There is no such session, or it can't be read.
+    /// The session does not exist, or can't be read.
     async fn children(&self) -> Result<Vec<ChildSummary>, Error>;
 
     /// Returns its background tasks, the oldest first.
@@ -108,25 +108,25 @@ pub trait AnySession: Send + Sync {
     /// Sends a message to a child.
     ///
     /// # Errors
-    /// There is no such child, or it was closed.
+    /// The child does not exist, or was closed.
     async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error>;
 
     /// Answers a request for approval.
     ///
     /// # Errors
-    /// There is no such request, or it was answered already ([`NotAsked`](crate::Code::NotAsked)).
+    /// The request does not exist, or was answered already ([`NotAsked`](crate::Code::NotAsked)).
     async fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), Error>;
 
     /// Gives the result of an external tool's call.
     ///
     /// # Errors
-    /// No such call waits ([`NotAsked`](crate::Code::NotAsked)).
+    /// The call does not wait for a result ([`NotAsked`](crate::Code::NotAsked)).
     async fn submit(&self, call: &ToolCallId, result: &NewToolResult) -> Result<(), Error>;
 
     /// Asks a child and every agent below it to stop; returns whether it was running.
     ///
     /// # Errors
-    /// There is no such child.
+    /// The child does not exist.
     async fn cancel_agent(&self, child: &AgentKey) -> Result<bool, Error>;
 
     /// Returns the events after this number that this process holds, without waiting; none of a

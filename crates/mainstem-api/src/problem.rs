@@ -93,9 +93,9 @@ codes! {
     NoSuchPath = "no_such_path", 404;
     /// A token is required.
     NoToken = "no_token", 401;
-    /// There is no such request for approval, or it was answered already.
+    /// The request does not exist, or was answered already.
     NotAsked = "not_asked", 409;
-    /// There is no such session, run, task, agent or event.
+    /// The session, run, task, agent or event does not exist.
     NotFound = "not_found", 404;
     /// The session has no turn to resume.
     NothingToResume = "nothing_to_resume", 409;
@@ -131,7 +131,7 @@ codes! {
     TooManySessions = "too_many_sessions", 429;
     /// The request names two hosts.
     TwoHosts = "two_hosts", 400;
-    /// There is no such agent.
+    /// The agent does not exist.
     UnknownAgent = "unknown_agent", 404;
 }
 

@@ -41,7 +41,7 @@ impl RemoteSession {
     /// Returns the messages of an agent; the root's key is `root`.
     ///
     /// # Errors
-    /// There is no such agent, or the server can't be reached.
+    /// The agent does not exist, or the server can't be reached.
     pub async fn transcript(&self, agent: &str) -> Result<Transcript, Error> {
         self.server.0.get(Endpoint::GetTranscript, &[self.id.as_str(), agent], ()).await
     }

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use mainstem::session::view;
-use mainstem_api::{Items, SessionState, SessionView};
+use mainstem_api::{Items, SessionView};
 
 use crate::{
     app::{App, is_id},
@@ -70,18 +70,5 @@ pub(crate) async fn fleet(
 }
 
 fn describe(conversation: &Conversation) -> SessionView {
-    let session = &conversation.session;
-    let active = session.active();
-    SessionView {
-        id: session.id().clone(),
-        state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
-        created_at: conversation.created_at,
-        first_seq: conversation.first_seq,
-        last_seq: session.log().committed().unwrap_or_else(|| session.log().last_seq()),
-        updated_at: session.fleet().at.max(conversation.created_at),
-        active_run: active.map(|run| run.id().clone()),
-        queued_runs: session.queued().iter().map(|run| run.id().clone()).collect(),
-        runs: session.runs().len() as u64,
-        damage: None,
-    }
+    view::open(&conversation.session, conversation.first_seq, conversation.created_at)
 }

@@ -99,7 +99,7 @@ impl RunHandle {
     /// Tells a child something: see [`Session::send`].
     ///
     /// # Errors
-    /// There is no such child, or it was closed.
+    /// The child does not exist, or was closed.
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
         self.session.send(key, message, mode)
     }
@@ -112,7 +112,7 @@ impl RunHandle {
     /// Answers a question that waits: see [`Session::confirm`].
     ///
     /// # Errors
-    /// There is no such request, or it was answered already.
+    /// The request does not exist, or was answered already.
     pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
         self.session.confirm(id, decision)
     }

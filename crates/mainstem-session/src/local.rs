@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use mainstem_api::{
     AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, NewToolResult, Problem, RunView,
-    SessionState, SessionView,
+    SessionView,
 };
 use mainstem_event::{
     AgentEvent, CancelReason, ChildSummary, Cursor, Decision, EventKind, FleetState, SendMode,
@@ -20,6 +20,7 @@ use crate::{
     Run, RunHandle, RunOptions, RunRecord, Session,
     refusal::{no_answer, no_message, no_tasks},
     selection::Selection,
+    view,
 };
 
 #[async_trait]
@@ -29,25 +30,14 @@ impl AnySession for Session {
     }
 
     async fn view(&self) -> Result<SessionView, Error> {
-        let (log, active) = (self.log(), self.active());
+        let log = self.log();
         let first = log.committed_from(1).at_hand().await;
         let first_seq = match first.as_ref().map(|first| &first.kind) {
             Some(EventKind::Gap { to_seq, .. }) => to_seq + 1,
             _ => 1,
         };
         let created_at = first.map_or_else(|| log.clock().now(), |first| first.at);
-        Ok(SessionView {
-            id: self.id().clone(),
-            state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
-            created_at,
-            first_seq,
-            last_seq: log.committed().unwrap_or_else(|| log.last_seq()),
-            updated_at: self.fleet().at.max(created_at),
-            active_run: active.map(|run| run.id().clone()),
-            queued_runs: self.queued().iter().map(|run| run.id().clone()).collect(),
-            runs: self.runs().len() as u64,
-            damage: None,
-        })
+        Ok(view::open(self, first_seq, created_at))
     }
 
     async fn runs(&self) -> Result<Vec<RunView>, Error> {

@@ -90,7 +90,7 @@ impl Session {
     /// turn that it begins is a background task of the root, which is told of its end.
     ///
     /// # Errors
-    /// There is no such child, or it was closed.
+    /// The child does not exist, or was closed.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -115,7 +115,7 @@ impl Session {
     /// have gone on meanwhile.
     ///
     /// # Errors
-    /// There is no such request, or it was answered already.
+    /// The request does not exist, or was answered already.
     pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
         self.0.fleet.confirm(id, decision)
     }

@@ -1,11 +1,12 @@
 //! Runs and sessions as an API shows them. Pure.
 
 use mainstem_api::{RunState, RunView, SessionState, SessionView};
+use mainstem_event::Timestamp;
 use mainstem_journal::SessionSummary;
-use mainstem_message::{Failure, Message, SessionId};
+use mainstem_message::{Failure, Message, RunId, SessionId};
 use mainstem_react::RunOutcome;
 
-use crate::{RunEnd, RunHandle, RunRecord, RunStatus};
+use crate::{RunEnd, RunHandle, RunRecord, RunStatus, Session};
 
 impl From<&RunStatus> for RunState {
     fn from(status: &RunStatus) -> Self {
@@ -28,39 +29,34 @@ impl From<&RunOutcome> for RunEnd {
 impl RunRecord {
     /// Returns the run as an API shows it. A run without an end is shown as running.
     pub fn view(&self, session: &SessionId) -> RunView {
-        let view = RunView {
-            id: self.id.clone(),
-            session_id: session.clone(),
-            status: RunState::Running,
-            first_seq: self.first,
-            created_at: self.began_at,
-            reply: None,
-            message: None,
-            error: None,
-            usage: None,
-        };
-        ended(view, self.end.clone())
+        let begun = begun(&self.id, session, self.first, self.began_at);
+        ended(begun, self.end.clone())
     }
 }
 
 impl RunHandle {
     /// Returns the run as an API shows it.
     pub fn view(&self) -> RunView {
-        let session = self.session();
+        let (session, status) = (self.session(), self.status());
         let record = session.runs().into_iter().rfind(|known| known.id == *self.id());
-        let status = self.status();
-        let view = RunView {
-            id: self.id().clone(),
-            session_id: session.id().clone(),
-            status: (&status).into(),
-            first_seq: self.first(),
-            created_at: record.map_or_else(|| self.requested_at(), |record| record.began_at),
-            reply: None,
-            message: None,
-            error: None,
-            usage: None,
-        };
-        ended(view, status.outcome().map(RunEnd::from))
+        let at = record.map_or_else(|| self.requested_at(), |record| record.began_at);
+        let begun = begun(self.id(), session.id(), self.first(), at);
+        ended(RunView { status: (&status).into(), ..begun }, status.outcome().map(RunEnd::from))
+    }
+}
+
+/// A run that has not ended.
+fn begun(id: &RunId, session: &SessionId, first_seq: u64, created_at: Timestamp) -> RunView {
+    RunView {
+        id: id.clone(),
+        session_id: session.clone(),
+        status: RunState::Running,
+        first_seq,
+        created_at,
+        reply: None,
+        message: None,
+        error: None,
+        usage: None,
     }
 }
 
@@ -74,6 +70,24 @@ fn ended(view: RunView, end: Option<RunEnd>) -> RunView {
         error: end.error,
         usage: Some(end.usage),
         ..view
+    }
+}
+
+/// Returns an open session as an API shows it; `first_seq` is its first stored event, and
+/// `created_at` when it began.
+pub fn open(session: &Session, first_seq: u64, created_at: Timestamp) -> SessionView {
+    let (log, active) = (session.log(), session.active());
+    SessionView {
+        id: session.id().clone(),
+        state: if active.is_some() { SessionState::Running } else { SessionState::Idle },
+        created_at,
+        first_seq,
+        last_seq: log.committed().unwrap_or_else(|| log.last_seq()),
+        updated_at: session.fleet().at.max(created_at),
+        active_run: active.map(|run| run.id().clone()),
+        queued_runs: session.queued().iter().map(|run| run.id().clone()).collect(),
+        runs: session.runs().len() as u64,
+        damage: None,
     }
 }
 

@@ -52,7 +52,8 @@ pub struct Sample {
     pub recorded: &'static [&'static [u8]],
     /// What stands in the payload that completes a recorded answer; one without any of these fails.
     pub endings: &'static [&'static str],
-    /// Pieces that payloads are made of, so that random texts get past the first byte.
+    /// Pieces of the API's payloads, so that random texts get past the first byte; the suite adds
+    /// those of any JSON.
     pub pieces: &'static [&'static str],
 }
 

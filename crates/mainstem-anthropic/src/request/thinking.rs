@@ -1,4 +1,4 @@
-//! How hard the model shall think, as the API has it: [adaptively with an effort][adaptive] since
+//! The thinking effort in the form of the API: [adaptive with an effort][adaptive] since
 //! Claude 4.6, with a [budget][manual] until then.
 //!
 //! Which of the two a model takes is left to the caller, who says a word or a number: a table of
