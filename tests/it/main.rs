@@ -35,6 +35,7 @@ mod restart;
 mod resume;
 mod schema;
 mod send;
+mod sessions;
 mod single;
 mod skills;
 mod spans;

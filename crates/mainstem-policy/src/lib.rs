@@ -7,6 +7,7 @@
 //! | [`PlanMode`] | what runs while nothing may change |
 //! | [`Ledger`] | whether a model call or a spawn still fits its budget, and every budget above |
 //! | [`Prices`], [`Cost`] | what a model call costs |
+//! | [`Shares`] | which part of a limit each tenant may use |
 //! | [`Part`] | what of a folder's files needs a person's trust, by a hash of just that |
 //!
 //! # Plan mode
@@ -47,6 +48,7 @@ mod pattern;
 mod plan;
 mod price;
 mod rules;
+mod shares;
 mod target;
 mod trust;
 mod url;
@@ -58,4 +60,5 @@ pub use pattern::{Pattern, PatternError};
 pub use plan::{PLAN_TOOLS, PlanMode, PlanRefusal};
 pub use price::{Cost, LongPrompt, Price, Prices};
 pub use rules::{Decision, Effect, Rule, RuleSet, Rules};
+pub use shares::{Share, Shares, Tenant};
 pub use trust::{Part, one_line, variables};

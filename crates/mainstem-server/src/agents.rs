@@ -23,6 +23,7 @@ use crate::{
     caller::Caller,
     once::{self, Asked},
     problem::Problem,
+    sessions,
 };
 
 pub(crate) async fn list(
@@ -30,8 +31,8 @@ pub(crate) async fn list(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Items<ChildSummary>>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    Ok(Json(Items { items: conversation.session.children() }))
+    let session = app.session(&caller, &id).await?;
+    Ok(Json(Items { items: session.children() }))
 }
 
 pub(crate) async fn get(
@@ -39,8 +40,8 @@ pub(crate) async fn get(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<AgentState>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.fleet().await?;
+    let session = app.session(&caller, &id).await?;
+    let fleet = sessions::committed_fleet(&session).await?;
     let agent = fleet.agent(&AgentKey::new(key.as_str())).ok_or_else(|| Problem::not_found("agent", &key))?;
     Ok(Json(agent.clone()))
 }
@@ -51,9 +52,9 @@ pub(crate) async fn transcript(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<Json<mainstem_api::Transcript>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
+    let session = app.session(&caller, &id).await?;
     let mut said = Conversation::of(&*key);
-    let mut cursor = conversation.session.log().committed_from(1);
+    let mut cursor = session.log().committed_from(1);
     let mut count = 0_usize;
     while let Some(event) = cursor.at_hand().await {
         count += 1;
@@ -76,21 +77,25 @@ pub(crate) async fn send(
     headers: HeaderMap,
     Body(message, digest): Body<NewMessage>,
 ) -> Result<StatusCode, Problem> {
-    let conversation = app.session(&caller, &id).await?;
+    let session = app.session(&caller, &id).await?;
     // What is refused is not remembered as said.
     let is_open =
         |child: &ChildSummary| child.agent_key.as_str() == key && child.status != ChildStatus::Closed;
-    let is_heard = conversation.session.children().iter().any(is_open);
+    let is_heard = session.children().iter().any(is_open);
     if let Some(name) = once::key(&headers)?.filter(|_| is_heard) {
-        let session = conversation.session.id().clone();
-        let asked = Asked { key: name, digest: &digest, session, run: RunId::new(format!("to {key}")) };
+        let asked = Asked {
+            key: name,
+            digest: &digest,
+            session: session.id().clone(),
+            run: RunId::new(format!("to {key}")),
+        };
         // At most once: what was claimed is not said again, even if the process ended before it was
         // heard.
         if app.once.claim(&app, &caller, asked).await?.1 {
             return Ok(StatusCode::ACCEPTED);
         }
     }
-    let sent = conversation.session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
+    let sent = session.send(&AgentKey::new(key.as_str()), message.content, message.mode);
     sent.map_err(|error| refusal::no_message(&error))?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -100,12 +105,12 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path((id, key)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<CancelledAgent>), Problem> {
-    let conversation = app.session(&caller, &id).await?;
+    let session = app.session(&caller, &id).await?;
     let key = AgentKey::new(key.as_str());
-    if !conversation.session.children().iter().any(|child| child.agent_key == key) {
+    if !session.children().iter().any(|child| child.agent_key == key) {
         return Err(Problem::not_found("agent", key.as_str()));
     }
-    let was_running = conversation.session.cancel_agent(&key);
+    let was_running = session.cancel_agent(&key);
     Ok((StatusCode::ACCEPTED, Json(CancelledAgent { was_running })))
 }
 
@@ -115,8 +120,8 @@ pub(crate) async fn confirm(
     Path((id, confirm)): Path<(String, String)>,
     Body(approval, _): Body<Approval>,
 ) -> Result<Json<Approved>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let answered = conversation.session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
+    let session = app.session(&caller, &id).await?;
+    let answered = session.confirm(&ConfirmId::new(confirm.as_str()), approval.into());
     answered.map_err(|error| refusal::no_answer(&error))?;
     Ok(Json(Approved { confirm_id: confirm }))
 }
@@ -127,8 +132,7 @@ pub(crate) async fn submit(
     Path((id, call)): Path<(String, String)>,
     Body(result, _): Body<NewToolResult>,
 ) -> Result<StatusCode, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let session: &dyn AnySession = &conversation.session;
-    session.submit(&ToolCallId::new(call.as_str()), &result).await?;
+    let session = app.session(&caller, &id).await?;
+    AnySession::submit(&session, &ToolCallId::new(call.as_str()), &result).await?;
     Ok(StatusCode::ACCEPTED)
 }

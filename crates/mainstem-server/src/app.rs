@@ -1,34 +1,22 @@
-//! What all requests share: the harness, who may ask, the sessions and runs that there are, how
-//! much is going on.
+//! What all requests share: the harness, its callers, the limits, and what is counted.
 
 use std::{collections::BTreeSet, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use dashmap::DashMap;
 use mainstem::{
     Harness,
-    journal::{JournalError, SessionSummary},
-    message::{Role, RunId, SessionId},
-    prelude::Run,
+    journal::JournalError,
+    message::{Role, RunId},
+    policy::{Share, Shares, Tenant},
+    prelude::{Run, RunHandle, Session},
+    session::{DeleteError, FoundRun, OpenError, refusal},
 };
 use mainstem_api::Code;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    caller::Caller,
-    capacity::Capacity,
-    conversation::{Conversation, busy},
-    health::Health,
-    hosts::Hosts,
-    live::Live,
-    metrics::Metrics,
-    once::Once,
-    problem::Problem,
-    runs::Found,
-    shares::{Share, Shares, Tenant},
-    tasks,
-    tokens::Tokens,
-    turns::Turns,
+    caller::Caller, capacity::Capacity, health::Health, hosts::Hosts, metrics::Metrics, once::Once,
+    problem::Problem, readers::Readers, tasks, tokens::Tokens, turns::Turns,
 };
 
 /// How much may go on at once.
@@ -64,10 +52,9 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// Which tenant has how many of the runs.
     run_shares: Arc<Shares>,
-    pub(crate) reader_shares: Arc<Shares>,
+    pub(crate) readers: Readers,
     pub(crate) body_shares: Arc<Shares>,
     pub(crate) connection_shares: Arc<Shares>,
-    pub(crate) session_shares: Arc<Shares>,
     pub(crate) capacity: Capacity,
     /// Each tenant's schemas are compiled one at a time: that takes a processor's time.
     pub(crate) schema_turns: Turns,
@@ -75,17 +62,10 @@ pub(crate) struct App {
     pub(crate) health: Health,
     /// No more runs, and readers are sent away.
     pub(crate) stop: CancellationToken,
-    /// By tenant and id: callers choose the ids of their sessions.
-    sessions: DashMap<Key, Arc<Conversation>>,
-    /// Queued and active runs; sessions know their ended ones.
-    runs: DashMap<RunId, Arc<Live>>,
 }
 
 /// The shortest interval between searches for idle sessions.
 const SHORTEST: Duration = Duration::from_millis(100);
-
-/// A session of a tenant.
-pub(crate) type Key = (Tenant, String);
 
 impl App {
     pub(crate) fn new(
@@ -97,9 +77,11 @@ impl App {
         roles: Vec<Role>,
     ) -> Self {
         let shares = |most| Shares::new(most, tokens.callers());
-        let (run_shares, reader_shares) = (shares(limits.runs), shares(READERS));
+        let run_shares = shares(limits.runs);
+        let readers = Readers::new(shares(READERS), limits.readers_per_session);
         let capacity = Capacity::of_process();
-        let session_shares = shares(limits.sessions.unwrap_or(capacity.sessions));
+        // A harness that is served twice has one limit.
+        harness.sessions().store().set_limit(shares(limits.sessions.unwrap_or(capacity.sessions)));
         let (body_shares, connection_shares) = (shares(BODIES), shares(capacity.connections));
         Self {
             harness,
@@ -111,251 +93,93 @@ impl App {
             once: Once::new(),
             metrics: Metrics::new(),
             run_shares,
-            reader_shares,
+            readers,
             body_shares,
             connection_shares,
-            session_shares,
             capacity,
             schema_turns: Turns::new(1),
             request_turns: Turns::new(REQUESTS),
             health: Health::default(),
             stop: CancellationToken::new(),
-            sessions: DashMap::new(),
-            runs: DashMap::new(),
         }
     }
 
     /// A caller's session, begun if need be.
-    pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
+    pub(crate) async fn open(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
         if !is_id(id) {
             let detail = "a session's id has 1 to 128 letters, digits, -, _, . and :";
             return Err(Problem::new(Code::BadSessionId, detail));
         }
-        if let Some(known) = self.opened(caller, id)? {
-            return Ok(known);
-        }
-        let share = self.room_for_session(&caller.tenant)?;
-        let recorded = self.recorded(caller, id).await?;
-        let opened = caller.harness.open_session(id.to_owned()).await;
-        let session = opened.map_err(|error| self.unreadable(&error))?;
-        let begin = || Arc::new(Conversation::new(session, caller.harness.clone(), recorded.as_ref(), share));
-        Ok(self.sessions.entry(key(caller, id)).or_insert_with(begin).clone())
+        let opened = caller.harness.open_session(id).await;
+        self.usable(opened.map_err(|error| self.unopened(&error))?)
     }
 
-    /// Returns a caller's open session. A session whose record has failed is closed as soon as none
-    /// of its runs is active, and is then opened again; until then it is an error, so that no
-    /// reader sees events that a restart could take back.
-    fn opened(&self, caller: &Caller, id: &str) -> Result<Option<Arc<Conversation>>, Problem> {
-        let key = key(caller, id);
-        let Some(found) = self.sessions.get(&key).map(|found| found.clone()) else { return Ok(None) };
-        found.touch();
-        if !found.is_lost() {
-            return Ok(Some(found));
+    /// A caller's session that is open or recorded.
+    pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Session, Problem> {
+        let unknown = || Problem::not_found("session", id);
+        if !is_id(id) {
+            return Err(unknown());
+        }
+        let found = caller.harness.sessions().find(&id.into()).await;
+        self.usable(found.map_err(|error| self.unopened(&error))?.ok_or_else(unknown)?)
+    }
+
+    /// Refuses a session whose record has failed, so that no reader sees events that a restart could
+    /// take back. It is opened again once it has no run.
+    fn usable(&self, session: Session) -> Result<Session, Problem> {
+        if !session.has_failed() {
+            return Ok(session);
         }
         self.health.failed();
-        if found.is_running() {
-            return Err(unrecorded());
-        }
-        self.close(&key, &found);
-        Ok(None)
-    }
-
-    /// Forgets a session that is open here, unless it was opened anew.
-    fn close(&self, key: &Key, conversation: &Arc<Conversation>) {
-        if self.sessions.remove_if(key, |_, known| Arc::ptr_eq(known, conversation)).is_some() {
-            conversation.close();
-        }
-    }
-
-    /// Whether the record of an open session has failed.
-    pub(crate) fn has_lost_session(&self) -> bool {
-        self.sessions.iter().any(|open| open.is_lost())
-    }
-
-    /// Closes the sessions whose record has failed, so that they are opened anew.
-    pub(crate) fn close_lost(&self) {
-        let lost = self.sessions.iter().filter(|open| open.is_lost() && !open.is_running());
-        let lost: Vec<_> = lost.map(|open| (open.key().clone(), open.value().clone())).collect();
-        lost.iter().for_each(|(key, conversation)| self.close(key, conversation));
+        Err(unrecorded())
     }
 
     /// Closes idle sessions periodically; never returns.
-    pub(crate) async fn let_go_now_and_then(&self) -> Infallible {
+    pub(crate) async fn close_idle_sessions(&self) -> Infallible {
         let Some(idle) = self.limits.idle else { return pending().await };
         loop {
             sleep(idle.max(SHORTEST)).await;
-            self.let_go();
+            self.harness.sessions().store().close_idle(idle);
         }
-    }
-
-    /// Closes idle sessions; the next request opens them again.
-    pub(crate) fn let_go(&self) {
-        let Some(idle) = self.limits.idle else { return };
-        let left = self.sessions.iter().filter(|entry| entry.is_left_for(idle));
-        let left: Vec<_> = left.map(|entry| entry.key().clone()).collect();
-        left.iter().for_each(|key| _ = self.close_left(key, idle));
-    }
-
-    /// Closes a session if it was idle for this long; returns whether it did.
-    fn close_left(&self, key: &Key, idle: Duration) -> bool {
-        let is_at_work = self.has_run(key);
-        let closed = self.sessions.remove_if(key, |_, conversation| {
-            // A request that found it in the meantime holds a reference.
-            let is_alone = Arc::strong_count(conversation) == 1;
-            let is_left = is_alone && !is_at_work && conversation.is_left_for(idle);
-            if is_left {
-                conversation.close();
-            }
-            is_left
-        });
-        closed.is_some()
-    }
-
-    /// Takes a place for one more open session of a tenant; if none is free, closes the least
-    /// recently used session first.
-    fn room_for_session(&self, tenant: &Tenant) -> Result<Share, Problem> {
-        let shares = &self.session_shares;
-        let taken = shares.take(tenant).or_else(|| {
-            self.close_idlest(tenant);
-            shares.take(tenant)
-        });
-        taken.ok_or_else(|| {
-            self.metrics.session_refused();
-            let detail = format!(
-                "your share of the {} sessions that this server has open at once is in use, and none of yours can be closed: cancel a run, \
-                 stop reading, or delete a session",
-                shares.most()
-            );
-            Problem::new(Code::TooManySessions, detail).retry_after(5)
-        })
-    }
-
-    /// Closes the least recently used session of the tenant, else of the tenants that exceed their
-    /// guarantee.
-    fn close_idlest(&self, tenant: &Tenant) {
-        let has_too_many = |of: &Tenant| self.session_shares.has_common(of);
-        let candidates =
-            self.sessions.iter().filter(|open| open.key().0 == *tenant || has_too_many(&open.key().0));
-        let mut idlest: Vec<_> =
-            candidates.map(|open| (open.key().0 != *tenant, open.asked(), open.key().clone())).collect();
-        idlest.sort_by_key(|(is_other, asked, _)| (*is_other, *asked));
-        if idlest.iter().any(|(.., key)| self.close_left(key, Duration::ZERO)) {
-            self.metrics.session_evicted();
-        }
-    }
-
-    /// A caller's session that there is, here or in the journal.
-    pub(crate) async fn session(&self, caller: &Caller, id: &str) -> Result<Arc<Conversation>, Problem> {
-        match self.opened(caller, id)? {
-            Some(found) => Ok(found),
-            None if is_id(id) && self.recorded(caller, id).await?.is_some() => self.open(caller, id).await,
-            None => Err(Problem::not_found("session", id)),
-        }
-    }
-
-    /// A caller's sessions that are open here, by id.
-    pub(crate) fn sessions(&self, caller: &Caller) -> Vec<(String, Arc<Conversation>)> {
-        let own = self.sessions.iter().filter(|entry| entry.key().0 == caller.tenant);
-        let mut sessions: Vec<_> = own.map(|entry| (entry.key().1.clone(), entry.value().clone())).collect();
-        sessions.sort_by(|one, other| one.0.cmp(&other.0));
-        sessions
     }
 
     /// Deletes a caller's session permanently, unless it is in use.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
-        let key = key(caller, id);
-        // A closed session is not opened for this, so that a damaged one can be deleted, too.
-        match self.opened(caller, id)? {
-            Some(conversation) => {
-                conversation.is_idle()?;
-                if self.has_run(&key) {
-                    return Err(busy("a run of it is queued or active: cancel that first"));
-                }
-                self.sessions.remove(&key);
-                conversation.close();
-            }
-            None if is_id(id) && self.recorded(caller, id).await?.is_some() => {}
-            None => return Err(Problem::not_found("session", id)),
+        if !is_id(id) {
+            return Err(Problem::not_found("session", id));
         }
-        let session = SessionId::new(id);
-        // A new session of the same name would receive their results.
-        let forgotten = caller.harness.tasks().forget_below(&session).await;
-        forgotten.map_err(|error| tasks::unreadable(&error))?;
-        if let Some(journal) = caller.harness.journal() {
-            journal.delete(&session).await.map_err(|error| self.unreadable(&error))?;
-        }
-        Ok(())
+        let deleted = caller.harness.delete_session(&id.into()).await;
+        deleted.map_err(|error| match error {
+            DeleteError::Journal(error) => self.unreadable(&error),
+            DeleteError::Tasks(error) => tasks::unreadable(&error),
+            DeleteError::InUse(_) => Problem::from(refusal::not_deleted(&error)).retry_after(5),
+            _ => refusal::not_deleted(&error).into(),
+        })
     }
 
-    /// Drives a run to its end. While it is queued or active it is known by its id; then it leaves
-    /// every map and gauge at once.
-    pub(crate) fn drive(self: &Arc<Self>, run: Run, tenant: &Tenant, share: Share) -> Arc<Live> {
-        let live = Arc::new(Live::new(run.handle(), tenant));
-        self.runs.insert(live.handle.id().clone(), live.clone());
-        // Dropped last, also if the harness is shut down before the run's end.
-        run.detach_with(Ending { app: self.clone(), live: live.clone(), _share: share });
-        live
-    }
-
-    fn has_run(&self, key: &Key) -> bool {
-        self.runs.iter().any(|run| run.of == *key)
+    /// Drives a run to its end.
+    pub(crate) fn drive(self: &Arc<Self>, run: Run, share: Share) -> RunHandle {
+        let ending = Ending { app: self.clone(), run: run.handle(), _share: share };
+        run.detach_with(ending)
     }
 
     /// A caller's run, of this process or an earlier one.
-    pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<Found, Problem> {
-        let unknown = || Problem::not_found("run", id);
-        let run = RunId::new(id);
-        if let Some(live) = self.live(caller, &run) {
-            let conversation = self.session(caller, live.handle.session().id().as_str()).await?;
-            return Ok(Found::live(conversation, live));
-        }
-        let place = match caller.harness.journal() {
-            Some(journal) => journal.run(&run).await.map_err(|error| self.unreadable(&error))?,
-            None => None,
-        };
-        let open = match place {
-            Some(place) if is_id(place.session.as_str()) => {
-                vec![self.session(caller, place.session.as_str()).await?]
+    pub(crate) async fn run(&self, caller: &Caller, id: &str) -> Result<FoundRun, Problem> {
+        let (unknown, run) = (|| Problem::not_found("run", id), RunId::new(id));
+        let session = caller.harness.sessions().session_of(&run).await;
+        let session = session.map_err(|error| self.unreadable(&error))?;
+        let visible = session.filter(|session| is_id(session.as_str())).ok_or_else(unknown)?;
+        self.session(caller, visible.as_str()).await?.find_run(&run).ok_or_else(unknown)
+    }
+
+    /// Returns why a session can't be opened.
+    fn unopened(&self, error: &OpenError) -> Problem {
+        match error {
+            OpenError::Journal(error) => self.unreadable(error),
+            _ => {
+                self.metrics.session_refused();
+                Problem::new(Code::TooManySessions, error.to_string()).retry_after(5)
             }
-            Some(_) => Vec::new(),
-            None => self.sessions(caller).into_iter().map(|(_, conversation)| conversation).collect(),
-        };
-        let mut found = open.into_iter().filter_map(|conversation| {
-            let record = conversation.session.runs().into_iter().find(|record| record.id == run)?;
-            Some(Found::past(conversation, record))
-        });
-        found.next().ok_or_else(unknown)
-    }
-
-    fn live(&self, caller: &Caller, id: &RunId) -> Option<Arc<Live>> {
-        let found = self.runs.get(id).map(|entry| entry.clone());
-        found.filter(|run| run.of.0 == caller.tenant)
-    }
-
-    /// A session's runs: those that have begun, then those that wait for their turn.
-    pub(crate) fn runs_of(&self, caller: &Caller, conversation: &Arc<Conversation>) -> Vec<Found> {
-        let records = conversation.session.runs();
-        let begun: Vec<_> = records.iter().map(|record| record.id.clone()).collect();
-        let mut found: Vec<_> = records
-            .into_iter()
-            .map(|record| match self.live(caller, &record.id) {
-                Some(live) => Found::live(conversation.clone(), live),
-                None => Found::past(conversation.clone(), record),
-            })
-            .collect();
-        let key = key(caller, conversation.session.id().as_str());
-        let waits = |run: &Arc<Live>| run.of == key && !begun.contains(run.handle.id());
-        let mut waiting: Vec<_> = self.runs.iter().map(|entry| entry.clone()).filter(waits).collect();
-        waiting.sort_by_key(|run| run.handle.requested_at());
-        found.extend(waiting.into_iter().map(|run| Found::live(conversation.clone(), run)));
-        found
-    }
-
-    /// Returns what the journal has of a session.
-    async fn recorded(&self, caller: &Caller, id: &str) -> Result<Option<SessionSummary>, Problem> {
-        match caller.harness.journal() {
-            Some(journal) => journal.session(&id.into()).await.map_err(|error| self.unreadable(&error)),
-            None => Ok(None),
         }
     }
 
@@ -385,34 +209,21 @@ impl App {
 
     /// How many runs are queued or active.
     pub(crate) fn live_runs(&self) -> usize {
-        self.runs.len()
+        self.run_shares.taken()
     }
+}
 
-    /// How many sessions are open, and how many readers they have.
-    pub(crate) fn open_sessions(&self) -> (usize, usize) {
-        let readers = self.sessions.iter().map(|open| open.readers()).sum();
-        (self.sessions.len(), readers)
-    }
+/// What a run holds until it is over.
+struct Ending {
+    app: Arc<App>,
+    run: RunHandle,
+    _share: Share,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let Self { app, live, .. } = self;
-        app.runs.remove(live.handle.id());
-        app.metrics.ended(live.handle.status().outcome());
-        live.over.cancel();
+        self.app.metrics.ended(self.run.status().outcome());
     }
-}
-
-/// Takes a run out of everything that knows live ones.
-struct Ending {
-    app: Arc<App>,
-    live: Arc<Live>,
-    _share: Share,
-}
-
-fn key(caller: &Caller, id: &str) -> Key {
-    (caller.tenant.clone(), id.to_owned())
 }
 
 /// Returns the problem of an unavailable journal.

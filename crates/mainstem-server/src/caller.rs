@@ -7,10 +7,10 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use mainstem::Harness;
+use mainstem::{Harness, policy::Tenant};
 use mainstem_api::{COOKIE, Code};
 
-use crate::{app::App, connection::Connection, problem::Problem, shares::Tenant, turns::Turn};
+use crate::{app::App, connection::Connection, problem::Problem, turns::Turn};
 
 /// Who asks, and the harness that is theirs.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::shares::{Share, Shares, Tenant};
+use mainstem::policy::{Share, Shares, Tenant};
 
 /// How many requests without a token are answered on one connection; after that it is closed, so
 /// that what a guest sends ahead is not worked on.

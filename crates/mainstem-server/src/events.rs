@@ -8,19 +8,22 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::event::{AgentEvent, EventKind};
+use mainstem::{
+    event::{AgentEvent, EventKind},
+    prelude::Session,
+    session::FoundRun,
+};
 use mainstem_api::{Code, Detail, EventQuery};
 
 use crate::{
     app::App,
     body::{Path, Query},
     caller::Caller,
-    conversation::{Conversation, Seat},
     feed::{Form, Look, Until, Wish, answer, form, look},
     prefix::Prefix,
     problem::Problem,
-    runs::Found,
-    tasks,
+    readers::Seat,
+    runs, tasks,
 };
 
 pub(crate) async fn get(
@@ -31,16 +34,16 @@ pub(crate) async fn get(
     prefix: Prefix,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let conversation = app.session(&caller, &id).await?;
+    let session = app.session(&caller, &id).await?;
     let run = match &params.run {
-        Some(id) => Some(run_of(&app, &caller, &conversation, id).await?),
+        Some(id) => Some(run_of(&app, &caller, &session, id).await?),
         None => None,
     };
     let scope = match run {
-        Some(run) => Scope { first: run.first, is_over: run.is_over(), until: run.until() },
+        Some(run) => Scope { first: run.first(), is_over: run.is_over(), until: runs::until(&run) },
         None => Scope { first: 1, is_over: false, until: Until::Never },
     };
-    serve(&app, &caller, &conversation, Asked { params, prefix, headers }, scope).await
+    serve(&app, &caller, &session, Asked { params, prefix, headers }, scope).await
 }
 
 /// `GET /tasks/{id}/events`: what a background task does, to its end.
@@ -53,9 +56,9 @@ pub(crate) async fn of_task(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let task = tasks::find(&caller, &id).await?;
-    let conversation = app.session(&caller, task.root_session_id.as_str()).await?;
+    let session = app.session(&caller, task.root_session_id.as_str()).await?;
     let scope = Scope { first: 1, is_over: task.is_over(), until: Until::TaskIsOver(task.id) };
-    serve(&app, &caller, &conversation, Asked { params, prefix, headers }, scope).await
+    serve(&app, &caller, &session, Asked { params, prefix, headers }, scope).await
 }
 
 /// `GET /sessions/{id}/events/{seq}`: one event, however large it is.
@@ -64,8 +67,8 @@ pub(crate) async fn one(
     caller: Caller,
     Path((id, seq)): Path<(String, String)>,
 ) -> Result<Json<AgentEvent>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let log = conversation.session.log();
+    let session = app.session(&caller, &id).await?;
+    let log = session.log();
     let wanted = seq.parse().ok().filter(|wanted| (1..=log.last_seq()).contains(wanted));
     let wanted = wanted.ok_or_else(|| Problem::not_found("event", &seq))?;
     let found = log.committed_from(wanted).at_hand().await;
@@ -92,7 +95,7 @@ struct Asked {
 async fn serve(
     app: &Arc<App>,
     caller: &Caller,
-    conversation: &Arc<Conversation>,
+    session: &Session,
     Asked { params, prefix, headers }: Asked,
     scope: Scope,
 ) -> Result<Response, Problem> {
@@ -109,7 +112,7 @@ async fn serve(
         Some(last) => last,
         None => params.after.unwrap_or(0),
     };
-    let log = conversation.session.log();
+    let log = session.log();
     if after > log.last_seq() {
         let detail = format!("there is no event {after} yet; the latest is {}", log.last_seq());
         return Err(Problem::new(Code::BadCursor, detail));
@@ -121,7 +124,7 @@ async fn serve(
         Look::Nothing => return Ok(StatusCode::NO_CONTENT.into_response()),
         Look::Something => {}
     }
-    let seat = Seat::take(app, caller, conversation)?;
+    let seat = Seat::take(app, caller, session)?;
     Ok(answer(app, log.committed_from(from), wish, seat, None))
 }
 
@@ -132,9 +135,9 @@ fn gone(oldest: u64) -> Problem {
 }
 
 /// A run, if it is one of this session.
-async fn run_of(app: &App, caller: &Caller, conversation: &Conversation, id: &str) -> Result<Found, Problem> {
+async fn run_of(app: &App, caller: &Caller, session: &Session, id: &str) -> Result<FoundRun, Problem> {
     let run = app.run(caller, id).await?;
-    let is_of_session = run.conversation.session.id() == conversation.session.id();
+    let is_of_session = run.session().id() == session.id();
     if is_of_session { Ok(run) } else { Err(Problem::not_found("run", id)) }
 }
 

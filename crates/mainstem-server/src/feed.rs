@@ -19,10 +19,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{
     app::{App, unrecorded},
-    conversation::Seat,
     large,
-    live::Live,
     prefix::Prefix,
+    readers::Seat,
 };
 
 /// How often a reader that hears nothing is told that the connection is alive.
@@ -57,7 +56,7 @@ pub(crate) enum Until {
     /// All events of the session, without an end.
     Never,
     /// Those of a run, until that ends.
-    EndOf(RunId, Option<Arc<Live>>),
+    EndOf(RunId, Option<RunHandle>),
     /// Those of a background task, until that is over.
     TaskIsOver(TaskId),
 }
@@ -77,7 +76,7 @@ impl Until {
     /// Waits until the session agrees with the end that the reader sees: another run can begin.
     async fn is_over(&self) {
         if let Self::EndOf(_, Some(run)) = self {
-            run.over.cancelled().await;
+            run.released().await;
         }
     }
 
@@ -86,7 +85,7 @@ impl Until {
             Self::Never => false,
             // The end itself may be among what was missed.
             Self::EndOf(_, Some(run)) if is_gap(event) => {
-                run.handle.status().is_over() && event.seq >= run.handle.session().log().last_seq()
+                run.status().is_over() && event.seq >= run.session().log().last_seq()
             }
             Self::EndOf(run, _) => {
                 event.run_id() == Some(run) && (event.ends_run() || event.cancels_queued_run())

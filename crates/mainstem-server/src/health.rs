@@ -44,7 +44,8 @@ impl Health {
 
     /// Whether runs can be recorded.
     pub(crate) async fn check(&self, app: &App) -> Result<(), Problem> {
-        if app.has_lost_session() {
+        let sessions = app.harness.sessions().store();
+        if sessions.has_failed() {
             self.failed();
         }
         let Some(journal) = app.harness.journal().filter(|_| self.has_failed.load(Ordering::Acquire)) else {
@@ -61,7 +62,7 @@ impl Health {
             unrecorded()
         })?;
         self.has_failed.store(false, Ordering::Release);
-        app.close_lost();
+        sessions.close_failed();
         Ok(())
     }
 }

@@ -3,7 +3,10 @@
 
 use std::{
     fmt::Write,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -110,11 +113,6 @@ impl Metrics {
         }
     }
 
-    /// A session was closed to make room for another.
-    pub(crate) fn session_evicted(&self) {
-        self.evicted.inc();
-    }
-
     /// A session was not opened because there was no room for it.
     pub(crate) fn session_refused(&self) {
         self.refused.inc();
@@ -158,12 +156,13 @@ pub(crate) async fn get(State(app): State<Arc<App>>, caller: Caller) -> Result<R
         return Err(Problem::new(Code::OperatorOnly, detail));
     }
     let metrics = &app.metrics;
-    let (sessions, readers) = app.open_sessions();
+    let store = app.harness.sessions().store();
     let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     set(&metrics.active, app.live_runs());
-    set(&metrics.sessions, sessions);
-    set(&metrics.sessions_limit, app.session_shares.most());
-    set(&metrics.readers, readers);
+    set(&metrics.sessions, store.len());
+    set(&metrics.sessions_limit, store.limit().map_or(0, |shares| shares.most()));
+    set(&metrics.readers, app.readers.count());
+    metrics.evicted.inner().store(store.evicted(), Ordering::Relaxed);
     let mut text = String::new();
     if encode(&mut text, &metrics.registry).is_err() {
         let _ = write!(text, "# EOF");

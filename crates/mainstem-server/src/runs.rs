@@ -12,9 +12,10 @@ use mainstem::{
     BuildError,
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
-    prelude::{RunActive, RunOptions},
+    policy::Tenant,
+    prelude::{RunActive, RunOptions, Session},
     react::OutputSchema,
-    session::{Crew, RunRecord},
+    session::{Crew, FoundRun},
 };
 use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
 use serde_json::{Value, json};
@@ -24,13 +25,11 @@ use crate::{
     app::{App, unrecorded},
     body::{Body, Digest, Path, Query},
     caller::Caller,
-    conversation::{Conversation, Seat},
     feed::{Form, Tied, Until, Wish, answer, form},
-    live::Live,
     once::{self, Asked},
     prefix::Prefix,
     problem::Problem,
-    shares::Tenant,
+    readers::Seat,
 };
 
 /// The code of a run that ended because its record failed.
@@ -39,52 +38,15 @@ const UNRECORDED: &str = "record";
 /// The longest that an answer waits for a reply.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// A run, of this process or an earlier one.
-pub(crate) struct Found {
-    pub(crate) conversation: Arc<Conversation>,
-    pub(crate) id: RunId,
-    pub(crate) first: u64,
-    pub(crate) is: Is,
+/// A run as its caller sees it.
+pub(crate) fn describe(run: &FoundRun) -> RunView {
+    let view = run.view();
+    RunView { error: view.error.map(without_paths), ..view }
 }
 
-pub(crate) enum Is {
-    Live(Arc<Live>),
-    Past(Box<RunRecord>),
-}
-
-impl Found {
-    pub(crate) fn past(conversation: Arc<Conversation>, record: RunRecord) -> Self {
-        Self { conversation, id: record.id.clone(), first: record.first, is: Is::Past(Box::new(record)) }
-    }
-
-    pub(crate) fn live(conversation: Arc<Conversation>, run: Arc<Live>) -> Self {
-        Self { conversation, id: run.handle.id().clone(), first: run.first, is: Is::Live(run) }
-    }
-
-    /// Its events, to its end.
-    pub(crate) fn until(&self) -> Until {
-        let live = match &self.is {
-            Is::Live(run) => Some(run.clone()),
-            Is::Past(_) => None,
-        };
-        Until::EndOf(self.id.clone(), live)
-    }
-
-    /// Whether nothing more will come of it.
-    pub(crate) fn is_over(&self) -> bool {
-        match &self.is {
-            Is::Live(run) => run.handle.status().is_over(),
-            Is::Past(run) => run.end.is_some(),
-        }
-    }
-
-    pub(crate) fn describe(&self) -> RunView {
-        let view = match &self.is {
-            Is::Live(run) => run.handle.view(),
-            Is::Past(run) => run.view(self.conversation.session.id()),
-        };
-        RunView { error: view.error.map(without_paths), ..view }
-    }
+/// Whose events a reader of the run gets, and until when.
+pub(crate) fn until(run: &FoundRun) -> Until {
+    Until::EndOf(run.id().clone(), run.handle().cloned())
 }
 
 /// Why a record failed names files, which are the operator's to know.
@@ -163,20 +125,20 @@ pub(crate) async fn post(
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
     wanted.options.crew = crew(&app, &caller, agent).await?;
-    let conversation = match wanted.input {
+    let session = match wanted.input {
         Some(_) => app.open(&caller, &id).await?,
         None => app.session(&caller, &id).await?,
     };
     let form = headers.get(header::ACCEPT).and_then(|value| form(value.to_str().ok()?));
     let seat = match form {
-        Some(_) => Some(Seat::take(&app, &caller, &conversation)?),
+        Some(_) => Some(Seat::take(&app, &caller, &session)?),
         None => None,
     };
     let (found, is_new) = match key {
-        Some(key) => begin_once(&app, &caller, conversation, wanted, key, &digest).await?,
+        Some(key) => begin_once(&app, &caller, &session, wanted, key, &digest).await?,
         None => {
-            let run = conversation.session.new_run_id();
-            (begin(&app, &caller, conversation, wanted, run)?, true)
+            let run = session.new_run_id();
+            (begin(&app, &caller, &session, wanted, run)?, true)
         }
     };
     caller.rest();
@@ -185,9 +147,9 @@ pub(crate) async fn post(
             let reader = Reader { form, seat, prefix: prefix.clone() };
             follow(&app, &found, reader, is_tied && is_new)
         }
-        _ => describe(&found, &headers).await,
+        _ => wait_and_describe(&found, &headers).await,
     };
-    if let Ok(place) = HeaderValue::from_str(&format!("{}/v1/runs/{}", prefix.0, found.id)) {
+    if let Ok(place) = HeaderValue::from_str(&format!("{}/v1/runs/{}", prefix.0, found.id())) {
         response.headers_mut().insert(header::LOCATION, place);
     }
     if !is_new {
@@ -259,16 +221,16 @@ struct Wanted {
 async fn begin_once(
     app: &Arc<App>,
     caller: &Caller,
-    conversation: Arc<Conversation>,
+    session: &Session,
     wanted: Wanted,
     key: String,
     digest: &Digest,
-) -> Result<(Found, bool), Problem> {
+) -> Result<(FoundRun, bool), Problem> {
     // A request with the same key waits here until this one has begun its run, or has failed.
     let turn = app.once.turn(caller, &key);
     let _turn = turn.lock().await;
-    let run = conversation.session.new_run_id();
-    let asked = Asked { key, digest, session: conversation.session.id().clone(), run };
+    let run = session.new_run_id();
+    let asked = Asked { key, digest, session: session.id().clone(), run };
     let (run, was_known) = app.once.claim(app, caller, asked).await?;
     if was_known {
         match app.run(caller, run.as_str()).await {
@@ -278,20 +240,19 @@ async fn begin_once(
             Err(problem) => return Err(problem),
         }
     }
-    Ok((begin(app, caller, conversation, wanted, run)?, true))
+    Ok((begin(app, caller, session, wanted, run)?, true))
 }
 
 fn begin(
     app: &Arc<App>,
     caller: &Caller,
-    conversation: Arc<Conversation>,
+    session: &Session,
     wanted: Wanted,
     run: RunId,
-) -> Result<Found, Problem> {
+) -> Result<FoundRun, Problem> {
     let options = wanted.options.with_run_id(run);
     let share = app.admit(&caller.tenant)?;
-    let session = &conversation.session;
-    if session.log().failure().is_some() {
+    if session.has_failed() {
         return Err(unrecorded());
     }
     let begun = match wanted.input {
@@ -299,8 +260,7 @@ fn begin(
         Some(input) => session.run(input.0, options).map_err(run_active)?,
         None => session.resume(options).map_err(mainstem_api::Problem::from)?,
     };
-    let live = app.drive(begun, &caller.tenant, share);
-    Ok(Found::live(conversation, live))
+    Ok(FoundRun::Live(app.drive(begun, share)))
 }
 
 /// Names the way to queue a run.
@@ -318,26 +278,23 @@ struct Reader {
 }
 
 /// Its events, to its end.
-fn follow(app: &Arc<App>, found: &Found, reader: Reader, is_tied: bool) -> Response {
+fn follow(app: &Arc<App>, found: &FoundRun, reader: Reader, is_tied: bool) -> Response {
     let Reader { form, seat, prefix } = reader;
-    let tied = match &found.is {
-        Is::Live(run) if is_tied => Some(Tied(run.handle.clone())),
-        _ => None,
-    };
-    let until = found.until();
+    let tied = found.handle().filter(|_| is_tied).cloned().map(Tied);
+    let until = until(found);
     let wish = Wish { form, filter: EventFilter::new(), lifecycle: false, until, follow: true, prefix };
-    let cursor = found.conversation.session.log().committed_from(found.first);
+    let cursor = found.session().log().committed_from(found.first());
     answer(app, cursor, wish, seat, tied)
 }
 
-async fn describe(found: &Found, headers: &HeaderMap) -> Response {
+async fn wait_and_describe(found: &FoundRun, headers: &HeaderMap) -> Response {
     let wait = headers.get("prefer").and_then(|value| wait(value.to_str().ok()?));
-    if let (Some(time), Is::Live(run)) = (wait, &found.is) {
+    if let (Some(time), Some(run)) = (wait, found.handle()) {
         // Dropping the wait does not stop the run: it is driven elsewhere.
-        let _ = tokio::time::timeout(time, run.over.cancelled()).await;
+        let _ = tokio::time::timeout(time, run.released()).await;
     }
     let status = if wait.is_some() && found.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, Json(found.describe())).into_response()
+    (status, Json(describe(found))).into_response()
 }
 
 /// `Prefer: wait=30` of RFC 7240, in seconds.
@@ -352,9 +309,8 @@ pub(crate) async fn list(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Items<RunView>>, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let runs = app.runs_of(&caller, &conversation);
-    Ok(Json(Items { items: runs.iter().map(Found::describe).collect() }))
+    let session = app.session(&caller, &id).await?;
+    Ok(Json(Items { items: session.find_runs().iter().map(describe).collect() }))
 }
 
 pub(crate) async fn get(
@@ -362,7 +318,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
-    Ok(Json(app.run(&caller, &id).await?.describe()))
+    Ok(Json(describe(&app.run(&caller, &id).await?)))
 }
 
 pub(crate) async fn cancel(
@@ -372,9 +328,9 @@ pub(crate) async fn cancel(
     Query(cancel): Query<CancelQuery>,
 ) -> Result<(StatusCode, Json<RunView>), Problem> {
     let found = app.run(&caller, &id).await?;
-    if let Is::Live(run) = &found.is {
-        let waited = Duration::from_millis(SystemClock.now().millis_since(run.handle.requested_at()));
-        run.handle.cancel_because(cancel.reason(waited));
+    if let Some(run) = found.handle() {
+        let waited = Duration::from_millis(SystemClock.now().millis_since(run.requested_at()));
+        run.cancel_because(cancel.reason(waited));
     }
-    Ok((StatusCode::ACCEPTED, Json(found.describe())))
+    Ok((StatusCode::ACCEPTED, Json(describe(&found))))
 }

@@ -171,7 +171,7 @@ impl Server {
         }
         let app = self.0.clone();
         let stopped = async move {
-            stop.run_until_cancelled(app.let_go_now_and_then()).await;
+            stop.run_until_cancelled(app.close_idle_sessions()).await;
             app.stop.cancel();
         };
         tokio::join!(

@@ -1,6 +1,6 @@
 //! `GET /sessions`, `GET`, `DELETE /sessions/{id}`, `GET /sessions/{id}/fleet`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -8,14 +8,13 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use mainstem::session::view;
-use mainstem_api::{Items, SessionView};
+use mainstem::{event::FleetState, prelude::Session, session::view};
+use mainstem_api::{AnySession, Items, SessionView};
 
 use crate::{
-    app::{App, is_id},
+    app::{App, is_id, unrecorded},
     body::Path,
     caller::Caller,
-    conversation::Conversation,
     problem::Problem,
 };
 
@@ -23,17 +22,10 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Json<Items<SessionView>>, Problem> {
-    let mut recorded = match caller.harness.journal() {
-        Some(journal) => journal.sessions().await.map_err(|error| app.unreadable(&error))?,
-        None => Vec::new(),
-    };
+    let mut items = caller.harness.sessions().views().await.map_err(|error| app.unreadable(&error))?;
     // Those of tenants, and what only programs can name.
-    recorded.retain(|session| is_id(session.id.as_str()));
-    // An open session is more recent than its record.
-    let mut items: BTreeMap<_, _> =
-        recorded.iter().map(|session| (session.id.to_string(), view::recorded(session, false))).collect();
-    items.extend(app.sessions(&caller).into_iter().map(|(id, session)| (id, describe(&session))));
-    Ok(Json(Items { items: items.into_values().collect() }))
+    items.retain(|session| is_id(session.id.as_str()));
+    Ok(Json(Items { items }))
 }
 
 pub(crate) async fn get(
@@ -41,7 +33,7 @@ pub(crate) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(describe(&*app.session(&caller, &id).await?)))
+    Ok(Json(view::open(&app.session(&caller, &id).await?)))
 }
 
 pub(crate) async fn delete(
@@ -59,8 +51,7 @@ pub(crate) async fn fleet(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let conversation = app.session(&caller, &id).await?;
-    let fleet = conversation.fleet().await?;
+    let fleet = committed_fleet(&app.session(&caller, &id).await?).await?;
     let tag = format!("\"{}\"", fleet.seq);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if known.split(',').any(|one| one.trim() == tag || one.trim() == "*") {
@@ -69,6 +60,8 @@ pub(crate) async fn fleet(
     Ok(([(header::ETAG, tag)], Json(fleet)).into_response())
 }
 
-fn describe(conversation: &Conversation) -> SessionView {
-    view::open(&conversation.session, conversation.first_seq, conversation.created_at)
+/// What every agent is doing, up to an event that is committed: the reader can go on after it, also
+/// after a crash.
+pub(crate) async fn committed_fleet(session: &Session) -> Result<FleetState, Problem> {
+    AnySession::fleet(session).await.map_err(|_| unrecorded())
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::shares::Tenant;
+use mainstem::policy::Tenant;
 
 pub(crate) struct Turns {
     most: usize,

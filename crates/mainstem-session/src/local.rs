@@ -8,16 +8,14 @@ use mainstem_api::{
     AnyRun, AnySession, Begun, Code, Error, EventQuery, Events, NewRun, NewToolResult, Problem, RunView,
     SessionView,
 };
-use mainstem_event::{
-    AgentEvent, CancelReason, ChildSummary, Cursor, Decision, EventKind, FleetState, SendMode,
-};
+use mainstem_event::{AgentEvent, CancelReason, ChildSummary, Cursor, Decision, FleetState, SendMode};
 use mainstem_message::{AgentKey, ConfirmId, RunId, SessionId, ToolCallId};
 use mainstem_react::OutputSchema;
 use mainstem_task::TaskRecord;
 use mainstem_tool::ToolOutput;
 
 use crate::{
-    Run, RunHandle, RunOptions, RunRecord, Session,
+    FoundRun, Run, RunHandle, RunOptions, Session,
     refusal::{no_answer, no_message, no_tasks},
     selection::Selection,
     view,
@@ -30,25 +28,11 @@ impl AnySession for Session {
     }
 
     async fn view(&self) -> Result<SessionView, Error> {
-        let log = self.log();
-        let first = log.committed_from(1).at_hand().await;
-        let first_seq = match first.as_ref().map(|first| &first.kind) {
-            Some(EventKind::Gap { to_seq, .. }) => to_seq + 1,
-            _ => 1,
-        };
-        let created_at = first.map_or_else(|| log.clock().now(), |first| first.at);
-        Ok(view::open(self, first_seq, created_at))
+        Ok(view::open(self))
     }
 
     async fn runs(&self) -> Result<Vec<RunView>, Error> {
-        let active = self.active();
-        let view = |run: &RunRecord| match &active {
-            Some(handle) if *handle.id() == run.id => handle.view(),
-            _ => run.view(self.id()),
-        };
-        let mut views: Vec<_> = self.runs().iter().map(view).collect();
-        views.extend(self.queued().iter().map(RunHandle::view));
-        Ok(views)
+        Ok(self.find_runs().iter().map(FoundRun::view).collect())
     }
 
     async fn run(&self, run: NewRun) -> Result<Begun, Error> {
@@ -68,7 +52,15 @@ impl AnySession for Session {
     }
 
     async fn fleet(&self) -> Result<FleetState, Error> {
-        Ok(self.fleet())
+        let (fleet, log) = (self.fleet(), self.log());
+        // A reader that goes on after it must find the same events after a crash.
+        if fleet.seq > 0 {
+            log.committed_from(fleet.seq).at_hand().await;
+        }
+        match log.failure() {
+            Some(why) => Err(Problem::new(Code::JournalUnavailable, why.to_string()).into()),
+            None => Ok(fleet),
+        }
     }
 
     async fn children(&self) -> Result<Vec<ChildSummary>, Error> {

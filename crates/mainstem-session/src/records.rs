@@ -7,13 +7,14 @@ use std::{cmp::Reverse, fmt, slice, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use mainstem_api::{AnySession, Code, Error, Host, Problem, SessionView, TaskQuery};
-use mainstem_journal::{Journal, SessionSummary};
+use mainstem_journal::{Journal, JournalError, SessionSummary};
 use mainstem_message::{SessionId, TaskId};
 use mainstem_task::{TaskRecord, TaskSet};
 
 use self::session::RecordedSession;
 use crate::{
-    refusal::{no_session, no_tasks},
+    DeleteError,
+    refusal::{no_session, no_tasks, not_deleted},
     view,
 };
 
@@ -41,6 +42,33 @@ impl Records {
         self
     }
 
+    /// Returns the journal; `None` if there are only tasks.
+    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.journal.as_ref()
+    }
+
+    pub(crate) fn task_set(&self) -> &TaskSet {
+        &self.tasks
+    }
+
+    /// Returns `true` if the session is recorded.
+    pub(crate) async fn has(&self, id: &SessionId) -> Result<bool, JournalError> {
+        match &self.journal {
+            Some(journal) => Ok(journal.session(id).await?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// Deletes what is recorded of a session, and of its tasks: a new session of the same id would
+    /// receive their results. If another process has the session open, nothing is deleted.
+    pub(crate) async fn delete(&self, id: &SessionId) -> Result<(), DeleteError> {
+        if let Some(journal) = &self.journal {
+            journal.delete(id).await?;
+        }
+        self.tasks.forget_below(id).await?;
+        Ok(())
+    }
+
     /// Whether the session is open for writing. What can't be found out is no reason to fail.
     async fn view(&self, journal: &dyn Journal, session: &SessionSummary) -> SessionView {
         let is_open = session.unfinished.is_some() && journal.is_open(&session.id).await.unwrap_or(true);
@@ -66,11 +94,10 @@ impl Host for Records {
     }
 
     async fn delete_session(&self, id: &SessionId) -> Result<(), Error> {
-        let is_deleted = match &self.journal {
-            Some(journal) => journal.delete(id).await.map_err(|error| no_session(&error))?,
-            None => false,
-        };
-        if is_deleted { Ok(()) } else { Err(Problem::not_found("session", id.as_str()).into()) }
+        if !self.has(id).await.map_err(|error| no_session(&error))? {
+            return Err(Problem::not_found("session", id.as_str()).into());
+        }
+        Ok(self.delete(id).await.map_err(|error| not_deleted(&error))?)
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error> {

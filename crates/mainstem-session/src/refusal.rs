@@ -5,7 +5,7 @@ use mainstem_journal::JournalError;
 use mainstem_subagent::{AnswerError, SpawnError};
 use mainstem_task::TaskError;
 
-use crate::{NothingToResume, RunActive};
+use crate::{DeleteError, NothingToResume, RunActive};
 
 impl From<RunActive> for Problem {
     fn from(error: RunActive) -> Self {
@@ -55,5 +55,15 @@ pub fn no_session(error: &JournalError) -> Problem {
         JournalError::Unknown { session } => Problem::not_found("session", session.as_str()),
         JournalError::Busy { .. } => Problem::new(Code::SessionBusy, error.to_string()),
         error => Problem::new(Code::JournalUnavailable, error.to_string()),
+    }
+}
+
+/// Why a session can't be deleted.
+pub fn not_deleted(error: &DeleteError) -> Problem {
+    match error {
+        DeleteError::Unknown { session } => Problem::not_found("session", session.as_str()),
+        DeleteError::InUse(_) => Problem::new(Code::SessionBusy, error.to_string()),
+        DeleteError::Journal(error) => no_session(error),
+        DeleteError::Tasks(error) => no_tasks(error),
     }
 }

@@ -34,7 +34,10 @@ use crate::{
 /// [`RunHandle`] stops it gracefully.
 #[must_use = "a run does nothing unless polled"]
 pub struct Run {
+    // Dropped in this order: the work, what is held for it, then the status, by which handles learn
+    // that both are.
     state: State,
+    held: Option<Box<dyn Send>>,
     handle: RunHandle,
     status: watch::Sender<RunStatus>,
     reading: Arc<Reading>,
@@ -99,7 +102,7 @@ impl Run {
         };
         let start = Start { input, options, cancel, handle: handle.clone(), right };
         let state = State::Waiting(Box::pin(start.start()));
-        Self { state, handle, status, reading }
+        Self { state, held: None, handle, status, reading }
     }
 
     /// The run's id.
@@ -134,20 +137,17 @@ impl Run {
         self.detach_with(())
     }
 
-    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` after the run when that
-    /// is over.
+    /// Detaches the run as [`detach`](Self::detach) does, and drops `held` once the run is over and
+    /// before it is [released](RunHandle::released).
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn detach_with(self, held: impl Send + 'static) -> RunHandle {
+    pub fn detach_with(mut self, held: impl Send + 'static) -> RunHandle {
+        self.held = Some(Box::new(held));
         let (handle, tasks) = (self.handle(), self.handle.session().task_set().clone());
         let stopped = handle.clone();
         let on_shutdown = move || stopped.cancel_because(CancelReason::Shutdown);
-        let work = async move {
-            let _held = held;
-            drop(self.reply().await);
-        };
-        tasks.drive_or(work, on_shutdown);
+        tasks.drive_or(async move { drop(self.reply().await) }, on_shutdown);
         handle
     }
 
@@ -195,10 +195,14 @@ impl Start {
         let (session, run_id) = (handle.session().clone(), handle.id().clone());
         let turn = right.wait(handle, cancel.token()).await;
         session.open_record().await;
-        let Some(turn) = turn else {
-            let reason = cancel.reason().unwrap_or(CancelReason::User { how: None });
-            session.cancel_queued(&run_id, &reason);
-            return Err(RunOutcome::cancelled(reason));
+        let turn = match turn {
+            Ok(turn) => turn,
+            // Leaves the queue once the session has a record of it.
+            Err(_queued) => {
+                let reason = cancel.reason().unwrap_or(CancelReason::User { how: None });
+                session.cancel_queued(&run_id, &reason);
+                return Err(RunOutcome::cancelled(reason));
+            }
         };
         let crew = session.muster(options.crew.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.

@@ -1,6 +1,7 @@
 //! A conversation: one log, one history, one run at a time.
 
 mod builder;
+mod lookup;
 
 use std::{
     fmt,
@@ -10,7 +11,7 @@ use std::{
 
 use mainstem_event::{
     CancelReason, Cursor, EventKind, EventSink, FleetState, Ids, Origin, Outcome, RunSettings, SendMode,
-    SessionLog,
+    SessionLog, Timestamp,
 };
 use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
@@ -20,10 +21,10 @@ use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
 
-pub use self::builder::SessionBuilder;
+pub use self::{builder::SessionBuilder, lookup::FoundRun};
 use crate::{
-    NothingToResume, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord, checkpoints::Checkpoints,
-    deferred::Deferred, settings, turn::Turns, wake::Wake,
+    InUse, NothingToResume, Run, RunActive, RunEnd, RunHandle, RunOptions, RunRecord,
+    checkpoints::Checkpoints, deferred::Deferred, settings, turn::Turns, wake::Wake,
 };
 
 /// What a model reads whose answer was cut off.
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     /// Of the latest run; in its name a child is sent to from outside.
     crew: Mutex<Option<Arc<Crew>>>,
     log: Arc<SessionLog>,
+    begun: Begun,
     buffer: usize,
     fleet: Arc<Fleet>,
     tasks: TaskSet,
@@ -55,6 +57,13 @@ pub(crate) struct Inner {
     wake: Wake,
 }
 
+/// Where the events of a session begin.
+pub(crate) struct Begun {
+    pub(crate) at: Timestamp,
+    /// The first event that is stored.
+    pub(crate) first: u64,
+}
+
 impl Session {
     /// A session in whose runs these work.
     pub fn builder(crews: Arc<dyn Crews>) -> SessionBuilder {
@@ -69,6 +78,46 @@ impl Session {
     /// Its events: to observe it, or to read back.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.0.log
+    }
+
+    /// Returns when the session began.
+    pub fn created_at(&self) -> Timestamp {
+        self.0.begun.at
+    }
+
+    /// Returns the number of the first event that can be read: the first that was stored when the
+    /// session was opened, or the first that a session in memory still has.
+    pub fn first_seq(&self) -> u64 {
+        if self.is_recorded() {
+            return self.0.begun.first;
+        }
+        let first = self.0.log.recent_from(1).try_next();
+        match first.as_ref().map(|first| &first.kind) {
+            Some(EventKind::Gap { to_seq, .. }) => to_seq + 1,
+            _ => 1,
+        }
+    }
+
+    /// Returns `true` if a journal records the session.
+    pub fn is_recorded(&self) -> bool {
+        self.0.checkpoints.is_some()
+    }
+
+    /// Returns `true` if the session can't be recorded any longer: its runs end with an error, and
+    /// it has to be opened again.
+    pub fn has_failed(&self) -> bool {
+        self.0.log.failure().is_some()
+    }
+
+    /// Returns what the session is in use for, besides the caller's own clone of it.
+    pub fn in_use(&self) -> Option<InUse> {
+        if self.active().is_some() || !self.queued().is_empty() {
+            return Some(InUse::Run);
+        }
+        if !self.0.tasks.live_below(self.id()).is_empty() {
+            return Some(InUse::Tasks);
+        }
+        (Arc::strong_count(&self.0) > 1).then_some(InUse::Held)
     }
 
     /// The session's events from `seq` on: what there is, then live, also between runs. An observer

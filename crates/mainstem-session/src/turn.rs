@@ -77,14 +77,15 @@ impl Right {
         Self::Queued(Queued { session, run: handle.id().clone() })
     }
 
-    /// Waits for the turn; `None` if the run is cancelled while it is queued.
-    pub(crate) async fn wait(self, handle: RunHandle, cancel: &CancellationToken) -> Option<Turn> {
+    /// Waits for the turn; returns the place in the queue if the run is cancelled while it is
+    /// queued.
+    pub(crate) async fn wait(self, handle: RunHandle, cancel: &CancellationToken) -> Result<Turn, Queued> {
         match self {
-            Self::Held(turn) => Some(turn),
-            Self::Queued(queued) => {
-                let permit = cancel.run_until_cancelled(queued.session.turns().take()).await?;
-                Some(Turn::new(handle, permit))
-            }
+            Self::Held(turn) => Ok(turn),
+            Self::Queued(queued) => match cancel.run_until_cancelled(queued.session.turns().take()).await {
+                Some(permit) => Ok(Turn::new(handle, permit)),
+                None => Err(queued),
+            },
         }
     }
 }

@@ -73,9 +73,9 @@ fn ended(view: RunView, end: Option<RunEnd>) -> RunView {
     }
 }
 
-/// Returns an open session as an API shows it; `first_seq` is its first stored event, and
-/// `created_at` when it began.
-pub fn open(session: &Session, first_seq: u64, created_at: Timestamp) -> SessionView {
+/// Returns an open session as an API shows it.
+pub fn open(session: &Session) -> SessionView {
+    let (created_at, first_seq) = (session.created_at(), session.first_seq());
     let (log, active) = (session.log(), session.active());
     SessionView {
         id: session.id().clone(),

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use mainstem_journal::JournalError;
 use mainstem_model::{ModelError, ResolveError};
-use mainstem_session::{RunActive, RunError};
+use mainstem_session::{OpenError, RunActive, RunError};
 use mainstem_spec::SpecError;
 use mainstem_subagent::CatalogError;
 use mainstem_tool::ToolSetError;
@@ -18,7 +17,7 @@ pub enum Error {
     Build(#[from] BuildError),
     /// A session can't be opened.
     #[error(transparent)]
-    Session(#[from] JournalError),
+    Session(#[from] OpenError),
     /// Another run of the session is active.
     #[error(transparent)]
     Active(#[from] RunActive),

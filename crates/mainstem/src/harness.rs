@@ -2,17 +2,18 @@
 
 mod builder;
 mod recruiter;
-mod sessions;
 
 use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
-use mainstem_journal::{Journal, JournalError, Scoped};
+use mainstem_journal::{Journal, Scoped};
 use mainstem_message::{Message, SessionId};
 use mainstem_react::OutputSchema;
-use mainstem_session::{Crew, Run, RunError, RunOptions, Session, SessionBuilder};
+use mainstem_session::{
+    Crew, DeleteError, OpenError, Records, Run, RunError, RunOptions, Session, Sessions, Store,
+};
 use mainstem_spec::is_name;
 use mainstem_subagent::Limits;
 use mainstem_task::TaskSet;
@@ -23,7 +24,6 @@ pub use self::builder::HarnessBuilder;
 use self::{
     builder::Servers,
     recruiter::{Recruiter, leader},
-    sessions::Sessions,
 };
 use crate::BuildError;
 
@@ -33,10 +33,8 @@ pub struct Harness(Arc<Parts>);
 
 struct Parts {
     builder: Arc<HarnessBuilder>,
-    tenant: Option<String>,
-    journal: Option<Arc<dyn Journal>>,
+    tenant: Option<Arc<str>>,
     recruiter: Recruiter,
-    tasks: TaskSet,
     sessions: Sessions,
     tenants: DashMap<String, Harness>,
 }
@@ -115,46 +113,39 @@ impl Harness {
     /// ended have an `AGENT_END`. A session whose record has failed is opened again once its runs are over.
     ///
     /// # Errors
-    /// The session is open in another process; the journal can't be read or written. The next call tries again.
-    pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, JournalError> {
-        self.0.sessions.open(id.into(), |id| self.load(id)).await
+    /// The session is open in another process; the journal can't be read or written; the limit of open sessions is reached. The next call
+    /// tries again.
+    pub async fn open_session(&self, id: impl Into<SessionId>) -> Result<Session, OpenError> {
+        self.0.sessions.open(id).await
     }
 
-    async fn load(&self, id: SessionId) -> Result<Session, JournalError> {
-        let builder = self.session_builder().id(id);
-        match self.journal() {
-            Some(journal) => builder.open(journal).await,
-            None => Ok(builder.build()),
-        }
-    }
-
-    /// Forgets a session that is open here: once nobody holds it any more, it can be opened again, and deleted from the journal. Returns
-    /// whether it was open.
+    /// Removes a session from the open ones; returns `true` if it was one. Once all clones of it are dropped, it can be opened again, here
+    /// or by another process.
     pub fn close_session(&self, id: &SessionId) -> bool {
         self.0.sessions.close(id)
     }
 
-    /// Where sessions are kept, if they are.
-    pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
-        self.0.journal.as_ref()
-    }
-
-    fn session_builder(&self) -> SessionBuilder {
-        let parts = &*self.0;
-        let session = parts.builder.session(Arc::new(parts.recruiter.clone()), parts.tasks.clone());
-        match &parts.tenant {
-            Some(tenant) => session.attribute("tenant", tenant.clone()),
-            None => session,
-        }
+    /// Deletes a session permanently, with the records of its background tasks.
+    ///
+    /// # Errors
+    /// The session does not exist, is in use, or can't be deleted.
+    pub async fn delete_session(&self, id: &SessionId) -> Result<(), DeleteError> {
+        self.0.sessions.delete(id).await
     }
 
     /// Returns a session with a new id. With a [journal](HarnessBuilder::journal), its first run records it.
     pub fn new_session(&self) -> Session {
-        let builder = self.session_builder();
-        match self.journal() {
-            Some(journal) => builder.begin(journal),
-            None => builder.build(),
-        }
+        self.0.sessions.begin()
+    }
+
+    /// Returns its sessions: those that are open, and those that are recorded.
+    pub fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    /// Returns the journal that records sessions, if there is one.
+    pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.0.sessions.journal()
     }
 
     /// The same harness for a tenant: with the agents and skills that are for all, those of the tenant's own directory, and those that
@@ -180,7 +171,8 @@ impl Harness {
         if let Some(why) = self.no_tenant(name) {
             return Err(BuildError::Tenant { name: name.to_owned(), why });
         }
-        let tenant = Self::open(parts.builder.clone(), Some(name.to_owned()))?;
+        let store = parts.sessions.store().clone();
+        let tenant = Self::open(parts.builder.clone(), store, Some(name.into()))?;
         // Somebody else may have been faster.
         Ok(parts.tenants.entry(name.to_owned()).or_insert(tenant).clone())
     }
@@ -193,16 +185,29 @@ impl Harness {
         self.0.tenant.as_ref().map(|_| "a tenant has no tenants")
     }
 
-    fn open(builder: Arc<HarnessBuilder>, tenant: Option<String>) -> Result<Self, BuildError> {
+    fn open(
+        builder: Arc<HarnessBuilder>,
+        store: Arc<Store>,
+        tenant: Option<Arc<str>>,
+    ) -> Result<Self, BuildError> {
         let scope = builder.scope(tenant.as_deref())?;
         let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_deref());
         let recruiter = Recruiter::new(builder.clone(), scope)?;
-        let journal = builder.kept_in().map(|whole| match &tenant {
-            Some(tenant) => Arc::new(Scoped::new(whole.clone(), &**tenant)) as Arc<dyn Journal>,
-            None => whole.clone(),
-        });
-        let (sessions, tenants) = Default::default();
-        Ok(Self(Arc::new(Parts { builder, tenant, journal, recruiter, tasks, sessions, tenants })))
+        let records = match (builder.journal_of_all(), &tenant) {
+            (None, _) => Records::new(tasks.clone()),
+            (Some(all), None) => Records::new(tasks.clone()).with_journal(all.clone()),
+            (Some(all), Some(name)) => {
+                let own = Scoped::new(all.clone(), &**name);
+                Records::new(tasks.clone()).with_journal(Arc::new(own))
+            }
+        };
+        let (parts, crews, name) = (builder.clone(), Arc::new(recruiter.clone()), tenant.clone());
+        let session = move || {
+            let session = parts.session(crews.clone(), tasks.clone());
+            name.iter().fold(session, |session, name| session.attribute("tenant", &**name))
+        };
+        let sessions = Sessions::new(store, tenant.clone(), records, session);
+        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, sessions, tenants: DashMap::new() })))
     }
 
     /// Returns the limits of agents; a run can only lower them.
@@ -212,15 +217,15 @@ impl Harness {
 
     /// All background tasks, of all sessions; those of a tenant are its own harness's.
     pub fn tasks(&self) -> &TaskSet {
-        &self.0.tasks
+        self.0.sessions.tasks()
     }
 
     /// Stops all background work, including that of tenants: cancels it, waits for at most `grace`, then drops the rest. When it returns, all
     /// work that the harness spawned has ended, and each task has an end in its record. MCP servers are stopped last, permanently. Runs that
     /// a caller polls are not affected.
     pub async fn shutdown(&self, grace: Duration) {
-        let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.0.tasks.clone()).collect();
-        join_all(tenants.iter().chain([&self.0.tasks]).map(|tasks| tasks.shutdown(grace))).await;
+        let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.tasks().clone()).collect();
+        join_all(tenants.iter().chain([self.tasks()]).map(|tasks| tasks.shutdown(grace))).await;
         let tenants: Vec<_> =
             self.0.tenants.iter().map(|tenant| tenant.0.recruiter.servers().clone()).collect();
         join_all(tenants.iter().chain([self.0.recruiter.servers()]).map(Servers::shutdown)).await;

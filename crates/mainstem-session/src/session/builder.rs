@@ -13,7 +13,7 @@ use mainstem_subagent::{Crews, Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
 
-use super::{Inner, Session, lock};
+use super::{Begun, Inner, Session, lock};
 use crate::{
     OnTaskFinished, checkpoints::Checkpoints, deferred::Deferred, past::Past, turn::Turns, wake::Wake,
 };
@@ -122,6 +122,10 @@ impl SessionBuilder {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let record = journal.open(&id).await?;
         let last = record.position().last;
+        let begun = match journal.session(&id).await? {
+            Some(known) => Begun { at: known.created_at, first: known.first },
+            None => Begun { at: self.clock.now(), first: 1 },
+        };
         let mut past = Past::read(&**journal, &id, last).await?;
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record);
         past.close(&log);
@@ -149,7 +153,7 @@ impl SessionBuilder {
             None => self.crews.present().await,
         };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
-        let session = self.assemble(log, past, Some(checkpoints), None);
+        let session = self.assemble(log, begun, past, Some(checkpoints), None);
         session.0.fleet.take_back(&crew, children);
         *lock(&session.0.crew) = Some(crew);
         session.checkpoint();
@@ -160,7 +164,8 @@ impl SessionBuilder {
     pub fn build(mut self) -> Session {
         let id = self.id.take().unwrap_or_else(|| SessionId::new(self.ids.next("session-")));
         let log = SessionLog::with(id, self.clock.clone(), self.log.clone());
-        self.assemble(log, Past::default(), None, None)
+        let begun = Begun { at: self.clock.now(), first: 1 };
+        self.assemble(log, begun, Past::default(), None, None)
     }
 
     /// Creates a session that a journal records; its first run opens it there, so this call does
@@ -172,12 +177,14 @@ impl SessionBuilder {
         let record = Arc::new(Deferred::new(journal.clone(), id.clone()));
         let log = SessionLog::with_record(id, self.clock.clone(), self.log.clone(), record.clone());
         let checkpoints = Checkpoints::new(journal.clone(), 0);
-        self.assemble(log, Past::default(), Some(checkpoints), Some(record))
+        let begun = Begun { at: self.clock.now(), first: 1 };
+        self.assemble(log, begun, Past::default(), Some(checkpoints), Some(record))
     }
 
     fn assemble(
         self,
         log: Arc<SessionLog>,
+        begun: Begun,
         mut past: Past,
         checkpoints: Option<Checkpoints>,
         deferred: Option<Arc<Deferred>>,
@@ -193,6 +200,7 @@ impl SessionBuilder {
             buffer: self.log.buffer,
             watch: Mutex::new((None, past.fleet)),
             log,
+            begun,
             fleet: Arc::new(fleet),
             tasks,
             prices: self.prices,

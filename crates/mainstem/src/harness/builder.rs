@@ -23,7 +23,7 @@ use mainstem_journal::Journal;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Middleware;
-use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder};
+use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder, Store};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskSet, TaskStore};
@@ -341,7 +341,7 @@ impl HarnessBuilder {
     /// A workspace that is none, tools that clash, an agent declared in code that can't be built.
     /// Files that can't be read are left out and said in [`Harness::warnings`].
     pub fn build(self) -> Result<Harness, BuildError> {
-        Harness::open(Arc::new(self), None)
+        Harness::open(Arc::new(self), Store::new(), None)
     }
 
     /// Begins a session in whose runs these work.
@@ -361,8 +361,8 @@ impl HarnessBuilder {
         self.limits
     }
 
-    /// Where sessions are kept, if they are.
-    pub(super) fn kept_in(&self) -> Option<&Arc<dyn Journal>> {
+    /// Returns the journal that records the sessions of all tenants.
+    pub(super) fn journal_of_all(&self) -> Option<&Arc<dyn Journal>> {
         self.journal.as_ref()
     }
 

@@ -1,17 +1,29 @@
-//! Fair shares of what is limited: half of it is divided among the tenants, the other half is first
-//! come, first served.
+//! Fair shares of a limit: half of it is divided among the tenants, the other half is first come,
+//! first served.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A tenant; `None` is the harness's own caller.
-pub(crate) type Tenant = Option<Arc<str>>;
+/// A tenant; `None` stands for the harness's own caller.
+pub type Tenant = Option<Arc<str>>;
 
 /// A limit that tenants share.
+///
+/// ```
+/// use std::sync::Arc;
+/// use mainstem_policy::Shares;
+///
+/// let places = Shares::new(4, 2);
+/// let tenant = Some(Arc::from("one"));
+/// let taken: Vec<_> = std::iter::from_fn(|| places.take(&tenant)).collect();
+/// assert_eq!(taken.len(), 3, "one of the four is reserved for the other tenant");
+/// drop(taken);
+/// assert_eq!(places.taken(), 0);
+/// ```
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub struct Shares {
     most: usize,
     /// Guaranteed to each tenant.
     own: usize,
@@ -22,21 +34,22 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// Divides `most` among `tenants`, each of which is guaranteed at least 1.
-    pub(crate) fn new(most: usize, tenants: usize) -> Arc<Self> {
+    pub fn new(most: usize, tenants: usize) -> Arc<Self> {
         let tenants = tenants.max(1);
         let own = (most / 2 / tenants).max(1);
         let common = most.saturating_sub(own * tenants);
         Arc::new(Self { most, own, common, taken: Mutex::default() })
     }
 
-    /// The limit.
-    pub(crate) fn most(&self) -> usize {
+    /// Returns the limit.
+    pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Takes one for a tenant, until it is dropped; `None` if the tenant's guarantee and the common
-    /// part are used up.
-    pub(crate) fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
+    /// Takes one for a tenant, until the share is dropped; `None` if the tenant's guarantee and the
+    /// common part are used up.
+    #[must_use]
+    pub fn take(self: &Arc<Self>, tenant: &Tenant) -> Option<Share> {
         let mut taken = self.lock();
         let has = taken.get(tenant).copied().unwrap_or(0);
         let common_taken: usize = taken.values().map(|count| count.saturating_sub(self.own)).sum();
@@ -47,14 +60,13 @@ impl Shares {
         Some(Share { of: self.clone(), tenant: tenant.clone() })
     }
 
-    /// Whether a tenant has more than its own, so that what it gives back is common.
-    pub(crate) fn has_common(&self, tenant: &Tenant) -> bool {
+    /// Returns `true` if a tenant has more than its guarantee, so that what it returns is common.
+    pub fn has_common(&self, tenant: &Tenant) -> bool {
         self.lock().get(tenant).is_some_and(|count| *count > self.own)
     }
 
-    /// How many are taken.
-    #[cfg(test)]
-    pub(crate) fn taken(&self) -> usize {
+    /// Returns how many are taken.
+    pub fn taken(&self) -> usize {
         self.lock().values().sum()
     }
 
@@ -65,7 +77,8 @@ impl Shares {
 
 /// One unit of the limit; returned when dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+#[must_use = "a share is returned when it is dropped"]
+pub struct Share {
     of: Arc<Shares>,
     tenant: Tenant,
 }

@@ -1,0 +1,187 @@
+//! Sessions by id: each is open once in a process, and is closed when it is not in use.
+
+mod error;
+mod place;
+mod store;
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use mainstem_api::SessionView;
+use mainstem_journal::{Journal, JournalError};
+use mainstem_message::{RunId, SessionId};
+use mainstem_policy::Tenant;
+use mainstem_task::TaskSet;
+
+use self::store::Key;
+pub use self::{
+    error::{DeleteError, InUse, OpenError},
+    store::Store,
+};
+use crate::{Records, Session, SessionBuilder, view};
+
+/// The sessions of one tenant: those that are open in this process, and those that its journal has.
+///
+/// Cheap to clone; clones have the same sessions. A tenant's sessions share the [`Store`], and so
+/// its limit, with those of other tenants.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use mainstem_session::{Records, Session, Sessions, Store};
+/// # use mainstem_subagent::Crews;
+/// use mainstem_task::TaskSet;
+///
+/// # async fn example(crews: Arc<dyn Crews>) -> Result<(), Box<dyn std::error::Error>> {
+/// let begin = move || Session::builder(crews.clone());
+/// let sessions = Sessions::new(Store::new(), None, Records::new(TaskSet::in_memory()), begin);
+/// let session = sessions.open("greeting").await?;
+/// assert_eq!(sessions.opened().len(), 1);
+/// drop(session);
+/// sessions.delete(&"greeting".into()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Sessions {
+    store: Arc<Store>,
+    tenant: Tenant,
+    records: Records,
+    builder: Arc<dyn Fn() -> SessionBuilder + Send + Sync>,
+}
+
+impl Sessions {
+    /// The sessions of a tenant. `builder` configures each of them, but for its id and its journal.
+    pub fn new(
+        store: Arc<Store>,
+        tenant: Tenant,
+        records: Records,
+        builder: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+    ) -> Self {
+        Self { store, tenant, records, builder: Arc::new(builder) }
+    }
+
+    /// Returns the store that has the open ones, of all tenants.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Returns the journal that records them; `None` if they are in memory.
+    pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.records.journal()
+    }
+
+    /// Returns the task set that does their background work.
+    pub fn tasks(&self) -> &TaskSet {
+        self.records.task_set()
+    }
+
+    /// Returns a session with a new id, which is not among those that are open by id. With a
+    /// journal, its first run records it.
+    pub fn begin(&self) -> Session {
+        let builder = (self.builder)();
+        match self.journal() {
+            Some(journal) => builder.begin(journal),
+            None => builder.build(),
+        }
+    }
+
+    /// Returns the session of this id: the open one, else the recorded one, else a new one.
+    /// Concurrent callers get the same session, and opening one does not block another.
+    ///
+    /// A session whose record has failed is opened again, from what was committed, unless a run of
+    /// it is active: then the failed session is returned.
+    ///
+    /// # Errors
+    /// The session is open in another process; the journal can't be read or written; the limit of
+    /// open sessions is reached. A failure is not remembered: the next call tries again. Dropping
+    /// the future opens nothing.
+    pub async fn open(&self, id: impl Into<SessionId>) -> Result<Session, OpenError> {
+        let id = id.into();
+        let opening = self.store.opening(self.key(&id))?;
+        Ok(opening.open_with(|| self.load(id)).await?)
+    }
+
+    /// Returns the session of this id if it is open or recorded; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn find(&self, id: &SessionId) -> Result<Option<Session>, OpenError> {
+        if self.store.has(&self.key(id)) || self.records.has(id).await? {
+            return self.open(id.clone()).await.map(Some);
+        }
+        Ok(None)
+    }
+
+    async fn load(&self, id: SessionId) -> Result<Session, JournalError> {
+        let builder = (self.builder)().id(id);
+        match self.journal() {
+            Some(journal) => builder.open(journal).await,
+            None => Ok(builder.build()),
+        }
+    }
+
+    /// Returns the sessions that are open, by id.
+    pub fn opened(&self) -> Vec<Session> {
+        self.store.of(&self.tenant)
+    }
+
+    /// Returns all sessions as an API shows them, by id: those that are recorded, and those that
+    /// are open, which may be ahead of their records.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn views(&self) -> Result<Vec<SessionView>, JournalError> {
+        let recorded = match self.journal() {
+            Some(journal) => journal.sessions().await?,
+            None => Vec::new(),
+        };
+        let recorded = recorded.iter().map(|session| view::recorded(session, false));
+        let opened = self.opened();
+        let opened = opened.iter().map(view::open);
+        let views: BTreeMap<_, _> =
+            recorded.chain(opened).map(|session| (session.id.to_string(), session)).collect();
+        Ok(views.into_values().collect())
+    }
+
+    /// Returns the id of the session that a run belongs to.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn session_of(&self, run: &RunId) -> Result<Option<SessionId>, JournalError> {
+        let opened = self.opened();
+        if let Some(session) = opened.iter().find(|session| session.is_live(run)) {
+            return Ok(Some(session.id().clone()));
+        }
+        match self.journal() {
+            Some(journal) => Ok(journal.run(run).await?.map(|place| place.session)),
+            None => Ok(opened.iter().find(|session| session.has_run(run)).map(|found| found.id().clone())),
+        }
+    }
+
+    /// Removes a session from the open ones; returns `true` if it was one. It is closed once all
+    /// clones of it, its runs and its cursors are dropped; then it can be opened again.
+    pub fn close(&self, id: &SessionId) -> bool {
+        self.store.remove(&self.key(id))
+    }
+
+    /// Deletes a session permanently, with the records of its background tasks.
+    ///
+    /// # Errors
+    /// The session does not exist, is in use, or can't be deleted.
+    pub async fn delete(&self, id: &SessionId) -> Result<(), DeleteError> {
+        // A closed session is not opened for this, so that a damaged one can be deleted, too.
+        if self.store.remove_unused(&self.key(id))? || self.records.has(id).await? {
+            return self.records.delete(id).await;
+        }
+        Err(DeleteError::Unknown { session: id.clone() })
+    }
+
+    fn key(&self, id: &SessionId) -> Key {
+        (self.tenant.clone(), id.clone())
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("tenant", &self.tenant).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,214 @@
+//! Which sessions are open: each once, within a limit that tenants share, until it is not in use.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::join_all};
+use mainstem::{
+    journal::{MemoryJournal, SqliteJournal},
+    model::scripted::Turn,
+    policy::Shares,
+    prelude::*,
+    session::{DeleteError, InUse, OpenError, Sessions},
+};
+use mainstem_testing::FaultyJournal;
+
+use crate::support::{harness, ms};
+
+/// A process whose sessions are in the journal, which other processes share.
+fn process(journal: &FaultyJournal) -> Harness {
+    let turns = (0..9).map(|_| Turn::new().text("yes"));
+    harness(ScriptedModel::new().agent("main", turns)).journal(journal.clone()).build().unwrap()
+}
+
+fn journal() -> FaultyJournal {
+    FaultyJournal::new(MemoryJournal::new())
+}
+
+/// Limits the sessions of a harness.
+fn limited(harness: &Harness, most: usize, tenants: usize) -> Arc<Shares> {
+    let shares = Shares::new(most, tenants);
+    assert!(harness.sessions().store().set_limit(shares.clone()));
+    shares
+}
+
+fn ids(sessions: &Sessions) -> Vec<String> {
+    sessions.opened().iter().map(|session| session.id().to_string()).collect()
+}
+
+async fn say(session: &Session) {
+    session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_is_open_once() {
+    let harness = process(&journal());
+    let opened = join_all((0..20).map(|_| harness.open_session("s"))).await;
+    let logs = opened.iter().map(|session| session.as_ref().unwrap().log());
+    assert!(logs.clone().zip(logs.skip(1)).all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert_eq!((harness.sessions().store().len(), ids(harness.sessions())), (1, vec!["s".to_owned()]));
+}
+
+#[tokio::test]
+async fn an_opening_that_fails_leaves_nothing() {
+    let journal = journal();
+    let first = process(&journal);
+    let shares = limited(&first, 4, 1);
+    let held = process(&journal).open_session("s").await.unwrap();
+    let opened = join_all((0..5).map(|_| first.open_session("s"))).await;
+    assert!(opened.into_iter().all(|opened| matches!(opened, Err(OpenError::Journal(_)))));
+    assert_eq!((first.sessions().store().len(), shares.taken()), (0, 0));
+    drop(held);
+    first.open_session("s").await.unwrap();
+    assert_eq!((first.sessions().store().len(), shares.taken()), (1, 1));
+}
+
+#[tokio::test]
+async fn an_opening_that_is_dropped_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let sqlite = SqliteJournal::open(dir.path().join("j.db")).unwrap();
+    let harness = harness(ScriptedModel::new()).journal(sqlite).build().unwrap();
+    let (shares, store) = (limited(&harness, 4, 1), harness.sessions().store());
+    let mut waits = Box::pin(harness.open_session("s"));
+    assert!((&mut waits).now_or_never().is_none(), "another thread opens it");
+    // The second one goes on where the first was dropped.
+    let mut second = Box::pin(harness.open_session("s"));
+    assert!((&mut second).now_or_never().is_none());
+    drop(waits);
+    assert_eq!((store.len(), shares.taken()), (1, 1));
+    drop(second);
+    assert_eq!((store.len(), shares.taken()), (0, 0));
+    let opened = tokio::time::timeout(ms(5000), async {
+        loop {
+            if let Ok(session) = harness.open_session("s").await {
+                return session;
+            }
+        }
+    });
+    assert_eq!(opened.await.unwrap().id().as_str(), "s");
+}
+
+#[tokio::test]
+async fn the_least_recently_used_session_makes_room_unless_it_is_held() {
+    let journal = journal();
+    let first = process(&journal);
+    let shares = limited(&first, 2, 1);
+    let (sessions, store) = (first.sessions(), first.sessions().store());
+    let held = first.open_session("a").await.unwrap();
+    for id in ["b", "c", "d"] {
+        say(&first.open_session(id).await.unwrap()).await;
+    }
+    assert_eq!((ids(sessions), store.evicted()), (vec!["a".to_owned(), "d".to_owned()], 2));
+    // The closed ones can be opened by another process at once, and have what was said.
+    assert_eq!(process(&journal).open_session("b").await.unwrap().history().len(), 2);
+    let also_held = first.open_session("d").await.unwrap();
+    let refused = first.open_session("e").await.unwrap_err();
+    assert!(matches!(refused, OpenError::TooMany { most: 2 }), "{refused}");
+    // A run is a use, too.
+    let run = held.queue("go", RunOptions::new());
+    drop((held, also_held));
+    first.open_session("e").await.unwrap();
+    assert_eq!(ids(sessions), ["a", "e"]);
+    drop(run);
+    first.open_session("d").await.unwrap();
+    assert_eq!((ids(sessions), shares.taken()), (vec!["d".to_owned(), "e".to_owned()], 2));
+}
+
+#[tokio::test]
+async fn what_is_in_memory_alone_is_never_closed_to_make_room() {
+    let harness = harness(ScriptedModel::new()).build().unwrap();
+    limited(&harness, 1, 1);
+    harness.open_session("a").await.unwrap();
+    let refused = harness.open_session("b").await.unwrap_err();
+    assert!(matches!(refused, OpenError::TooMany { .. }), "{refused}");
+    assert_eq!(harness.sessions().store().close_idle(Duration::ZERO), 0);
+    harness.delete_session(&"a".into()).await.unwrap();
+    harness.open_session("b").await.unwrap();
+}
+
+#[tokio::test]
+async fn tenants_share_the_limit_and_the_ids_are_their_own() {
+    let all = process(&journal());
+    let (one, other) = (all.tenant("one").unwrap(), all.tenant("other").unwrap());
+    let shares = limited(&all, 4, 2);
+    let mut held = Vec::new();
+    for id in ["a", "b", "c"] {
+        held.push(one.open_session(id).await.unwrap());
+    }
+    let refused = one.open_session("d").await.unwrap_err();
+    assert!(matches!(refused, OpenError::TooMany { most: 4 }), "{refused}");
+    // The other's guarantee; what is idle of those that exceed theirs makes room.
+    let first = other.open_session("a").await.unwrap();
+    held.remove(0);
+    let second = other.open_session("b").await.unwrap();
+    assert_eq!(
+        (ids(one.sessions()), ids(other.sessions())),
+        (vec!["b".into(), "c".into()], vec!["a".to_owned(), "b".to_owned()])
+    );
+    assert_eq!((shares.taken(), all.sessions().store().len()), (4, 4));
+    let views = async |harness: &Harness| harness.sessions().views().await.unwrap().len();
+    assert_eq!((views(&one).await, views(&other).await), (2, 2));
+    drop((first, second, held));
+    assert_eq!(all.sessions().store().close_idle(Duration::ZERO), 4);
+    assert_eq!((shares.taken(), all.sessions().store().is_empty()), (0, true));
+}
+
+#[tokio::test]
+async fn only_a_session_that_is_not_in_use_is_deleted() {
+    let journal = journal();
+    let first = process(&journal);
+    let (id, session) = ("s".into(), first.open_session("s").await.unwrap());
+    say(&session).await;
+    let in_use = async || match first.delete_session(&id).await {
+        Err(DeleteError::InUse(what)) => what,
+        deleted => panic!("{deleted:?}"),
+    };
+    assert_eq!(in_use().await, InUse::Held);
+    let run = session.run("again", RunOptions::new()).unwrap();
+    drop(session);
+    assert_eq!(in_use().await, InUse::Run);
+    drop(run);
+    // Another process that has it open is not disturbed.
+    let second = process(&journal);
+    let busy = second.delete_session(&id).await.unwrap_err();
+    assert!(matches!(busy, DeleteError::Journal(_)), "{busy}");
+    assert_eq!(first.open_session("s").await.unwrap().history().len(), 2);
+    first.delete_session(&id).await.unwrap();
+    let unknown = first.delete_session(&id).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "unknown session s");
+    assert!(first.sessions().find(&id).await.unwrap().is_none());
+    assert!(first.open_session("s").await.unwrap().history().is_empty());
+}
+
+#[tokio::test]
+async fn a_run_is_found_wherever_it_is() {
+    let journal = journal();
+    let first = process(&journal);
+    let session = first.open_session("s").await.unwrap();
+    say(&session).await;
+    let (past, live) = (session.runs()[0].id.clone(), session.queue("go", RunOptions::new()));
+    let second = process(&journal);
+    for (harness, run, of) in [
+        (&first, &past, Some("s")),
+        (&first, live.id(), Some("s")),
+        (&second, &past, Some("s")),
+        (&second, live.id(), None),
+        (&first, &"none".into(), None),
+    ] {
+        let found = harness.sessions().session_of(run).await.unwrap();
+        assert_eq!(found.as_ref().map(|session| session.as_str()), of, "{run}");
+    }
+    let found: Vec<_> = session.find_runs().iter().map(|run| (run.id().clone(), run.is_over())).collect();
+    assert_eq!(found, [(past.clone(), true), (live.id().clone(), false)]);
+    assert!(session.find_run(live.id()).unwrap().handle().is_some());
+    assert!(session.find_run(&past).unwrap().handle().is_none());
+}
+
+#[tokio::test]
+async fn a_detached_run_is_released_after_what_it_held() {
+    let session = process(&journal()).open_session("s").await.unwrap();
+    let held = Arc::new(());
+    let run = session.queue("go", RunOptions::new()).detach_with(held.clone());
+    assert!(run.released().now_or_never().is_none());
+    tokio::time::timeout(ms(5000), run.released()).await.unwrap();
+    assert_eq!((Arc::strong_count(&held), session.in_use()), (1, Some(InUse::Held)));
+}
