@@ -33,7 +33,7 @@ pub(crate) fn script() -> ScriptedModel {
         )
 }
 
-/// A child in the background, which is slower than its parent.
+/// Returns a child in the background, which is slower than its parent.
 pub(crate) fn background() -> ScriptedModel {
     let spawn = serde_json::json!({"agent_id": "kid", "task": "one", "timeout_seconds": 0});
     ScriptedModel::new()
@@ -71,7 +71,7 @@ pub(crate) async fn all_is_done(harness: &Harness) {
     }
 }
 
-/// What one turn records, to the end of what it has begun.
+/// Returns what one turn records, to the end of what it has begun.
 pub(crate) async fn whole(script: ScriptedModel) -> Vec<AgentEvent> {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let harness = process(&journal, script);
@@ -171,7 +171,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
 
     // One that nobody understands is as good as none.
     let strange = Checkpoint { seq: 1, state: "{\"form\":9}".to_owned() };
-    whole.keep_checkpoint(&"s".into(), strange).await.unwrap();
+    whole.store_checkpoint(&"s".into(), strange).await.unwrap();
     read();
     let fourth = process();
     assert_eq!(fourth.open_session("s").await.unwrap().runs().len(), 2);
@@ -179,7 +179,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     assert_eq!(everything, all(&whole).await.len());
 }
 
-/// A process that finds these events and no checkpoint.
+/// Returns a process that finds these events and no checkpoint.
 async fn process_of(events: &[AgentEvent], script: ScriptedModel) -> Harness {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();

@@ -19,7 +19,7 @@ use mainstem_testing::{CountedIds, FakeClock, laws, render};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A call of `agent_spawn`.
+/// Returns a call of `agent_spawn`.
 fn spawn(turn: Turn, agent_id: &str) -> Turn {
     turn.call("agent_spawn", json!({ "agent_id": agent_id, "task": "go" }))
 }
@@ -51,7 +51,7 @@ impl Rig {
         Server::command(env!("CARGO_BIN_EXE_mcp_server"), [&[&*log], flags].concat())
     }
 
-    /// A server with bad habits.
+    /// Returns a server with bad habits.
     fn odd(&self, habit: &str) -> Server {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/odd.sh");
         Server::command("sh", [script, &self.log_file().display().to_string(), habit])
@@ -62,7 +62,7 @@ impl Rig {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// How often something happened.
+    /// Returns how often something happened.
     fn count(&self, what: &str) -> usize {
         self.log().iter().filter(|line| line.starts_with(what)).count()
     }
@@ -76,7 +76,7 @@ impl Rig {
         }
     }
 
-    /// Whether the process that was started last is there.
+    /// Returns `true` if the process that was started last is there.
     fn is_alive(&self) -> bool {
         self.lives("start ")
     }
@@ -115,7 +115,7 @@ async fn events(run: Run) -> Vec<AgentEvent> {
     events
 }
 
-/// The text of each result, with its state, in order.
+/// Returns the text of each result, with its state, in order.
 fn results(events: &[AgentEvent]) -> Vec<(ToolState, String)> {
     let mut results = Vec::new();
     let mut texts = std::collections::BTreeMap::<_, String>::new();
@@ -133,7 +133,8 @@ fn results(events: &[AgentEvent]) -> Vec<(ToolState, String)> {
     results
 }
 
-/// The children, one after the other, without times and ids: a server takes the time it takes.
+/// Returns the children, one after the other, without times and ids: a server takes the time it
+/// takes.
 fn lanes(events: &[AgentEvent]) -> String {
     let text = render(events);
     let untimed = text.lines().filter_map(|line| line.trim().split_once(' ')).map(|(_, line)| line.trim());
@@ -234,7 +235,10 @@ async fn a_cancel_reaches_the_server_and_so_does_a_drop() {
     let (events, ()) = tokio::join!(events(run), cancel);
     rig.until("cancelled").await;
     let (state, text) = results(&events).remove(0);
-    assert_eq!((state, &*text), (ToolState::Interrupted, "interrupted; the MCP server was told"));
+    assert_eq!(
+        (state, &*text),
+        (ToolState::Interrupted, "interrupted; the call was cancelled at the MCP server")
+    );
     assert_eq!(rig.count("start"), 1, "the server goes on");
     drop((harness, handle));
     rig.until_dead().await;
@@ -321,7 +325,7 @@ async fn a_call_without_a_word_is_given_up() {
         .agent("main", [call(Turn::new(), "hang", json!({})), Turn::new().text("Given up.")]);
     let harness = harness(model, rig.server().with_timeout(Duration::from_secs(1))).build().unwrap();
     let results = results(&events(harness.stream_events("go")).await);
-    let silent = "the MCP server \"rig\" did not answer for 1 s, so the call was given up";
+    let silent = "the MCP server \"rig\" did not answer for 1 s, so the call was cancelled";
     assert_eq!(results, [(ToolState::Error, silent.to_owned())]);
     rig.until("cancelled").await;
 }
@@ -480,7 +484,7 @@ async fn an_agent_has_a_server_of_its_own_if_it_may() {
     assert_eq!(refused.warnings().collect::<Vec<_>>(), [why]);
 }
 
-/// An agent's file that declares a server with these arguments.
+/// Returns an agent's file that declares a server with these arguments.
 fn declaring(rig: &Rig, more: &str, prompt: &str) -> String {
     let (program, log) = (env!("CARGO_BIN_EXE_mcp_server"), rig.log_file());
     let server = json!({"command": program, "args": [log, more]});
@@ -547,11 +551,12 @@ fn a_server_has_a_name() {
     let built = Harness::builder("main", ScriptedModel::new())
         .mcp_server("my server", Server::command("a", [""; 0]))
         .build();
-    let error = "\"my server\" is no name for an MCP server: use at most 32 letters, digits, - and single _";
+    let error =
+        "\"my server\" is not a valid name for an MCP server: use at most 32 letters, digits, - and single _";
     assert_eq!(built.unwrap_err().to_string(), error);
 }
 
-/// What `plain` answers after these calls, on a server with that habit.
+/// Returns what `plain` answers after these calls, on a server with that habit.
 async fn after(calls: &[&str], server: Server) -> Vec<(ToolState, String)> {
     let turns = calls.iter().map(|name| call(Turn::new(), name, json!({})));
     let model = ScriptedModel::new().agent("main", turns.chain([Turn::new().text("Done.")]));

@@ -14,7 +14,7 @@ use rustix::{
 
 use crate::{Closed, namespace::BENEATH};
 
-/// Most directories in which protected names are looked for.
+/// The maximum number of directories that are searched for protected names.
 const MOST: usize = 100_000;
 
 /// The closed paths that exist, and where each leads: relative to the working directory if it is
@@ -27,7 +27,7 @@ pub(crate) type Moved = (PathBuf, PathBuf);
 /// Finds the closed paths that exist.
 ///
 /// # Errors
-/// There are too many directories to look into.
+/// If there are too many directories to look into.
 pub(crate) fn find(closed: &Closed) -> io::Result<Found> {
     let mut paths = reserved(closed)?;
     paths.extend(closed.existing.iter().flat_map(|pattern| expand(pattern)));
@@ -37,13 +37,13 @@ pub(crate) fn find(closed: &Closed) -> io::Result<Found> {
 /// Moves aside the closed paths that were created, or changed to lead elsewhere, since `before`.
 ///
 /// # Errors
-/// Something can't be moved, or not everything can be looked at.
+/// If something can't be moved, or a directory can't be read.
 pub(crate) fn set_aside(closed: &Closed, before: &Found) -> io::Result<Vec<Moved>> {
     let now = identified(closed, reserved(closed)?);
     let new = now.into_iter().filter(|(path, leads_to)| before.get(path) != Some(leads_to));
     let mut moved: Vec<Moved> = Vec::new();
     for path in new.map(|(path, _)| first_link(&path)) {
-        // What it lies in may have been moved with another.
+        // The directory that it is in may have been moved already.
         if moved.iter().all(|(from, _)| !path.starts_with(from)) {
             let to = move_aside(&path).map_err(|error| {
                 let why = format!("{} is protected and can't be moved aside: {error}", path.display());
@@ -55,7 +55,7 @@ pub(crate) fn set_aside(closed: &Closed, before: &Found) -> io::Result<Vec<Moved
     Ok(moved)
 }
 
-/// What exists of the paths and names that commands may not make either.
+/// Returns the existing paths that commands must not create.
 fn reserved(closed: &Closed) -> io::Result<Vec<PathBuf>> {
     let mut paths: Vec<_> = closed.reserved.iter().flat_map(|pattern| expand(pattern)).collect();
     if !closed.names.is_empty() {
@@ -74,14 +74,14 @@ fn identified(closed: &Closed, paths: Vec<PathBuf>) -> Found {
     closed_ones.map(|path| (path.clone(), fs::canonicalize(&path).ok().map(inside))).collect()
 }
 
-/// The existing paths of a pattern, in which `*` stands for any one component.
+/// Returns the existing paths of a pattern, in which `*` stands for any one component.
 fn expand(pattern: &Path) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::new()];
     for component in pattern.components() {
         paths = match component {
             Component::Normal(name) if name == "*" => paths.iter().flat_map(|path| entries(path)).collect(),
             Component::Normal(name) => paths.iter().map(|path| path.join(name)).collect(),
-            // Nothing else is below the working directory.
+            // Only the working directory is searched.
             _ => return Vec::new(),
         };
     }
@@ -123,14 +123,14 @@ fn named(closed: &Closed, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The first link on the way to a path; the path itself if there is none.
+/// Returns the first link on the way to a path; the path itself if there is none.
 fn first_link(path: &Path) -> PathBuf {
     let ways: Vec<_> = path.ancestors().filter(|way| *way != "").collect();
     let link = ways.into_iter().rev().find(|way| way.symlink_metadata().is_ok_and(|way| way.is_symlink()));
     link.unwrap_or(path).to_owned()
 }
 
-/// Gives it another name in its directory.
+/// Renames it within its directory.
 fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let (dir, name) =
         (path.parent().filter(|dir| *dir != "").unwrap_or_else(|| Path::new(".")), path.file_name());

@@ -1,4 +1,4 @@
-//! What the kernel keeps a command from.
+//! Confinement of a command by the kernel.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use rustix::thread::{
 
 use crate::{Files, Rules};
 
-/// Where programs, libraries and what they read are.
+/// The directories of programs, libraries and their data.
 const READABLE: [&str; 12] = [
     "/usr",
     "/bin",

@@ -1,4 +1,4 @@
-//! What can go wrong before a command starts.
+//! Errors before a command starts.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
-    /// No program guards.
+    /// No guard program is set.
     #[error(
         "no program guards commands: call `mainstem::guard::init()` first in `main`, or name one by `ShellOptions::with_guard`"
     )]
     NoProgram,
-    /// The system refuses something.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The guard gives a reason.
+    /// The guard reports this reason.
     #[error("{0}")]
     Failed(String),
     /// The guard ended without a report.

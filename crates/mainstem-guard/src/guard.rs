@@ -1,5 +1,5 @@
-//! The guard: outside of what holds the command, it waits for the end, measures, and ends
-//! everything.
+//! The guard: it runs outside of the command's confinement, measures the command, waits for its
+//! end, and ends all its processes.
 
 use std::{
     io::{self, Write, stderr, stdin, stdout},
@@ -29,7 +29,7 @@ const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// How long killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a command's time is over.
+/// Why a command ends.
 enum End {
     /// The program closed its end of the pipe, or was killed.
     Hangup,
@@ -84,7 +84,7 @@ fn guard() -> io::Result<()> {
     Ok(())
 }
 
-/// The closed paths that there were before the command.
+/// The closed paths that existed before the command.
 #[cfg(target_os = "linux")]
 struct Paths(crate::closed::Found);
 
@@ -99,7 +99,7 @@ impl Paths {
         Ok(Self(found))
     }
 
-    /// Takes back what the command has made at closed paths, and reports it.
+    /// Moves away what the command has created at closed paths, and reports it.
     fn set_aside(&self, job: &Job) -> io::Result<()> {
         for (path, to) in crate::closed::set_aside(&job.rules.closed, &self.0)? {
             report(&Report::SetAside { path: path.display().to_string(), to: to.display().to_string() });
@@ -122,8 +122,7 @@ impl Paths {
     }
 }
 
-/// From here on, a process whose parent ends becomes a child of this one, however often it has
-/// forked.
+/// Makes this process the parent of every descendant whose parent ends.
 #[cfg(target_os = "linux")]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
@@ -144,8 +143,8 @@ fn make_namespaces(_: &Job) -> bool {
     false
 }
 
-/// Returns the inner process and its stdin, which is to stay open: the inner process takes its end
-/// for the end of the guard.
+/// Returns the inner process and its stdin, which must stay open: when it is closed, the inner
+/// process takes the guard for dead.
 fn start_inner(job: &Job) -> io::Result<(Pid, ChildStdin)> {
     let mut command = Program::again(INNER);
     command.stdout(stdout().as_fd().try_clone_to_owned()?);
@@ -159,7 +158,7 @@ fn start_inner(job: &Job) -> io::Result<(Pid, ChildStdin)> {
     Ok((pid.ok_or_else(|| io::Error::other("a process has no number"))?, pipe))
 }
 
-/// The command's output ends with the command: this process must not hold it open.
+/// Closes stderr: the command's output ends with the command only if no other process holds it.
 pub(crate) fn close_stderr() -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     Ok(rustix::stdio::dup2_stderr(null)?)
@@ -174,7 +173,7 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Nothing is written after the job, so this is the end of the pipe.
+        // The job was the last message, so this is the end of the pipe.
         if !fds[0].revents().is_empty() {
             return Ok(End::Hangup);
         }
@@ -183,7 +182,7 @@ fn until_end(inner: Pid, limits: &Limits) -> io::Result<End> {
         }
         let mut usage = tree::usage(inner);
         if limits.reached(&usage) == Some(Limit::Memory) {
-            // Processes that were forked share pages, which count for each of them.
+            // Forked processes share pages, which would count for each of them.
             usage.memory = tree::memory(inner);
         }
         if let Some(limit) = limits.reached(&usage) {

@@ -54,7 +54,7 @@ fn end_with_guard() -> io::Result<()> {
         event::{PollFd, PollFlags, Timespec, poll},
         process::{Signal, set_parent_process_death_signal},
     };
-    // If memory is short, this goes before what started it.
+    // If memory is short, the kernel kills this process before the one that started it.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // A guard that ended earlier has sent no signal, but the kernel has closed its end of the pipe.
@@ -72,8 +72,8 @@ fn end_with_guard() -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel limits for each process. The guard ends all of them a little earlier, and names
-/// the limit.
+/// Sets the limits that the kernel holds for each process. The guard ends all of them a little
+/// earlier, and reports the limit.
 fn limit(limits: &Limits) -> io::Result<()> {
     let lower = |resource, most: u64| {
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
@@ -88,7 +88,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 fn confine(job: &Job) -> io::Result<Confinement> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    let is_protecting = job.is_namespaced && crate::namespace::furnish(&job.read_only)?;
+    let is_protecting = job.is_namespaced && crate::namespace::mount_own_proc(&job.read_only)?;
     let files = crate::confine::restrict(&job.rules)?;
     if job.network == crate::Network::Off {
         crate::network::switch_off()?;
@@ -114,14 +114,14 @@ fn start(job: &Job) -> io::Result<Child> {
     command.stdin(Stdio::null());
     command.stdout(stderr().as_fd().try_clone_to_owned()?).stderr(stderr().as_fd().try_clone_to_owned()?);
     if cfg!(target_os = "linux") {
-        // A signal of the command to its group does not reach this process. Elsewhere the group is
-        // all that the guard can end.
+        // A signal of the command to its group does not reach this process. On other systems the
+        // guard can only end the group.
         command.process_group(0);
     }
     command.spawn()
 }
 
-/// Waits for the command, and takes in the orphans of a namespace meanwhile.
+/// Waits for the command; reaps the orphans of a namespace meanwhile.
 fn wait_for(command: &Child) -> io::Result<()> {
     loop {
         match wait(WaitOptions::empty()) {

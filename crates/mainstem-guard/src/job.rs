@@ -1,4 +1,4 @@
-//! What a guard is told.
+//! The order for a guard.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Limits;
 
-/// A command, and what holds it. It runs in the guard's working directory and environment.
+/// A command and its confinement. It runs in the guard's working directory and environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     pub(crate) command: Vec<String>,
@@ -35,7 +35,8 @@ impl Default for Job {
 }
 
 impl Job {
-    /// A program with its arguments, confined to its working directory, with the default limits.
+    /// Creates a program with its arguments, confined to its working directory, with the default
+    /// limits.
     pub fn new(command: Vec<String>) -> Self {
         Self { command, ..Self::default() }
     }
@@ -58,38 +59,38 @@ impl Job {
         Self { is_namespaced: wanted, ..self }
     }
 
-    /// Sets what it may use up.
+    /// Sets the resources that it may use.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 }
 
-/// Files that a command may use. The working directory is held by its handle, not by its name.
+/// The files that a command may use. The working directory is held by its handle, not by its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// What is below these paths can be read and run.
+    /// Files below these paths can be read and run.
     pub readable: Vec<PathBuf>,
-    /// What is below these paths can be changed.
+    /// Files below these paths can be changed.
     pub writable: Vec<PathBuf>,
     /// Whether the working directory is only readable.
     pub is_read_only: bool,
-    /// What of the working directory is closed.
+    /// The closed parts of the working directory.
     pub closed: Closed,
 }
 
-/// What a command may not change in its working directory, with all that is below. Paths are
-/// relative to it.
+/// The parts of its working directory that a command may not change, with everything below them.
+/// Paths are relative to it.
 ///
-/// What exists when the command starts is read-only, where the system gives namespaces; a command
-/// that can't be held so does not start.
+/// Parts that exist when the command starts are read-only, where the system has namespaces; a
+/// command that can't be confined so is not started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Closed {
     /// Paths that are closed if they exist. `*` stands for any one component.
     pub existing: Vec<PathBuf>,
-    /// Closed paths that a command may not create either: if they exist when its processes have
-    /// ended, they are moved aside.
+    /// Closed paths that a command may not create either: if they exist after its end, they are
+    /// moved aside.
     pub reserved: Vec<PathBuf>,
     /// Names that are reserved in every directory. Case does not matter.
     pub names: Vec<String>,
@@ -109,10 +110,10 @@ impl Closed {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "it is on or off")]
 pub enum Network {
-    /// Same as the parent process.
+    /// The network of the parent process.
     #[default]
     On,
-    /// No socket other than those of the file system. What listens at one of these, such as Docker
-    /// or a proxy, may have a network.
+    /// No sockets except those of the file system. A server that listens at one of these, such as
+    /// Docker or a proxy, may have a network.
     Off,
 }

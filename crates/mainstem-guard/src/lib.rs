@@ -11,7 +11,7 @@
 //! | [`Program`] | the program that guards, and how it is started |
 //! | [`Job`] | what a guard runs: a command, its [`Rules`] with what is [`Closed`], its [`Network`], its [`Limits`] |
 //! | [`Report`] | what a guard reports: its [`Confinement`], an exit, a [`Limit`] that was reached, what was moved aside |
-//! | `Keeper` | on Linux, the like for a program that is spoken to through its streams, such as an MCP server |
+//! | `Supervisor` | on Linux, the like for a program that is spoken to through its streams, such as an MCP server |
 //! | [`probe`] | the [`Confinement`] that this machine gives |
 //!
 //! # What holds where
@@ -38,8 +38,6 @@ mod guard;
 #[cfg(unix)]
 mod inner;
 mod job;
-#[cfg(target_os = "linux")]
-mod keep;
 mod limits;
 #[cfg(target_os = "linux")]
 mod namespace;
@@ -52,13 +50,15 @@ mod report;
 #[cfg(test)]
 mod rig;
 mod size;
+#[cfg(target_os = "linux")]
+mod supervisor;
 #[cfg(unix)]
 mod tree;
 
-#[cfg(target_os = "linux")]
-pub use self::keep::Keeper;
 #[cfg(unix)]
 pub use self::program::{Program, init, probe, take_role};
+#[cfg(target_os = "linux")]
+pub use self::supervisor::Supervisor;
 pub use self::{
     error::GuardError,
     job::{Closed, Job, Network, Rules},

@@ -1,4 +1,4 @@
-//! What the processes of a command may use up together.
+//! Limits of the resources of a command.
 
 use std::{fmt, time::Duration};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::size;
 
-/// The bounds of one command with all its processes.
+/// The limits of one command with all its processes.
 ///
 /// ```
 /// use mainstem_guard::Limits;
@@ -54,7 +54,7 @@ pub enum Limit {
 impl Limit {
     const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::FileSize, Self::Processes];
 
-    /// As flags and configuration files write it.
+    /// Returns the name in flags and configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -64,7 +64,7 @@ impl Limit {
         }
     }
 
-    /// The limit that a signal stands for, by which the kernel ends a process beyond it.
+    /// Returns the limit that a signal stands for, by which the kernel ends a process beyond it.
     pub fn of_signal(signal: i32) -> Option<Self> {
         of_signal(signal)
     }
@@ -85,7 +85,7 @@ fn of_signal(_: i32) -> Option<Limit> {
     None
 }
 
-/// What the processes of a command use.
+/// The resources that a command uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     pub(crate) cpu: Duration,
@@ -98,7 +98,7 @@ impl Limits {
     /// and `file_size` to bytes or `512MiB`, `processes` to a number.
     ///
     /// # Errors
-    /// What is wrong, and what can be written.
+    /// What is wrong with the name or value, with the accepted ones.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let Some(limit) = Limit::ALL.into_iter().find(|limit| limit.name() == name) else {
             let all = Limit::ALL.map(Limit::name).join("`, `");
@@ -125,7 +125,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The first limit that this is beyond.
+    /// Returns the first limit that the usage exceeds.
     pub(crate) fn reached(&self, usage: &Usage) -> Option<Limit> {
         if usage.processes > self.processes {
             Some(Limit::Processes)
@@ -138,7 +138,7 @@ impl Limits {
         }
     }
 
-    /// The message about a limit that was reached.
+    /// Returns the message about a limit that was reached.
     pub fn message(&self, limit: Limit) -> String {
         let (what, most) = match limit {
             Limit::Cpu => ("CPU time", format!("{} s", self.cpu.as_secs())),
@@ -158,7 +158,7 @@ impl fmt::Display for Limits {
     }
 }
 
-/// `90`, `90s`, `30m`, `2h`.
+/// Parses `90`, `90s`, `30m`, `2h`.
 fn seconds(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, factor) = match text.as_bytes().last()? {

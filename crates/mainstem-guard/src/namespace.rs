@@ -1,5 +1,5 @@
-//! Namespaces: processes that end with the first of them, a `/proc` that shows no others, paths
-//! that can't be changed.
+//! Namespaces: processes that end with the first of them, a `/proc` that shows only them, and
+//! read-only paths.
 
 use std::{
     collections::BTreeSet,
@@ -44,26 +44,27 @@ pub(crate) fn unshare(network: Network) -> bool {
     }
     // A process can't leave a user namespace, even if the system then refuses to map its ids:
     // another process tries it first.
-    can_settle() && enter(flags)
+    can_map_ids() && enter(flags)
 }
 
 fn enter(flags: CloneFlags) -> bool {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    nix::sched::unshare(flags | CloneFlags::CLONE_NEWUSER).is_ok() && settle(user, group).is_ok()
+    nix::sched::unshare(flags | CloneFlags::CLONE_NEWUSER).is_ok() && map_ids(user, group).is_ok()
 }
 
-/// Whether another process, which ends at once, can enter a user namespace and complete it.
-fn can_settle() -> bool {
+/// Returns `true` if another process, which ends at once, can enter a user namespace and map its
+/// ids.
+fn can_map_ids() -> bool {
     Program::again(TRIAL).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Tries it; returns the exit code.
+/// Enters a user namespace; returns the exit code.
 pub(crate) fn trial() -> i32 {
     if enter(CloneFlags::CLONE_NEWPID) { 0 } else { 1 }
 }
 
-/// Completes a user namespace, and keeps the right to mount for the inner process.
-fn settle(user: u32, group: u32) -> io::Result<()> {
+/// Maps the ids of a user namespace, and keeps the right to mount for the inner process.
+fn map_ids(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
@@ -76,8 +77,8 @@ fn settle(user: u32, group: u32) -> io::Result<()> {
 /// these paths are read-only. Returns `false` if the system refuses the namespace.
 ///
 /// # Errors
-/// The namespace exists, but one of the paths can't be made read-only.
-pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
+/// If the namespace exists but one of the paths can't be made read-only.
+pub(crate) fn mount_own_proc(read_only: &[PathBuf]) -> io::Result<bool> {
     let own = || {
         nix::sched::unshare(CloneFlags::CLONE_NEWNS)?;
         mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
@@ -86,8 +87,8 @@ pub(crate) fn furnish(read_only: &[PathBuf]) -> io::Result<bool> {
     if own().is_err() {
         return Ok(false);
     }
-    // Within some containers it is refused; then `/proc` shows the processes outside, with their
-    // numbers there.
+    // Some containers refuse it; then `/proc` shows the processes outside, with their numbers
+    // there.
     let _ = mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None);
     let mut pinned = BTreeSet::new();
     for path in read_only {
@@ -114,7 +115,7 @@ fn protect(path: &Path, pinned: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     }
     bind(path)?;
     let bound = open(path)?;
-    let flags = MountFlags::BIND | MountFlags::RDONLY | kept(&bound)?;
+    let flags = MountFlags::BIND | MountFlags::RDONLY | preserved_flags(&bound)?;
     Ok(mount_remount(name(&bound), flags, "")?)
 }
 
@@ -133,7 +134,7 @@ fn name(file: &OwnedFd) -> String {
 }
 
 /// Returns the flags that a remount must preserve.
-fn kept(file: &OwnedFd) -> io::Result<MountFlags> {
+fn preserved_flags(file: &OwnedFd) -> io::Result<MountFlags> {
     let has = fstatvfs(file)?.f_flag;
     let pairs = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),

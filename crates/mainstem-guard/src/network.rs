@@ -1,4 +1,4 @@
-//! No network, by a filter of system calls.
+//! Takes the network away, by a filter of system calls.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use seccompiler::{
     apply_filter, sock_filter,
 };
 
-/// The error of what is refused.
+/// The error of refused calls.
 const REFUSED: u32 = ENETUNREACH.unsigned_abs();
 
 /// Denies every socket other than file-system sockets to the calling thread and to every process
@@ -41,8 +41,8 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     Ok([first, filter.try_into()?].concat())
 }
 
-/// The instructions of a filter that refuse each system call by a number of x32. The library's
-/// rules name single numbers.
+/// Returns the instructions of a filter that refuse each system call by a number of x32. The
+/// library's rules name single numbers.
 fn x32_refused() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let next = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };

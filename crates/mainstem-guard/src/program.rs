@@ -1,4 +1,4 @@
-//! The program that guards: usually the one that runs, once more.
+//! The program that serves as guard: by default the running one, started again.
 
 use std::{
     env,
@@ -17,11 +17,11 @@ pub(crate) const ROLE: &str = "MAINSTEM_GUARD";
 pub(crate) const GUARD: &str = "guard";
 pub(crate) const INNER: &str = "inner";
 #[cfg(target_os = "linux")]
-pub(crate) const KEEPER: &str = "keeper";
+pub(crate) const SUPERVISOR: &str = "supervisor";
 #[cfg(target_os = "linux")]
 pub(crate) const TRIAL: &str = "trial";
 
-/// Whether this program can be its own guard.
+/// The running program, if it can be its own guard.
 static ITSELF: OnceLock<Program> = OnceLock::new();
 
 /// Makes this program its own guard: call it first in `main`, before arguments are read and before
@@ -33,21 +33,21 @@ pub fn init() {
     let _ = ITSELF.set(Program::new(itself()));
 }
 
-/// Does the work of a guard and exits, in a process that was started as one; returns in any other.
-/// For programs that [`Program::new`] names and that are not their own guards.
+/// Runs the guard and exits, in a process that was started as one; returns in any other. For
+/// programs that [`Program::new`] names and that are not their own guards.
 pub fn take_role() {
     match env::var_os(ROLE).as_deref().and_then(|role| role.to_str()) {
         Some(GUARD) => process::exit(guard::run()),
         Some(INNER) => process::exit(inner::run()),
         #[cfg(target_os = "linux")]
-        Some(KEEPER) => process::exit(crate::keep::run()),
+        Some(SUPERVISOR) => process::exit(crate::supervisor::run()),
         #[cfg(target_os = "linux")]
         Some(TRIAL) => process::exit(crate::namespace::trial()),
         _ => {}
     }
 }
 
-/// The running program, even if its file was replaced meanwhile.
+/// Returns the running program, even if its file was replaced meanwhile.
 fn itself() -> PathBuf {
     if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { env::current_exe().unwrap_or_default() }
 }
@@ -60,7 +60,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program in this file.
+    /// Creates the program in this file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), args: Vec::new() }
     }
@@ -72,12 +72,12 @@ impl Program {
         self
     }
 
-    /// The running program, if it has called [`init`].
+    /// Returns the running program, if it has called [`init`].
     pub fn itself() -> Option<Self> {
         ITSELF.get().cloned()
     }
 
-    /// A guard to be started, in a process group of its own and with an empty environment.
+    /// Returns a guard to be started, in a process group of its own and with an empty environment.
     ///
     /// Its stdin takes [`Job::to_line`]; the guard ends everything when its stdin is closed. Its
     /// stdout has [`Report`]s, its stderr what the command writes to its stdout and its stderr.
@@ -85,10 +85,10 @@ impl Program {
         self.as_role(GUARD)
     }
 
-    /// This process's program and arguments, in another role.
+    /// Returns this process's program and arguments, in another role.
     pub(crate) fn again(role: &str) -> Command {
         let mut command = Self { path: itself(), args: env::args_os().skip(1).collect() }.as_role(role);
-        // What the command is to know.
+        // The command gets the rest of the environment.
         command.envs(env::vars_os().filter(|(name, _)| name != ROLE));
         command
     }
@@ -98,7 +98,7 @@ impl Program {
         command.arg0("mainstem-guard").args(&self.args).env_clear().env(ROLE, role);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if role == GUARD {
-            // A Ctrl-C is for the program to pass on.
+            // The program passes Ctrl-C on.
             command.process_group(0);
         }
         command
@@ -106,21 +106,21 @@ impl Program {
 }
 
 impl Job {
-    /// What a guard reads.
+    /// Returns the job as a line for a guard's stdin.
     ///
     /// # Errors
-    /// A path is not UTF-8.
+    /// If a path is not UTF-8.
     pub fn to_line(&self) -> Result<String, GuardError> {
         let json = serde_json::to_string(self).map_err(|error| GuardError::Failed(error.to_string()))?;
         Ok(json + "\n")
     }
 }
 
-/// Runs an empty command in the current directory, and returns what held it. Blocks for some
+/// Runs an empty command in the current directory, and returns its confinement. Blocks for some
 /// milliseconds.
 ///
 /// # Errors
-/// The guard, or the job's network, can't be had on this machine.
+/// If the guard, or the job's network, is not available on this machine.
 pub fn probe(program: &Program, job: &Job) -> Result<Confinement, GuardError> {
     let job = Job { command: vec!["/bin/sh".to_owned(), "-c".to_owned(), ":".to_owned()], ..job.clone() };
     let mut guard = program.command().stderr(Stdio::null()).spawn()?;

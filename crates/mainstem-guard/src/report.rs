@@ -1,4 +1,4 @@
-//! What a guard reports, a line of JSON each.
+//! Reports of a guard, a line of JSON each.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Limit;
 
-/// A line of a guard.
+/// A report of a guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Report {
-    /// The command starts, held by this.
+    /// The command starts, with this confinement.
     Started(Confinement),
     /// The command exited with a status.
     Exited(i32),
@@ -19,11 +19,11 @@ pub enum Report {
     Killed(i32),
     /// The command was ended because its processes reached a limit.
     Reached(Limit),
-    /// The command has made something at a [closed](crate::Closed) path, which is elsewhere now.
+    /// The command has created something at a [closed](crate::Closed) path, which was moved aside.
     SetAside {
-        /// Where it was.
+        /// The closed path.
         path: String,
-        /// Where it is.
+        /// The new path.
         to: String,
     },
     /// The command could not be started or watched.
@@ -31,7 +31,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// The report of a line; `None` for lines that are something else.
+    /// Returns the report of a line; `None` for lines that are something else.
     pub fn parse(line: &[u8]) -> Option<Self> {
         parse(line)
     }
@@ -47,11 +47,11 @@ fn parse(_: &[u8]) -> Option<Report> {
     None
 }
 
-/// What holds a command.
+/// The confinement of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Confinement {
-    /// How far the kernel keeps it from other files.
+    /// Whether the kernel confines it to its files.
     pub files: Files,
     /// Whether its processes have a namespace of their own, which ends with the guard even if the
     /// guard is killed.
@@ -60,22 +60,22 @@ pub struct Confinement {
     pub is_protecting: bool,
 }
 
-/// How far the kernel keeps a command from other files.
+/// Whether the kernel confines a command to its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "as Landlock has it")]
 pub enum Files {
-    /// All rules hold.
+    /// All rules are in force.
     Confined,
-    /// An older kernel holds some of the rules.
+    /// Some of the rules are in force: the kernel is older.
     Partly,
-    /// Nothing holds.
+    /// No rules are in force.
     #[default]
     Free,
 }
 
 impl Files {
-    /// What a model should know of it.
+    /// Returns a note for the model; `None` if the command is fully confined.
     pub fn note(self) -> Option<&'static str> {
         match self {
             Self::Confined => None,

@@ -3,7 +3,7 @@
 /// The units, largest first.
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// Reads `512MiB`, `2 GiB`, `100M` or a number of bytes.
+/// Parses `512MiB`, `2 GiB`, `100M` or a number of bytes.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

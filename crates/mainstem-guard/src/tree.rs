@@ -1,4 +1,4 @@
-//! The processes below this one: which there are, and what they use.
+//! The descendants of this process, and their usage.
 
 use rustix::process::Pid;
 
@@ -19,7 +19,7 @@ pub(crate) fn memory(_: Pid) -> u64 {
     0
 }
 
-/// The process groups of all processes below this one, except its own.
+/// Returns the process groups of all processes below this one, except its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn groups(_: Pid) -> Vec<Pid> {
     let own = rustix::process::getpgrp();
@@ -81,7 +81,8 @@ mod linux {
             )
         }
 
-        /// The name, in parentheses, may have spaces and parentheses itself.
+        /// Parses a line of `stat`. The name is in parentheses, and may have spaces and
+        /// parentheses.
         fn parse(stat: &str, ticks_per_second: u64) -> Option<Self> {
             let (head, rest) = stat.rsplit_once(") ")?;
             let pid = head.split(' ').next()?.parse().ok()?;
@@ -119,7 +120,7 @@ mod linux {
         resident.saturating_sub(shared).saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// All processes below this one.
+    /// Returns all processes below this one.
     pub(super) fn descendants() -> Vec<Process> {
         let mut waiting = children(rustix::process::getpid().as_raw_pid());
         let mut found = Vec::new();
@@ -130,8 +131,8 @@ mod linux {
         found
     }
 
-    /// The kernel lists the children of each thread; a kernel without these lists has all processes
-    /// looked at.
+    /// Returns the children of a process. Without the kernel's lists for each thread, it reads
+    /// all processes.
     fn children(parent: i32) -> Vec<Process> {
         let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
         let lists: Result<Vec<_>, _> =

@@ -1,4 +1,4 @@
-//! What becomes of a command where the system gives only the half of a namespace. This program is
+//! A command on a system that allows a user namespace but refuses its map of ids. This program is
 //! its own guard.
 
 #[cfg(target_os = "linux")]
@@ -22,7 +22,7 @@ mod linux {
 
     use mainstem_guard::Job;
 
-    /// As on systems that let everyone make a user namespace and refuse its map of ids.
+    /// A system that lets all users make a user namespace and refuses its map of ids.
     pub(super) fn a_namespace_that_can_not_be_completed_is_none() {
         if !rustix::process::geteuid().is_root() {
             return not_applicable("only root can make the system refuse it");
@@ -54,7 +54,7 @@ mod linux {
         }
     }
 
-    /// Says why something can't be tested on this machine; in CI, that fails.
+    /// Prints why something can't be tested on this machine; in CI, fails.
     fn not_applicable(why: &str) {
         assert!(env::var_os("CI").is_none(), "in CI it must be tested: {why}");
         eprintln!("not applicable: {why}");

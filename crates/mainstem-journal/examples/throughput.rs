@@ -18,7 +18,7 @@ use mainstem_testing::journal::{end, root, run, text};
 
 const EVENTS: u32 = 200_000;
 
-/// One in so many promises durability.
+/// One event in so many is durable.
 const PROMISE: u32 = 1000;
 
 #[tokio::main(flavor = "current_thread")]
@@ -77,7 +77,7 @@ async fn replay(log: &Arc<SessionLog>) -> Result<(), Box<dyn Error>> {
     say(&format!("replay  {:.0} events/s", read as f64 / begun.elapsed().as_secs_f64()))
 }
 
-/// Of an event that promises durability, on its own.
+/// The time of a durable event on its own.
 async fn endings(log: &Arc<SessionLog>) -> Result<(), Box<dyn Error>> {
     let mut reader = log.subscribe();
     let begun = Instant::now();

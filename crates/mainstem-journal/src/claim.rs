@@ -8,49 +8,49 @@ use mainstem_message::{RunId, SessionId};
 /// How long a key is remembered.
 pub const CLAIM_LASTS: Duration = Duration::from_secs(24 * 3600);
 
-/// That a run is to begin, once, however often it is asked for: an idempotency key, and what was
-/// asked.
+/// A request to begin a run once, however often it is sent: an idempotency key, and a digest of the
+/// request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a caller knows each field of its claim")]
 pub struct Claim {
-    /// What the caller calls it.
+    /// The key, as the caller sends it.
     pub key: String,
-    /// A digest of what was asked.
+    /// A digest of the request.
     pub digest: String,
-    /// Where it is to begin.
+    /// The session of the run.
     pub session: SessionId,
-    /// What it would be called.
+    /// The run's id if it begins.
     pub run: RunId,
-    /// When.
+    /// When it was claimed.
     pub at: Timestamp,
 }
 
-/// What became of a [`Claim`].
+/// The outcome of a [`Claim`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "there is no fourth case")]
 pub enum Claimed {
     /// The key is new: the run is to begin.
     New,
-    /// The same was asked before. If there is no such [run](crate::Journal::run), its process has
-    /// ended before it could begin it.
+    /// The same request was claimed before. If there is no such [run](crate::Journal::run), its
+    /// process has ended before it could begin it.
     Same {
-        /// Where.
+        /// The session of the run.
         session: SessionId,
-        /// What that run is called.
+        /// The run's id.
         run: RunId,
     },
-    /// Something else was asked with this key.
+    /// Another request has claimed this key.
     Other,
 }
 
 impl Claim {
-    /// When a key that was claimed then is forgotten.
+    /// Returns the time of the oldest claims that are still remembered when this one is made.
     pub(crate) fn oldest(&self) -> Timestamp {
         let lasts = u64::try_from(CLAIM_LASTS.as_micros()).unwrap_or(u64::MAX);
         Timestamp::from_micros(self.at.as_micros().saturating_sub(lasts))
     }
 
-    /// What an earlier claim of the same key means for this one.
+    /// Returns what an earlier claim of the same key means for this one.
     pub(crate) fn meets(&self, earlier: &Self) -> Claimed {
         if earlier.digest != self.digest {
             return Claimed::Other;

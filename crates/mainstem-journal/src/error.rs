@@ -1,10 +1,10 @@
-//! What can go wrong with a journal.
+//! Errors of journals.
 
 use std::{path::PathBuf, sync::Arc};
 
 use mainstem_message::SessionId;
 
-/// Why a journal did not do what was asked.
+/// Why a journal failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -34,7 +34,7 @@ pub enum JournalError {
         /// The program that has written it last.
         written_by: String,
     },
-    /// The file is something else.
+    /// The file is not a journal.
     #[error("{path}: not a journal of Mainstem; nothing was changed in it", path = path.display())]
     Foreign {
         /// The file.
@@ -47,20 +47,20 @@ pub enum JournalError {
         session: SessionId,
         /// The event.
         seq: u64,
-        /// The last of the events from it on that can't be read for the same reason; most often
-        /// itself.
+        /// The last of the events that can't be read for the same reason, counted from `seq` on;
+        /// most often `seq` itself.
         through: u64,
         /// What is wrong with it.
         why: String,
     },
-    /// The database or the disk.
+    /// The database or the disk failed.
     #[error("cannot {what} {path}: {source}", path = path.display())]
     Store {
-        /// What was attempted.
+        /// The operation, as a verb.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The journal has been closed.
@@ -69,7 +69,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether the same may go well a little later.
+    /// Returns `true` if a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy { .. })
     }

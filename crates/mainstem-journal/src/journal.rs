@@ -1,4 +1,4 @@
-//! What every journal does.
+//! The trait of journals.
 
 use std::{fmt, sync::Arc};
 
@@ -8,69 +8,68 @@ use mainstem_message::{RunId, SessionId};
 
 use crate::{Claim, Claimed, JournalError, Retention};
 
-/// Keeps the events of sessions.
+/// Stores the events of sessions.
 ///
-/// One writes a session at a time, by the [`Record`] that [`open`](Self::open) gives; any number
-/// read. Dropping a future gives up the answer, not what was asked. `mainstem_testing::journal` is
-/// the contract as a test suite.
+/// One writer has a session at a time, through the [`Record`] that [`open`](Self::open) returns;
+/// any number of readers may read it. Dropping a future discards the result; the request itself is
+/// still served. `mainstem_testing::journal` is the contract as a test suite.
 #[async_trait]
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Opens a session for writing; one that is not there begins with its first event. It stays
-    /// open as long as the record is there, which a session log holds, and the log's cursors with
-    /// it.
+    /// Opens a session for writing; a new one begins with its first event. It stays open until the
+    /// record is dropped. A session log and its cursors hold the record.
     ///
     /// # Errors
-    /// [`JournalError::Busy`] while it is open elsewhere; that the store can't be written.
+    /// [`JournalError::Busy`] while it is open elsewhere; or if the store can't be written.
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError>;
 
     /// Returns `true` if a session is open for writing, in this process or another. A concurrent
     /// attempt to open it may fail as if it were open.
     ///
     /// # Errors
-    /// That it can't be found out.
+    /// If the store can't tell.
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
     /// Returns all sessions that have had an event, the latest first, including damaged ones;
     /// [`damage`](SessionSummary::damage) is their error.
     ///
     /// # Errors
-    /// That they can't be read.
+    /// If they can't be read.
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
 
-    /// One of them; `None` if there is none.
+    /// Returns a session; `None` if there is none of this id.
     ///
     /// # Errors
-    /// That it can't be read.
+    /// If it can't be read.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError>;
 
-    /// Committed events from `from` on, at most `max` and no more than fit a page: no events means
-    /// that there are none. The first has a greater number than `from` where retention has dropped
-    /// some.
+    /// Returns committed events from `from` on, at most `max` and at most a page; none if there are
+    /// no more. The first has a greater number than `from` if retention has dropped some.
     ///
     /// # Errors
-    /// [`JournalError::Unknown`]; [`JournalError::Damaged`] for the first event, where one that
-    /// comes later only ends the page; that the store can't be read.
+    /// [`JournalError::Unknown`]; [`JournalError::Damaged`] if the first event is damaged, while
+    /// one that comes later only ends the page; or if the store can't be read.
     async fn read(&self, session: &SessionId, from: u64, max: usize)
     -> Result<Vec<AgentEvent>, JournalError>;
 
-    /// Where a run is; `None` if none of its events was ever committed, or its session was deleted.
+    /// Returns where a run is; `None` if none of its events was ever committed, or its session was
+    /// deleted.
     ///
     /// # Errors
-    /// That it can't be read.
+    /// If it can't be read.
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError>;
 
-    /// Remembers that a run is to begin, for [`CLAIM_LASTS`](crate::CLAIM_LASTS), unless its key
-    /// was claimed before. It is committed when this returns.
+    /// Claims a key for [`CLAIM_LASTS`](crate::CLAIM_LASTS), unless it was claimed before. The
+    /// claim is committed when this returns.
     ///
     /// # Errors
-    /// That the store can't be written; nothing is claimed then.
+    /// If the store can't be written; nothing is claimed then.
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError>;
 
-    /// Returns the last checkpoint that [`keep_checkpoint`](Self::keep_checkpoint) has stored;
+    /// Returns the last checkpoint that [`store_checkpoint`](Self::store_checkpoint) has stored;
     /// `None` if there is none, or retention has dropped its events.
     ///
     /// # Errors
-    /// That it can't be read.
+    /// If it can't be read.
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError>;
 
     /// Stores the state after a session's events up to a number, so that they need not be read
@@ -78,30 +77,30 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// any of these events is not committed.
     ///
     /// # Errors
-    /// That the store can't be written.
-    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError>;
+    /// If the store can't be written.
+    async fn store_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint)
+    -> Result<(), JournalError>;
 
-    /// Forgets a session, and what was claimed in it. Returns whether it was there.
+    /// Deletes a session, and the claims in it. Returns `true` if it existed.
     ///
     /// # Errors
-    /// [`JournalError::Busy`] while it is open; that the store can't be written.
+    /// [`JournalError::Busy`] while it is open; or if the store can't be written.
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Drops old events of all sessions, also of those that are open. Returns how many. Of a
-    /// session that is damaged, nothing after the damage is dropped.
+    /// Drops old events of all sessions, also of those that are open. Returns how many. In a
+    /// damaged session the events after the damage stay.
     ///
     /// # Errors
-    /// That the store can't be read or written; what was dropped before stays so.
+    /// If the store can't be read or written; what was dropped before stays so.
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError>;
 
-    /// Resolves when all that was appended before is committed, as durably as the store can.
+    /// Resolves when all events appended before are committed, as durably as the store can.
     ///
     /// # Errors
-    /// That the store can't be written. Of a record that has failed, [`Record::failure`] says so.
+    /// If the store can't be written. The failure of one record is in [`Record::failure`].
     async fn flush(&self) -> Result<(), JournalError>;
 
-    /// The same, and the last thing that it does: records that are still open fail at their next
-    /// event.
+    /// Flushes, then closes the journal: records that are still open fail at their next event.
     ///
     /// # Errors
     /// Those of [`flush`](Self::flush).

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Journal`] keeps the events of many sessions. Opening a session gives a
-//! [`Record`](mainstem_event::Record), which a [`SessionLog`](mainstem_event::SessionLog) hands its
-//! events to and reads old ones from. [`SqliteJournal`] is one file of an embedded database for all
-//! sessions of a workspace; [`MemoryJournal`] is for tests.
+//! A [`Journal`] stores the events of many sessions. Opening a session returns a
+//! [`Record`](mainstem_event::Record), to which a [`SessionLog`](mainstem_event::SessionLog)
+//! appends its events and from which it reads old ones. [`SqliteJournal`] is one file of an
+//! embedded database for all sessions of a workspace; [`MemoryJournal`] is for tests.
 
 mod claim;
 mod error;

@@ -24,8 +24,7 @@ use crate::{
 /// How many events a page has.
 const PAGE: usize = 256;
 
-/// Keeps sessions in memory. An event is committed when it is appended, so nothing ever waits for
-/// it.
+/// Stores sessions in memory. An event is committed when it is appended.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,
@@ -44,7 +43,7 @@ struct Kept {
 struct Events {
     kept: Vec<AgentEvent>,
     position: Position,
-    /// How each has begun.
+    /// The first event of each run.
     runs: BTreeMap<RunId, u64>,
     created_at: Timestamp,
     checkpoint: Option<Checkpoint>,
@@ -63,12 +62,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl MemoryJournal {
-    /// An empty journal.
+    /// Creates an empty journal.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A journal that fails, as a full disk does, when a session has so many events.
+    /// Creates a journal that fails, as a full disk does, when a session has so many events.
     pub fn with_capacity(events: u64) -> Self {
         Self { capacity: Some(events), ..Self::default() }
     }
@@ -201,7 +200,11 @@ impl Journal for MemoryJournal {
         Ok(self.kept(session).and_then(|kept| lock(&kept.events).checkpoint.clone()))
     }
 
-    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
+    async fn store_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
         if let Some(kept) = self.kept(session) {
             let mut events = lock(&kept.events);
             if checkpoint.seq <= events.position.last {
@@ -277,7 +280,7 @@ impl Record for MemoryRecord {
     }
 
     fn watch(&self, _: Waker) {
-        // Nothing changes but within `append`.
+        // Only `append` changes anything.
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {

@@ -1,4 +1,4 @@
-//! What may be dropped: pure.
+//! Which events may be dropped. Pure.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -6,34 +6,33 @@ use mainstem_event::{AgentEvent, EventKind, Timestamp};
 
 /// How much of each session is retained. By default all of it.
 ///
-/// Whole invocations go, the oldest first, and nothing while an invocation is open that began
-/// before: what is left folds to conversations and keeps the laws. So a little more may stay than
-/// was asked for, and a session all of which lies in one run stays as it is. A session whose events
-/// are all dropped keeps its name and its numbers. A session that is resumed has only the retained
-/// events.
+/// Whole invocations are dropped, the oldest first; an open invocation retains everything from its
+/// beginning on. So the rest folds to conversations and keeps the laws, a little more may stay than
+/// the limits say, and a session with a single run stays whole. A session whose events are all
+/// dropped keeps its name and its numbers. A session that is resumed has only the retained events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Events older than this go.
+    /// Older events are dropped.
     pub max_age: Option<Duration>,
-    /// Of each session no more than this stay.
+    /// Events of a session beyond this number are dropped.
     pub max_events: Option<u64>,
 }
 
 impl Retention {
-    /// Retains everything.
+    /// Creates a retention that drops nothing.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Events older than this go.
+    /// Drops events older than this.
     #[must_use]
     pub fn with_max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age);
         self
     }
 
-    /// Of each session no more than this stay.
+    /// Drops the events of a session beyond this number.
     #[must_use]
     pub fn with_max_events(mut self, events: u64) -> Self {
         self.max_events = Some(events);
@@ -41,12 +40,12 @@ impl Retention {
     }
 }
 
-/// Looks through a session's events, in order, for the last place where it may be cut.
+/// Finds the last place where a session may be cut, from its events in order.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// Up to this number events are too many.
+    /// Events up to this number exceed the limit.
     many: u64,
-    /// Before this time events are too old.
+    /// Events before this time are too old.
     old: Timestamp,
     /// The streams of the invocations that are open.
     open: HashSet<u64>,
@@ -64,7 +63,7 @@ impl Cut {
         }
     }
 
-    /// Looks at the next event; `false` if nothing from here on may go.
+    /// Applies the next event; returns `false` if all events from here on stay.
     pub(crate) fn apply(&mut self, event: &AgentEvent) -> bool {
         if event.seq > self.many && event.at >= self.old {
             return false;
@@ -81,7 +80,7 @@ impl Cut {
         true
     }
 
-    /// Up to which number all may go; 0 if nothing may.
+    /// Returns the last number up to which events may be dropped; 0 if none may.
     pub(crate) fn through(&self) -> u64 {
         self.through
     }

@@ -1,4 +1,4 @@
-//! A part of a journal, as if it were one of its own.
+//! A part of a journal as a separate journal.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use mainstem_message::{RunId, SessionId};
 
 use crate::{Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary};
 
-/// What separates the name of a part from that of a session.
+/// Separates the name of a part from that of a session.
 const SEPARATOR: char = '/';
 
-/// A part of a journal, whose sessions and claimed keys no other part can read: in the journal
-/// itself their names begin with the name of the part.
+/// A part of a journal whose sessions and claims other parts can't read. In the journal itself
+/// their names begin with the name of the part.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -34,7 +34,7 @@ pub struct Scoped {
 }
 
 impl Scoped {
-    /// The part of this name.
+    /// Creates the part of this name.
     pub fn new(whole: Arc<dyn Journal>, name: impl Into<String>) -> Self {
         Self { whole, name: name.into() }
     }
@@ -43,13 +43,13 @@ impl Scoped {
         SessionId::new(format!("{}{SEPARATOR}{session}", self.name))
     }
 
-    /// A session's own name, if it is of this part.
+    /// Returns a session's name within the part; `None` if it belongs to another part.
     fn outer(&self, session: &SessionId) -> Option<SessionId> {
         let own = session.as_str().strip_prefix(&*self.name)?.strip_prefix(SEPARATOR)?;
         Some(SessionId::new(own))
     }
 
-    /// An error names sessions as who asked knows them.
+    /// Converts the sessions of an error to their names within the part.
     fn named<T>(&self, result: Result<T, JournalError>) -> Result<T, JournalError> {
         let own = |session: SessionId| self.outer(&session).unwrap_or(session);
         result.map_err(|error| match error {
@@ -112,8 +112,12 @@ impl Journal for Scoped {
         self.whole.checkpoint(&self.inner(session)).await
     }
 
-    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
-        self.whole.keep_checkpoint(&self.inner(session), checkpoint).await
+    async fn store_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
+        self.whole.store_checkpoint(&self.inner(session), checkpoint).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {

@@ -1,6 +1,5 @@
 //! Sessions in one file of an embedded database, for all processes of a workspace.
 
-mod lines;
 mod lock;
 mod op;
 mod queue;
@@ -8,6 +7,7 @@ mod reader;
 mod record;
 mod schema;
 mod table;
+mod tenant_queues;
 mod threads;
 mod transaction;
 mod writer;
@@ -32,45 +32,46 @@ use crate::{
     Checkpoint, Claim, Claimed, Journal, JournalError, Retention, RunPlace, SessionSummary, retention::Cut,
 };
 
-/// How long an event waits for others to be committed with it, if none of them promises durability.
+/// How long an event waits for others to be committed with it, unless one of them is durable.
 pub const COMMIT_AFTER: Duration = Duration::from_millis(25);
 
-/// How many events a page has at most.
+/// The maximum number of events in a page.
 const PAGE: usize = 256;
 
-/// Keeps sessions in one SQLite file.
+/// Stores sessions in one SQLite file.
 ///
-/// One thread writes for all sessions, in groups: a commit begins as soon as an event is there that
-/// [promises durability](mainstem_event::EventKind::is_durable), and otherwise [`COMMIT_AFTER`] the
-/// first of a group. Another thread reads.
+/// One thread writes for all sessions, in groups: a commit begins as soon as a
+/// [durable](mainstem_event::EventKind::is_durable) event is queued, or else [`COMMIT_AFTER`] the
+/// first event of a group. Another thread reads.
 ///
-/// What survives: a killed process, all that was committed, which on a disk that keeps up is all
-/// but the last 50 ms, and everything shown to a reader that promises durability. A loss of power,
-/// all up to the last event that promises durability and was shown (its commit is synced, with
-/// `synchronous=FULL`), or [`flush`](Journal::flush); of what was committed later, some first part.
+/// After a process is killed, the file has all committed events: on a disk that keeps up, all but
+/// the last 50 ms, and every durable event that a reader has seen. After a loss of power, it has
+/// all events up to the last durable event that a reader has seen (its commit is synced, with
+/// `synchronous=FULL`) or up to the last [`flush`](Journal::flush), and a first part of what was
+/// committed later.
 ///
-/// Any number of processes may have the file open; a session is written by one of them, which holds
-/// a lock on a file in `<file>.locks/`, and a fence in the database besides. A file of an older
-/// format is read for ever; one of a newer is refused, with the name of the program that wrote it.
+/// Any number of processes may open the file; a session is written by one of them, which holds a
+/// lock on a file in `<file>.locks/` and a fence in the database. Files of all older formats can be
+/// read; one of a newer format is refused, with the name of the program that wrote it.
 ///
-/// Dropping the journal and the last of its records waits until what was appended is written.
+/// Dropping the journal and the last of its records waits until all appended events are written.
 #[derive(Debug)]
 pub struct SqliteJournal {
     threads: Arc<Threads>,
 }
 
 impl SqliteJournal {
-    /// Opens a file, or creates it for its owner alone to read. This waits for the disk.
+    /// Opens a file, or creates it with access for its owner alone. Blocks on the disk.
     ///
     /// # Errors
-    /// That it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be
+    /// If it is [newer](JournalError::Newer) or [something else](JournalError::Foreign), can't be
     /// opened or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         Self::start(path.as_ref().to_owned(), None)
     }
 
-    /// The same with a bound on the size of the file: a session that would make it larger is not
-    /// recorded any further, as if the disk were full.
+    /// Opens a file as [`open`](Self::open) does, and bounds its size: a session that would make it
+    /// larger fails, as on a full disk.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -83,19 +84,19 @@ impl SqliteJournal {
         Ok(Self { threads })
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn path(&self) -> &Path {
         self.threads.path()
     }
 
-    /// Asks the writer; what it was asked before comes first.
-    async fn order<T>(&self, op: impl FnOnce(Answer<T>) -> Op) -> Result<T, JournalError> {
+    /// Sends a request to the writer, after all earlier ones.
+    async fn send<T>(&self, op: impl FnOnce(Answer<T>) -> Op) -> Result<T, JournalError> {
         let (caller, answer) = oneshot::channel();
         self.threads.queue().push(op(Answer::new(caller)));
         answer.await.unwrap_or(Err(JournalError::Closed))
     }
 
-    /// Up to which number a session may be cut, looked for a page at a time.
+    /// Returns the number up to which a session may be cut; reads a page at a time.
     async fn cut(
         &self,
         session: &SessionSummary,
@@ -124,13 +125,13 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     async fn open(&self, session: &SessionId) -> Result<Arc<dyn Record>, JournalError> {
         let id = session.clone();
-        let opened = self.order(|answer| Op::Open(id, answer)).await?;
+        let opened = self.send(|answer| Op::Open(id, answer)).await?;
         Ok(Arc::new(SqliteRecord::new(self.threads.clone(), opened)))
     }
 
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
         let id = session.clone();
-        self.order(|answer| Op::IsOpen(id, answer)).await
+        self.send(|answer| Op::IsOpen(id, answer)).await
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
@@ -163,7 +164,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, JournalError> {
-        self.order(|answer| Op::Claim(Box::new(claim), answer)).await
+        self.send(|answer| Op::Claim(Box::new(claim), answer)).await
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
@@ -171,25 +172,29 @@ impl Journal for SqliteJournal {
         self.threads.read("read", move |connection| table::checkpoint(connection, &id)).await
     }
 
-    async fn keep_checkpoint(&self, session: &SessionId, checkpoint: Checkpoint) -> Result<(), JournalError> {
+    async fn store_checkpoint(
+        &self,
+        session: &SessionId,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
         let id = session.clone();
-        self.order(|answer| Op::Checkpoint(id, checkpoint, answer)).await
+        self.send(|answer| Op::Checkpoint(id, checkpoint, answer)).await
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let id = session.clone();
-        self.order(|answer| Op::Delete(id, answer)).await
+        self.send(|answer| Op::Delete(id, answer)).await
     }
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
         let mut dropped = 0;
         for session in self.sessions().await?.into_iter().filter(|session| session.damage.is_none()) {
             let through = self.cut(&session, retention, now).await?;
-            // A part at a time, so that events are committed in between.
+            // One part at a time, so that events are committed in between.
             let mut first = session.first;
             while first <= through {
                 let id = session.id.clone();
-                let next = match self.order(|answer| Op::Prune(id, through, answer)).await {
+                let next = match self.send(|answer| Op::Prune(id, through, answer)).await {
                     Err(JournalError::Unknown { .. }) => break,
                     next => next?,
                 };
@@ -201,10 +206,10 @@ impl Journal for SqliteJournal {
     }
 
     async fn flush(&self) -> Result<(), JournalError> {
-        self.order(Op::Flush).await
+        self.send(Op::Flush).await
     }
 
     async fn close(&self) -> Result<(), JournalError> {
-        self.order(Op::Close).await
+        self.send(Op::Close).await
     }
 }

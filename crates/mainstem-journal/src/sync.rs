@@ -1,5 +1,5 @@
-//! The primitives at which threads meet, and the threads: the standard library's, or, compiled with
-//! `--cfg shuttle`, those of a model checker that tries many orders of them (`cargo xtask models`).
+//! Threads and their synchronization primitives: those of the standard library, or, compiled with
+//! `--cfg shuttle`, those of a model checker that tries many schedules (`cargo xtask models`).
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
@@ -12,7 +12,7 @@ pub(crate) use std::{
     thread,
 };
 
-/// Takes the next from a channel, on a thread that may wait.
+/// Takes the next value from a channel, on a thread that may block.
 #[cfg(not(shuttle))]
 pub(crate) fn receive<T>(from: &mut tokio::sync::mpsc::Receiver<T>) -> Option<T> {
     from.blocking_recv()

@@ -1,5 +1,5 @@
-//! The whole journal under every order of its threads that shuttle tries: what is handed over is
-//! committed, shown, and there again.
+//! The whole journal under every schedule that shuttle tries: events that are appended are
+//! committed, shown, and there again after a reopening.
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use mainstem_testing::{
 };
 use shuttle::{future::block_on, thread};
 
-/// Schedules of each model: each writes a file.
+/// Schedules of each model; each writes a file.
 const SCHEDULES: usize = 60;
 
 fn place() -> tempfile::TempDir {
@@ -34,7 +34,7 @@ fn end() -> EventKind {
     EventKind::AgentEnd { outcome: Outcome::Success, error: None, usage: Rollup::default(), duration_ms: 0 }
 }
 
-/// Four events, the second and the last of which promise durability.
+/// Emits four events, the second and the last of which are durable.
 fn produce(sink: &EventSink) {
     block_on(async {
         for kind in [text("one"), end(), text("two"), end()] {
@@ -44,7 +44,7 @@ fn produce(sink: &EventSink) {
     });
 }
 
-/// Reads up to a number, without a hole; what promises durability is committed by then.
+/// Reads up to a number, without a hole; a durable event is committed by then.
 fn read(cursor: &mut Cursor, through: u64, is_remote: bool) -> Vec<AgentEvent> {
     let mut seen: Vec<AgentEvent> = Vec::new();
     while (seen.len() as u64) < through {
@@ -77,11 +77,11 @@ fn what_a_log_hands_over_is_committed_shown_and_there_again() {
         producer.join().unwrap();
         assert_eq!(remote.join().unwrap(), seen);
         drop((caller, session));
-        // Opened again at once: what was before is in the queue.
+        // Opened again at once: the events before are in the queue.
         let session: Arc<SessionLog> = block_on(log(&journal, "s"));
         assert_eq!(session.emit(text("three")), 5);
         drop((session, journal));
-        // The last of them has waited for what was appended.
+        // Dropping the last of them has waited for the appended events.
         let journal = open(&place);
         assert_eq!(stored(&journal, "s")[..4], seen);
         assert_eq!(stored(&journal, "s").len(), 5);

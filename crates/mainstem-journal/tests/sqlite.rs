@@ -1,4 +1,4 @@
-//! The file: who has it, how much fits, what is damaged, and what survives.
+//! The file: who may open it, how large it may be, damage, and what survives.
 #![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 use std::{
@@ -35,7 +35,7 @@ fn seqs(events: &[AgentEvent]) -> Vec<u64> {
     events.iter().map(|event| event.seq).collect()
 }
 
-/// A journal with a session `s` of so many runs of ten events, on the disk.
+/// Returns a journal with a session `s` of so many runs of ten events, on the disk.
 async fn written(path: &Path, runs: usize) -> Vec<AgentEvent> {
     let journal = SqliteJournal::open(path).unwrap();
     let log = log(&journal, "s").await;
@@ -100,7 +100,7 @@ async fn two_processes_have_the_file_and_one_writes_a_session() {
 }
 
 #[tokio::test]
-async fn whoever_was_overtaken_writes_nothing_and_says_so() {
+async fn a_writer_that_was_overtaken_fails_and_writes_nothing() {
     let (_directory, path) = place();
     let [here, there] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
     let old = log(&here, "s").await;
@@ -146,7 +146,7 @@ async fn a_full_disk_fails_the_record_and_keeps_what_was_acknowledged() {
     let kept = all(&journal, "s").await;
     assert!(shown > 22 && kept.len() as u64 >= shown, "{} of {shown}", kept.len());
     assert_eq!(seqs(&kept), (1..=kept.len() as u64).collect::<Vec<_>>());
-    assert!(poll_immediate(root(&log, "x").settle()).await.is_some(), "nobody waits for it");
+    assert!(poll_immediate(root(&log, "x").settle()).await.is_some(), "it is not awaited");
     drop((log, reader));
     drop(journal);
     let after = SqliteJournal::open(&path).unwrap();
@@ -190,7 +190,7 @@ async fn a_newer_format_and_other_files_are_refused_and_left_alone() {
     assert_eq!(std::fs::read_to_string(&text).unwrap(), "# Notes\n".repeat(1000));
 }
 
-/// What the first version wrote, as SQL: it must be read for ever.
+/// A file of the first version, as SQL: every later version must read it.
 #[tokio::test]
 async fn files_of_the_first_format_are_read() {
     let (_directory, path) = place();
@@ -291,10 +291,10 @@ async fn a_damaged_row_of_a_session_costs_that_session_and_can_be_deleted() {
         let all = journal.sessions().await.unwrap();
         let find = |id: &str| all.iter().find(|session| session.id.as_str() == id).unwrap();
         assert_eq!((all.len(), find("other").damage.as_deref()), (2, None), "{column}");
-        // What the list does not need is not looked at.
+        // The list does not read what it does not need.
         assert_eq!(find("s").damage.is_some(), column != "streams", "{column}: {:?}", find("s"));
         assert_eq!(journal.session(&"s".into()).await.unwrap().unwrap(), *find("s"), "{column}");
-        // It is not begun anew over what is there.
+        // A damaged session is not replaced by a new one.
         let opened = journal.open(&"s".into()).await;
         assert!(column == "first" || matches!(opened, Err(JournalError::Store { .. })), "{column}");
         drop(opened);
@@ -389,7 +389,7 @@ fn appends_until_it_is_killed() {
     }
 }
 
-/// Kills it after so many milliseconds; gives the numbers that it has shown.
+/// Kills it after so many milliseconds; returns the numbers that it has shown.
 fn kill_after(millis: u64, path: &Path) -> Vec<u64> {
     let mut victim = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "appends_until_it_is_killed", "--nocapture"])
@@ -403,7 +403,7 @@ fn kill_after(millis: u64, path: &Path) -> Vec<u64> {
         shown.collect()
     });
     thread::sleep(Duration::from_millis(millis));
-    // Now it can't commit, so that whatever it shows before its time is not there.
+    // Now it can't commit, so that an event that it shows too early is lost.
     let in_the_way = Connection::open(path).unwrap();
     let is_in_the_way = millis.is_multiple_of(2) && in_the_way.execute_batch("BEGIN IMMEDIATE").is_ok();
     thread::sleep(Duration::from_millis(if is_in_the_way { 10 } else { 0 }));
@@ -432,10 +432,10 @@ async fn after_a_kill_there_is_no_hole_and_all_that_was_promised() {
                 assert_eq!(*delta, event.seq.to_string());
             }
             for seq in &shown {
-                assert!(kept[*seq as usize - 1].kind.is_durable(), "{seq} was promised");
+                assert!(kept[*seq as usize - 1].kind.is_durable(), "{seq} was shown as durable");
             }
             (before, promised) = (session.last, promised + shown.len());
-            // The dead hold nothing.
+            // The dead process holds no locks.
             assert_eq!(log(&journal, "s").await.last_seq(), before);
         }
     }
@@ -472,7 +472,7 @@ async fn threads_agree_while_the_ring_and_the_record_hand_over() {
             .chain([caller])
             .map(|cursor| cursor.take(3 * EACH as usize).collect::<Vec<_>>()),
     );
-    let seen = tokio::time::timeout(Duration::from_secs(60), seen).await.expect("nobody is left asleep");
+    let seen = tokio::time::timeout(Duration::from_secs(60), seen).await.expect("every reader is woken");
     producers.into_iter().for_each(|producer| producer.join().unwrap());
     journal.flush().await.unwrap();
     let kept = all(&journal, "s").await;
@@ -549,8 +549,8 @@ impl Wake for LastReference {
     }
 }
 
-/// A request that shares a transaction with an event, whose commit makes the writer drop the last
-/// reference to the session.
+/// Returns a request that shares a transaction with an event, whose commit makes the writer drop
+/// the last reference to the session.
 async fn while_the_writer_drops<'a, T>(
     journal: &'a SqliteJournal,
     path: &Path,
@@ -673,7 +673,7 @@ impl<J: Journal> Used<J> {
         Self { journal, logs: Default::default() }
     }
 
-    /// What became of the step, as text. All that has an order happens at the first poll.
+    /// Returns what became of the step, as text. All that has an order happens at the first poll.
     async fn take(&self, step: Step) -> String {
         // Each of another tenant.
         let name = |session: usize| SessionId::new(format!("t-{session}/s"));
@@ -711,7 +711,7 @@ impl<J: Journal> Used<J> {
             }
             Step::Checkpoint(session, seq) => {
                 let checkpoint = Checkpoint { seq, state: format!("{session} {seq}") };
-                self.journal.keep_checkpoint(&name(session), checkpoint).await.map(|()| String::new())
+                self.journal.store_checkpoint(&name(session), checkpoint).await.map(|()| String::new())
             }
             Step::Delete(session) => self.journal.delete(&name(session)).await.map(|had| had.to_string()),
             Step::IsOpen(session) => self.journal.is_open(&name(session)).await.map(|open| open.to_string()),
@@ -720,9 +720,9 @@ impl<J: Journal> Used<J> {
         result.unwrap_or_else(|error| error.to_string())
     }
 
-    /// The steps that have one meaning whatever shares their transaction: no release follows an
-    /// attempt to open or delete what is open, or the question whether it is, for these wait for a
-    /// release; and what is opened in this round is used in the next.
+    /// Returns the steps that have one meaning whatever shares their transaction: no release
+    /// follows an attempt to open or delete what is open, or the question whether it is, for these
+    /// wait for a release; and what is opened in this round is used in the next.
     fn unambiguous(&self, steps: &[Step]) -> Vec<Step> {
         let mut is_open = self.logs.borrow().each_ref().map(Option::is_some);
         let mut is_fixed = [false; 3];

@@ -1,4 +1,4 @@
-//! One call of a tool: its progress, its answer, and what becomes of it if nobody waits any more.
+//! One call of a tool: its progress, its answer, and its cancellation.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,45 +22,45 @@ use tokio::{
 
 use crate::{Error, vars::Vars};
 
-/// How many words about its progress wait for a caller that is behind; what comes then is passed
-/// over.
+/// The number of progress messages that wait for a caller that is behind; later ones are discarded.
 const WAITING: usize = 64;
 
-/// How many words are kept of calls that are only just beginning, and how many calls are remembered
-/// that have ended.
-const KEPT: usize = 256;
+/// The number of progress messages that are stored before their call is registered, and of ended
+/// calls that are remembered.
+const REMEMBERED: usize = 256;
 
-/// A connection, as its calls see it. Each has its own: rmcp counts tokens and ids from 0 for each.
+/// The calls of a connection. Each connection has its own: rmcp counts tokens and ids from 0 for
+/// each.
 pub(crate) struct Calls {
     board: Mutex<Board>,
-    /// What is not shown of what the server says about itself.
+    /// The values of variables, which messages must not show.
     pub(crate) vars: OnceLock<Vars>,
-    /// How it ended, once it has.
-    pub(crate) fate: watch::Sender<Option<Arc<Error>>>,
+    /// How the connection ended; `None` while it is open.
+    pub(crate) end_reason: watch::Sender<Option<Arc<Error>>>,
 }
 
 #[derive(Default)]
 struct Board {
     waiting: HashMap<ProgressToken, mpsc::Sender<String>>,
-    /// A server may be faster than the request's sender is told its token.
+    /// Progress that arrived before the sender of its request learned the token.
     early: VecDeque<(ProgressToken, String)>,
-    /// Of these nobody wants to hear any more.
+    /// Calls that have ended, whose progress is ignored.
     over: VecDeque<ProgressToken>,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { board: Mutex::default(), vars: OnceLock::new(), fate: watch::Sender::new(None) }
+        Self { board: Mutex::default(), vars: OnceLock::new(), end_reason: watch::Sender::new(None) }
     }
 }
 
 impl Calls {
-    /// A word about a call's progress. Never waits.
+    /// Delivers a progress message. Never waits.
     pub(crate) fn progress(&self, said: &ProgressNotificationParam) {
         let (token, line) = (said.progress_token.clone(), line(said));
         let mut board = self.board();
         if let Some(caller) = board.waiting.get(&token) {
-            // Progress is news: who is behind misses some.
+            // Progress is news: a caller that is behind misses some.
             let _ = caller.try_send(line);
         } else if !board.over.contains(&token) {
             push(&mut board.early, (token, line));
@@ -82,7 +82,7 @@ impl Calls {
         push(&mut board.over, token.clone());
     }
 
-    /// A text that the server has a part in, without secrets.
+    /// Returns a text that the server has contributed to, without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.vars.get().map_or_else(|| text.to_owned(), |vars| vars.secrets.redact(text))
     }
@@ -93,13 +93,13 @@ impl Calls {
 }
 
 fn push<T>(queue: &mut VecDeque<T>, item: T) {
-    if queue.len() == KEPT {
+    if queue.len() == REMEMBERED {
         queue.pop_front();
     }
     queue.push_back(item);
 }
 
-/// `2/5: unpacking`, as far as it is said.
+/// Formats progress as `2/5: unpacking`, as far as it is given.
 fn line(said: &ProgressNotificationParam) -> String {
     let mut line = said.progress.to_string();
     if let Some(total) = said.total {
@@ -112,17 +112,17 @@ fn line(said: &ProgressNotificationParam) -> String {
     line
 }
 
-/// What happens next.
+/// The next item of a call.
 pub(crate) enum Next {
     Progress(String),
     Answer(Box<Result<ServerResult, ServiceError>>),
 }
 
-/// A call that was sent. Dropped before its answer, it is cancelled.
+/// A call that was sent. Dropping it before its answer cancels it.
 pub(crate) struct Call {
     peer: Peer<RoleClient>,
     pub(crate) calls: Arc<Calls>,
-    /// Until it is answered.
+    /// `None` after the answer.
     id: Option<RequestId>,
     token: ProgressToken,
     progress: mpsc::Receiver<String>,
@@ -142,16 +142,16 @@ impl Call {
         Ok(Self { peer, calls, id, token, progress, answer: sent.await_response().boxed() })
     }
 
-    /// A word about its progress, or the answer, before which all progress comes.
+    /// Returns a progress message, or the answer after all progress.
     ///
     /// # Cancel safety
-    /// Nothing is lost. After the answer it is not to be asked again.
+    /// Dropping the future loses nothing. It must not be called after the answer.
     pub(crate) async fn next(&mut self) -> Next {
         tokio::select! {
             biased;
             Some(line) = self.progress.recv() => Next::Progress(line),
             answer = &mut self.answer => {
-                // It may have come while the progress was looked at.
+                // Progress may have arrived since the first branch was polled.
                 if let Ok(line) = self.progress.try_recv() {
                     self.answer = std::future::ready(answer).boxed();
                     return Next::Progress(line);
@@ -162,22 +162,22 @@ impl Call {
         }
     }
 
-    /// Tells the server that nobody waits any more; says nothing a second time, nor after the
+    /// Tells the server that the call is cancelled; does nothing a second time, or after the
     /// answer.
     pub(crate) fn cancel(&mut self, reason: &str) {
         let Some(id) = self.id.take() else { return };
         let said = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
         let said = CancelledNotification::new(said);
-        // Its first poll puts it into the connection's queue, and there is nothing to wait for;
-        // unless the caller's share of this poll is spent, which a drop must not go by. If the
-        // queue is full, the server is not listening either.
+        // The first poll puts it into the connection's queue, so the future need not be awaited; it
+        // is unconstrained because the caller may have spent its budget. If the queue is full, the
+        // server does not read anyway.
         let _ = unconstrained(self.peer.send_notification(said.into())).now_or_never();
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.cancel("the caller is gone");
+        self.cancel("the caller was dropped");
         self.calls.end(&self.token);
     }
 }

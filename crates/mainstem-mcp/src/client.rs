@@ -1,4 +1,4 @@
-//! The living connection to a server, shared by all who call its tools.
+//! The connection to a server, shared by all callers of its tools.
 
 use std::{
     fmt,
@@ -23,19 +23,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     Error, Server,
     call::{Call, Calls},
-    keeper::Keeper,
+    driver::Driver,
     name,
     open::{chain, root},
 };
 
-/// How long a server that did not start is left alone.
+/// How long after a failed start the server is not started again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// How long a model call waits for a list of tools that has changed.
 const RELIST: Duration = Duration::from_secs(10);
 
 /// A connection to a server, made when it is first needed. Cheap to clone; when the last clone is
-/// dropped, the server is ended.
+/// dropped, the server is stopped.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -68,16 +68,16 @@ pub(crate) struct Shared {
     this: Weak<Self>,
 }
 
-/// How things are.
+/// The state of a connection.
 #[derive(Clone, Default)]
 pub(crate) struct Present {
     pub(crate) phase: Phase,
-    /// What it listed last; kept when it ends, for a call to start it anew.
+    /// The tools that it listed last; they stay after its end, because a call starts it anew.
     pub(crate) tools: ToolSet,
-    /// What is wrong with tools that were left out.
+    /// The errors of tools that were left out.
     pub(crate) problems: Arc<[String]>,
-    /// How often the server said that its list has changed, and how much of that has been looked
-    /// at.
+    /// How often the server said that its list has changed, and how many of these changes are
+    /// applied.
     pub(crate) changes: u64,
     pub(crate) listed: u64,
 }
@@ -92,11 +92,11 @@ pub(crate) enum Phase {
 }
 
 impl Client {
-    /// A connection to this server, under a name of at most 32 letters, digits, `-` and single `_`.
-    /// Nothing is started yet.
+    /// Creates a connection to this server, under a name of at most 32 letters, digits, `-` and
+    /// single `_`. The first use starts the server.
     ///
     /// # Errors
-    /// The name is none.
+    /// If the name has another form.
     pub fn new(name: impl Into<Arc<str>>, server: Server) -> Result<Self, Error> {
         let name: Arc<str> = name.into();
         if !name::is_server(&name) {
@@ -114,24 +114,23 @@ impl Client {
         })))
     }
 
-    /// How it is reached.
+    /// Returns the server.
     pub fn server(&self) -> &Server {
         &self.0.server
     }
 
-    /// Ends the server for good, and returns when it has ended: its stdin is closed, a second later
-    /// comes `SIGTERM`, another later `SIGKILL`. Calls that wait become errors.
+    /// Stops the server for good, and returns when it has ended: its stdin is closed, a second
+    /// later comes `SIGTERM`, another second later `SIGKILL`. Waiting calls become errors.
     pub async fn shutdown(&self) {
         self.0.stop.cancel();
         let mut present = self.0.present.subscribe();
-        // There is a sender as long as there is a client, and a keeper that goes says so, however
-        // it goes.
+        // A sender exists as long as a client does, and a driver records its end in any case.
         let _ = present.wait_for(|present| matches!(present.phase, Phase::Idle | Phase::Down(..))).await;
     }
 }
 
 impl Shared {
-    /// Starts the server, unless it is at work or was shut down.
+    /// Starts the server, unless it runs or was shut down.
     fn start(&self) {
         let runtime = Handle::try_current();
         let begins = self.present.send_if_modified(|present| {
@@ -150,7 +149,7 @@ impl Shared {
             true
         });
         if let (true, Ok(runtime), Phase::Starting) = (begins, runtime, &self.present.borrow().phase) {
-            let keeper = Keeper {
+            let driver = Driver {
                 name: self.name.clone(),
                 server: self.server.clone(),
                 shared: self.this.clone(),
@@ -158,11 +157,11 @@ impl Shared {
                 calls: Arc::default(),
                 stop: self.stop.clone(),
             };
-            keeper.spawn(&runtime);
+            driver.spawn(&runtime);
         }
     }
 
-    /// The server, started if need be.
+    /// Returns the running server; starts it if needed.
     async fn connected(&self) -> Result<(Peer<RoleClient>, Arc<Calls>), Arc<Error>> {
         if !matches!(self.present.borrow().phase, Phase::Up(..)) {
             self.start();
@@ -186,7 +185,7 @@ impl Shared {
         }
     }
 
-    /// What became of a call, for the model.
+    /// Returns the error of a call, for the model.
     pub(crate) async fn failed(&self, error: ServiceError, calls: &Calls) -> ToolError {
         let name = &self.name;
         let said = match error {
@@ -194,7 +193,7 @@ impl Shared {
                 format!("the MCP server {name:?} refused the call: {} ({})", said.message, said.code.0)
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
-                let why = fate(calls).await;
+                let why = end_reason(calls).await;
                 let why =
                     why.map_or_else(|| "it closed the connection".to_owned(), |error| error.to_string());
                 format!("the call got no answer: {why}; a new call starts it anew")
@@ -207,7 +206,7 @@ impl Shared {
         ToolError::new(calls.redact(&said))
     }
 
-    /// Starts it if that is worth trying, and says whether that is worth waiting for.
+    /// Starts the server if a start is due. Returns `true` if the caller should wait for it.
     fn wake(&self) -> bool {
         let present = self.present.borrow().clone();
         match &present.phase {
@@ -236,9 +235,9 @@ impl ToolSource for Client {
             return;
         }
         let mut present = self.0.present.subscribe();
-        // Bounded by the keeper's own patience.
+        // Bounded by the driver's own timeouts.
         let _ = present.wait_for(|present| !matches!(present.phase, Phase::Idle | Phase::Starting)).await;
-        // What it says while this waits is for the next model call to wait for.
+        // Changes that are announced during this wait are left to the next model call.
         let changes = match &*present.borrow() {
             Present { phase: Phase::Up(..), changes, .. } => *changes,
             _ => return,
@@ -265,7 +264,7 @@ impl ToolSource for Client {
 }
 
 impl Present {
-    /// Whether so many changes have been looked at, or nobody will.
+    /// Returns `true` if these changes are applied, or no driver runs.
     fn has_listed(&self, changes: u64) -> bool {
         self.listed >= changes || !matches!(self.phase, Phase::Up(..))
     }
@@ -277,10 +276,10 @@ impl Phase {
     }
 }
 
-/// Why a connection that has just closed did so; its keeper knows in a moment.
-async fn fate(calls: &Calls) -> Option<Arc<Error>> {
-    let mut fate = calls.fate.subscribe();
-    let known = timeout(Duration::from_secs(3), fate.wait_for(Option::is_some)).await;
+/// Returns why a connection that has just closed did so; its driver records that in a moment.
+async fn end_reason(calls: &Calls) -> Option<Arc<Error>> {
+    let mut end = calls.end_reason.subscribe();
+    let known = timeout(Duration::from_secs(3), end.wait_for(Option::is_some)).await;
     known.ok()?.ok()?.clone()
 }
 

@@ -1,12 +1,12 @@
-//! What a server answers, as a tool's output.
+//! A server's answer as a tool's output.
 
 use mainstem_message::{ContentBlock, DataSource};
 use mainstem_tool::{ToolOutput, ToolState};
 use rmcp::model::{CallToolResult, ContentBlock as Said, ResourceContents};
 
 /// Text stays text, images and sounds are data. Resources are text or data under their URI, and
-/// links a line each; structured content is read only where there is nothing else, for the protocol
-/// asks servers to say it as text, too.
+/// links a line each. Structured content is used only if there is nothing else: the protocol asks
+/// servers to send it as text, too.
 pub(crate) fn output(result: CallToolResult) -> ToolOutput {
     let mut content: Vec<_> = result.content.into_iter().map(block).collect();
     if let (true, Some(value)) = (content.is_empty(), result.structured_content) {
@@ -42,7 +42,7 @@ fn data(media_type: String, base64: String) -> ContentBlock {
     ContentBlock::Data { media_type, source: DataSource::Base64(base64), opaque: Default::default() }
 }
 
-/// A server's texts are paragraphs, and here texts are joined as they are.
+/// Ends each text with an empty line: a server's texts are paragraphs, and here texts are joined.
 fn separated(mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let texts = content.iter_mut().filter_map(|block| match block {
         ContentBlock::Text { text, .. } => Some(text),

@@ -1,45 +1,45 @@
-//! Why a server can't be used.
+//! Errors of servers.
 
 /// What is wrong with a server or its declaration. `Display` never shows a value that came from the
 /// environment.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No server can be called that.
-    #[error("{name:?} is no name for an MCP server: use at most 32 letters, digits, - and single _")]
+    /// The name is not valid for a server.
+    #[error("{name:?} is not a valid name for an MCP server: use at most 32 letters, digits, - and single _")]
     Name {
-        /// What was given.
+        /// The name.
         name: String,
     },
-    /// It says nothing, or too much, about how the server is reached.
+    /// The declaration lacks the way to reach the server, or has two.
     #[error("{0}")]
     Declaration(String),
     /// A variable that the declaration uses is not set.
     #[error("the environment has no variable {name}; set it, or write ${{{name}:-default}}")]
     Variable {
-        /// Which.
+        /// The variable.
         name: String,
     },
-    /// It did not get as far as to list its tools.
+    /// It failed before it listed its tools.
     #[error("the MCP server {server:?} can't be used: {why}")]
     Start {
-        /// Which.
+        /// The server.
         server: String,
-        /// What happened, and what it said.
+        /// The reason, with the end of its stderr.
         why: String,
     },
     /// It has ended. The next call of one of its tools starts it anew.
     #[error("the MCP server {server:?} has ended: {why}")]
     Ended {
-        /// Which.
+        /// The server.
         server: String,
-        /// How, and what it said last.
+        /// The reason, with the end of its stderr.
         why: String,
     },
     /// [`Client::shutdown`](crate::Client::shutdown) was called.
     #[error("the MCP server {server:?} was shut down")]
     ShutDown {
-        /// Which.
+        /// The server.
         server: String,
     },
 }

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Server`] says how a server is reached: a command that is started and spoken to over its
-//! stdin and stdout, or an address for streamable HTTP. A [`Client`] is the living connection: one
-//! process or one HTTP session, however many agents use it. It is a
-//! [`ToolSource`](mainstem_tool::ToolSource): its tools are there once the server has listed them,
-//! change when the server says that they have, and are named `mcp__<server>__<tool>`.
+//! A [`Server`] declares how a server is reached: a command that is started and spoken to over its
+//! stdin and stdout, or an address for streamable HTTP. A [`Client`] is the connection: one process
+//! or one HTTP session, however many agents use it. It is a
+//! [`ToolSource`](mainstem_tool::ToolSource): its tools are available once the server has listed
+//! them, change when the server announces a change, and are named `mcp__<server>__<tool>`.
 //!
 //! | when | what happens |
 //! |---|---|
@@ -20,13 +20,13 @@
 mod call;
 mod client;
 mod content;
+mod driver;
 mod error;
-mod keeper;
 mod name;
+mod notifications;
 mod open;
 mod process;
 mod server;
-mod tap;
 mod tool;
 mod vars;
 

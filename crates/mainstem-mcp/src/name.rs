@@ -1,27 +1,28 @@
-//! What a server's tools are called here.
+//! The names of a server's tools.
 
 use sha2::{Digest, Sha256};
 
-/// Vendors take no longer names.
+/// The longest name that all vendors accept.
 const MAX: usize = 64;
 
-/// How long a server's name may be, so that a tool's still has room.
+/// The longest name of a server, so that its tools' names have room.
 const MAX_SERVER: usize = 32;
 
-/// Whether a server can be called that: letters, digits, `-` and single `_`.
+/// Returns `true` if a server can have this name: letters, digits, `-` and single `_`.
 pub(crate) fn is_server(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let fits = (1..=MAX_SERVER).contains(&name.len()) && name.chars().all(plain);
     fits && !name.contains("__") && !name.starts_with('_') && !name.ends_with('_')
 }
 
-/// What all of a server's tools begin with.
+/// Returns the prefix of the names of a server's tools.
 pub(crate) fn prefix(server: &str) -> String {
     format!("mcp__{server}__")
 }
 
-/// A tool's name for models. Characters that a vendor refuses become `_`; a name that is changed or
-/// too long ends in a hash of what it was, so that two remain two.
+/// Returns a tool's name for models. Characters that a vendor refuses become `_`; a name that is
+/// changed or too long ends in a hash of the original, so that different tools have different
+/// names.
 pub(crate) fn tool(server: &str, tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
     let name = format!("{}{}", prefix(server), tool.chars().map(plain).collect::<String>());

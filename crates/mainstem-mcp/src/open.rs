@@ -1,4 +1,4 @@
-//! From a declaration to a connection.
+//! Opens a connection to a declared server.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use rmcp::{
 use crate::{
     Server,
     call::Calls,
+    notifications::{Listener, Observed},
     process::{self, Process, Stderr},
     server::Reach,
-    tap::{Listener, Tap},
     vars::Vars,
 };
 
-/// A server that has been greeted.
+/// A server after the handshake.
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, ClientConfig>,
-    /// Keeps a server of the newest protocol telling of changes.
+    /// Subscribes to changes at a server of the newest protocol.
     pub(crate) subscription: Option<Subscription>,
 }
 
-/// A server's process, if it has one. Outlives the connection, to tell how it ended.
+/// A server's process, if it has one. It outlives the connection, to report how it ended.
 #[derive(Default)]
 pub(crate) struct Local {
     pub(crate) process: Option<Process>,
@@ -38,13 +38,13 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// Ends the process, and tells how it ended and what it said last.
+    /// Ends the process, and returns how it ended, with the end of its stderr.
     pub(crate) async fn end(&mut self, name: &str, calls: &Calls) -> String {
         let Some(process) = self.process.take() else { return String::new() };
-        // Who writes farewells must not wait for them to be read.
+        // Its stderr is read meanwhile: a full pipe would block its exit.
         let ended = unless(self.stderr.drain(name, calls), process.end()).await.flatten();
         let mut farewell = ended.map_or_else(String::new, |status| format!(" ({status})"));
-        let words = self.stderr.last_words(name, calls).await;
+        let words = self.stderr.stderr_tail(name, calls).await;
         if !words.is_empty() {
             farewell.push_str(&format!("; it said last: {words}"));
         }
@@ -52,10 +52,10 @@ impl Local {
     }
 }
 
-/// Starts or reaches a server, and greets it.
+/// Starts or reaches a server, and performs the handshake.
 ///
 /// # Errors
-/// Why that did not work, in words that may hold secrets; what is in `local` by then may know more.
+/// The reason, which may hold secrets; `local` may have more of it by then.
 pub(crate) async fn open(
     name: &str,
     server: &Server,
@@ -78,7 +78,7 @@ pub(crate) async fn open(
             *local = Local { process: Some(process), stderr };
             let greeting = greet(IntoTransport::<RoleClient, _, _>::into_transport(pipes), listener);
             let greeted = unless(local.stderr.drain(name, calls), greeting).await;
-            greeted.unwrap_or_else(|| Err("its stderr was read to an end that does not exist".to_owned()))
+            greeted.unwrap_or_else(|| Err("reading its stderr ended".to_owned()))
         }
         Reach::Http { url, headers } => {
             let url = expand(&mut vars, url)?;
@@ -96,8 +96,7 @@ pub(crate) async fn open(
 }
 
 fn unstarted(server: &Server, program: &str, error: &std::io::Error) -> String {
-    let hint =
-        if program.contains(' ') { "; what stands behind the program belongs into `args`" } else { "" };
+    let hint = if program.contains(' ') { "; write the arguments into `args`" } else { "" };
     format!("`{server}` does not start: {error}{hint}")
 }
 
@@ -111,14 +110,14 @@ where
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
     };
-    let service = us.serve_with_lifecycle(Tap::new(transport, listener), lifecycle).await;
+    let service = us.serve_with_lifecycle(Observed::new(transport, listener), lifecycle).await;
     let service = service.map_err(why)?;
     let subscription = subscribe(&service).await;
     Ok(Connection { service, subscription })
 }
 
-/// Servers of the newest protocol tell of changes only to those who ask for it. One that can't be
-/// asked has the tools that it has.
+/// Subscribes to changes: servers of the newest protocol announce them only to subscribers. Without
+/// a subscription the tools stay as they are.
 async fn subscribe(service: &RunningService<RoleClient, ClientConfig>) -> Option<Subscription> {
     let info = service.peer_info()?;
     let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
@@ -143,17 +142,18 @@ fn header_map(
     for (name, value) in headers {
         let value = expand(vars, value)?;
         vars.secrets.add_header(&value);
-        let header =
-            HeaderName::try_from(name.as_str()).map_err(|_| format!("{name:?} is no name of a header"))?;
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
+        let header = HeaderName::try_from(name.as_str())
+            .map_err(|_| format!("{name:?} is not a valid header name"))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            format!("the value of header {name} has characters that are not allowed in headers")
+        })?;
         value.set_sensitive(true);
         map.insert(header, value);
     }
     Ok(map)
 }
 
-/// Why there is no greeting, without the names of rmcp's types.
+/// Returns why the handshake failed, without the names of rmcp's types.
 fn why(error: ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => match root(&*error.error) {
@@ -169,10 +169,10 @@ fn why(error: ClientInitializeError) -> String {
     }
 }
 
-/// The innermost cause: the others only say that something failed.
+/// Returns the innermost cause: the outer ones only say that something failed.
 pub(crate) fn root(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = match error.downcast_ref() {
-        // It does not call this its source.
+        // This type does not return it as its source.
         Some(StreamableHttpError::<reqwest::Error>::Client(error)) => error,
         _ => error,
     };
@@ -182,7 +182,7 @@ pub(crate) fn root(error: &(dyn std::error::Error + 'static)) -> String {
     error.to_string()
 }
 
-/// An error with its causes, each said once.
+/// Returns an error with its causes, each once.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let (mut text, mut source) = (error.to_string(), error.source());
     while let Some(cause) = source {

@@ -1,4 +1,4 @@
-//! A server's process and everything it starts, as one thing that can be ended.
+//! A server's process with all its descendants, which end together.
 
 use std::{
     collections::BTreeMap,
@@ -21,8 +21,7 @@ use tokio::{
 
 use crate::call::Calls;
 
-/// What a server may know of this process's environment: where things are and how people read, no
-/// keys.
+/// The variables of this process's environment that a server gets: paths and locale, no keys.
 const PASSED: &[&str] = &[
     "HOME",
     "LANG",
@@ -35,7 +34,7 @@ const PASSED: &[&str] = &[
     "TMPDIR",
     "TZ",
     "USER",
-    // Without these, nothing runs on Windows.
+    // Programs on Windows need these.
     "APPDATA",
     "HOMEDRIVE",
     "HOMEPATH",
@@ -49,33 +48,33 @@ const PASSED: &[&str] = &[
     "USERPROFILE",
 ];
 
-/// How long each way of ending a process has before the next.
+/// The time between two ways of ending a process.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How much of what a server wrote to stderr is said in messages, in bytes.
+/// The number of bytes of a server's stderr that messages show.
 const TAIL: usize = 1 << 10;
 
-/// A process that runs. Dropped, it is killed with all processes of its group; under a keeper, with
-/// all that it has started.
+/// A running process. Dropping it kills it with all processes of its group; under a supervisor,
+/// with all its descendants.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Until it was killed; its number may be another's then.
+    /// `None` after it was killed: its number may belong to another process then.
     #[cfg(unix)]
-    hold: Option<Hold>,
+    target: Option<KillTarget>,
 }
 
-/// What ends a server with what it has started.
+/// How a server is ended with its descendants.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug)]
-enum Hold {
+enum KillTarget {
     Group(Pid),
-    /// The child is a keeper, which is the server's parent.
+    /// The child is a supervisor, which is the server's parent.
     #[cfg(target_os = "linux")]
-    Keeper(mainstem_guard::Keeper),
+    Supervisor(mainstem_guard::Supervisor),
 }
 
-/// The two ends that a server is spoken to through.
+/// The server's end of its stdout and stdin.
 pub(crate) type Pipes = (ChildStdout, ChildStdin);
 
 /// Starts a program.
@@ -87,23 +86,23 @@ pub(crate) fn start(
 ) -> io::Result<(Process, Pipes, Stderr)> {
     let passed = PASSED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let own_path = env.get("PATH").map(OsString::from);
-    let (mut command, is_kept) = command(program, args, dir, own_path)?;
+    let (mut command, is_supervised) = command(program, args, dir, own_path)?;
     command.envs(passed).envs(env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = dir {
         command.current_dir(dir);
     }
-    // A Ctrl-C is this process's to pass on.
+    // This process passes Ctrl-C on.
     #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn()?;
     let lost = || io::Error::other("a pipe is missing");
     let pipes = (child.stdout.take().ok_or_else(lost)?, child.stdin.take().ok_or_else(lost)?);
     let stderr = Stderr { pipe: child.stderr.take(), ..Stderr::default() };
-    Ok((Process::new(child, is_kept), pipes, stderr))
+    Ok((Process::new(child, is_supervised), pipes, stderr))
 }
 
-/// The program, under a keeper if this one can be one.
+/// Returns the command of the program, under a supervisor if this process can be one.
 #[cfg(target_os = "linux")]
 fn command(
     program: &str,
@@ -113,7 +112,7 @@ fn command(
 ) -> io::Result<(Command, bool)> {
     let Some(itself) = mainstem_guard::Program::itself() else { return Ok((plain(program, args), false)) };
     ensure_runs(program, dir, path)?;
-    Ok((itself.keeper(program, args)?.into(), true))
+    Ok((itself.supervisor(program, args)?.into(), true))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -132,7 +131,7 @@ fn plain(program: &str, args: &[String]) -> Command {
     command
 }
 
-/// Fails as a start of the program would: under a keeper, that fails later and elsewhere.
+/// Fails as a start of the program would: under a supervisor, that fails later and elsewhere.
 #[cfg(target_os = "linux")]
 fn ensure_runs(program: &str, dir: Option<&Path>, path: Option<OsString>) -> io::Result<()> {
     use rustix::fs::{Access, access};
@@ -147,9 +146,9 @@ fn ensure_runs(program: &str, dir: Option<&Path>, path: Option<OsString>) -> io:
 
 impl Process {
     #[cfg(unix)]
-    fn new(child: Child, is_kept: bool) -> Self {
-        let hold = child.id().and_then(|id| Hold::new(id, is_kept));
-        Self { child, hold }
+    fn new(child: Child, is_supervised: bool) -> Self {
+        let target = child.id().and_then(|id| KillTarget::new(id, is_supervised));
+        Self { child, target }
     }
 
     #[cfg(not(unix))]
@@ -157,13 +156,13 @@ impl Process {
         Self { child }
     }
 
-    /// Waits for the process's own end.
+    /// Waits until the process ends by itself.
     pub(crate) async fn exited(&mut self) {
-        // Whatever goes wrong here, there is nothing to wait for.
+        // An error means that there is no process to wait for.
         let _ = self.child.wait().await;
     }
 
-    /// Waits for the end of a process whose stdin is closed, asks it to end, and makes it.
+    /// Waits for the end of a process whose stdin is closed; then terminates it, then kills it.
     pub(crate) async fn end(mut self) -> Option<ExitStatus> {
         let mut status = timeout(GRACE, self.child.wait()).await;
         if status.is_err() {
@@ -177,28 +176,28 @@ impl Process {
         }
     }
 
-    /// What can be signalled: no keeper that was waited for, whose number may be another's by now.
-    /// A group has its number as long as one of it is left.
+    /// Returns what can be signalled: not a supervisor that was waited for, whose number may belong
+    /// to another process by now. A group has its number as long as one of its processes is left.
     #[cfg(unix)]
-    fn held(&self) -> Option<Hold> {
+    fn kill_target(&self) -> Option<KillTarget> {
         let is_left = self.child.id().is_some();
-        self.hold.filter(|hold| is_left || matches!(hold, Hold::Group(_)))
+        self.target.filter(|target| is_left || matches!(target, KillTarget::Group(_)))
     }
 
     #[cfg(unix)]
     fn terminate(&self) {
-        self.held().into_iter().for_each(Hold::terminate);
+        self.kill_target().into_iter().for_each(KillTarget::terminate);
     }
 
     #[cfg(not(unix))]
     fn terminate(&self) {}
 
-    /// Kills the process and its descendants at once. Without a keeper, descendants in process
+    /// Kills the process and its descendants at once. Without a supervisor, descendants in process
     /// groups of their own are not reached.
     #[cfg(unix)]
     fn kill(&mut self) {
-        self.held().into_iter().for_each(Hold::kill);
-        self.hold = None;
+        self.kill_target().into_iter().for_each(KillTarget::kill);
+        self.target = None;
     }
 
     #[cfg(not(unix))]
@@ -208,11 +207,11 @@ impl Process {
 }
 
 #[cfg(unix)]
-impl Hold {
+impl KillTarget {
     #[cfg(target_os = "linux")]
-    fn new(id: u32, is_kept: bool) -> Option<Self> {
-        if is_kept {
-            return mainstem_guard::Keeper::new(id).map(Self::Keeper);
+    fn new(id: u32, is_supervised: bool) -> Option<Self> {
+        if is_supervised {
+            return mainstem_guard::Supervisor::new(id).map(Self::Supervisor);
         }
         Pid::from_raw(id.cast_signed()).map(Self::Group)
     }
@@ -227,7 +226,7 @@ impl Hold {
             // It fails if all of them have ended.
             Self::Group(group) => drop(kill_process_group(group, Signal::TERM)),
             #[cfg(target_os = "linux")]
-            Self::Keeper(keeper) => keeper.terminate(),
+            Self::Supervisor(supervisor) => supervisor.terminate(),
         }
     }
 
@@ -235,7 +234,7 @@ impl Hold {
         match self {
             Self::Group(group) => drop(kill_process_group(group, Signal::KILL)),
             #[cfg(target_os = "linux")]
-            Self::Keeper(keeper) => keeper.kill(),
+            Self::Supervisor(supervisor) => supervisor.kill(),
         }
     }
 }
@@ -246,21 +245,21 @@ impl Drop for Process {
     }
 }
 
-/// What a server writes for people. It has to be read, or the server would wait for that one day.
+/// A server's stderr. It has to be read, or the server would block on a full pipe.
 #[derive(Debug, Default)]
 pub(crate) struct Stderr {
     pipe: Option<ChildStderr>,
-    /// The end of it, as it came.
+    /// The last bytes.
     tail: Vec<u8>,
-    /// What is in no whole line yet.
+    /// The bytes of an incomplete line.
     line: Vec<u8>,
 }
 
 impl Stderr {
-    /// Reads for ever, keeps the end, and logs each line without secrets.
+    /// Reads without end, stores the last bytes, and logs each line without secrets.
     ///
     /// # Cancel safety
-    /// Nothing is lost.
+    /// Dropping the future loses nothing.
     pub(crate) async fn drain(&mut self, server: &str, calls: &Calls) -> Infallible {
         let mut buffer = [0; 4 << 10];
         while let Some(pipe) = &mut self.pipe {
@@ -280,17 +279,17 @@ impl Stderr {
             let line: Vec<u8> = self.line.drain(..=end).collect();
             tracing::debug!(server, "{}", calls.redact(String::from_utf8_lossy(&line).trim_end()));
         }
-        // A line without end is nothing for a log.
+        // The log gets a line without end in parts.
         if self.line.len() > 4 * TAIL {
             self.line.clear();
         }
     }
 
-    /// What it said last, once it has ended.
-    pub(crate) async fn last_words(&mut self, server: &str, calls: &Calls) -> String {
-        // Something it left behind may hold the pipe open.
+    /// Returns the end of its stderr, once it has ended.
+    pub(crate) async fn stderr_tail(&mut self, server: &str, calls: &Calls) -> String {
+        // A process that it left behind may hold the pipe open.
         let _ = timeout(Duration::from_millis(100), self.drain(server, calls)).await;
-        // Cut after the secrets are out, or half of one might be left.
+        // Cut after the secrets are removed: a cut before could leave half of one.
         let words = calls.redact(&String::from_utf8_lossy(&self.tail));
         let words = words.trim();
         words[words.ceil_char_boundary(words.len().saturating_sub(TAIL))..].to_owned()

@@ -1,4 +1,4 @@
-//! How a server is reached.
+//! The declaration of a server.
 
 mod declaration;
 
@@ -8,9 +8,10 @@ use serde::Deserialize;
 
 use self::declaration::Declaration;
 
-/// A server that is started or reached when it is first needed, and how.
+/// A server that is started or reached when it is first needed.
 ///
 /// Texts may hold `${NAME}` or `${NAME:-default}`, which is looked up in the environment when the
+/// server starts; such values are never shown.
 /// server starts; such values are never shown.
 ///
 /// ```
@@ -35,7 +36,7 @@ pub struct Server {
     is_listed_only: bool,
 }
 
-/// The two ways.
+/// The two transports.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     Command { program: String, args: Vec<String>, env: BTreeMap<String, String>, dir: Option<PathBuf> },
@@ -43,16 +44,16 @@ pub(crate) enum Reach {
 }
 
 impl Server {
-    /// A program that speaks MCP over its stdin and stdout.
+    /// Creates a server that is a program, which speaks MCP over its stdin and stdout.
     ///
-    /// It is started in a process group of its own. Of this process's environment it sees `PATH`,
-    /// `HOME`, `USER`, the locale and their like, and what [`with_env`](Self::with_env) passes on.
+    /// It is started in a process group of its own. Of this process's environment it gets `PATH`,
+    /// `HOME`, `USER`, the locale and similar variables, and those of [`with_env`](Self::with_env).
     pub fn command(program: impl Into<String>, args: impl IntoIterator<Item: Into<String>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self::new(Reach::Command { program: program.into(), args, env: BTreeMap::new(), dir: None })
     }
 
-    /// A server that speaks streamable HTTP at this address.
+    /// Creates a server that speaks streamable HTTP at this address.
     pub fn http(url: impl Into<String>) -> Self {
         Self::new(Reach::Http { url: url.into(), headers: BTreeMap::new() })
     }
@@ -68,7 +69,7 @@ impl Server {
         }
     }
 
-    /// A variable of the program's environment. A server over HTTP has none.
+    /// Sets a variable of the program's environment. Ignored for a server over HTTP.
     #[must_use]
     pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let Reach::Command { env, .. } = &mut self.reach {
@@ -77,7 +78,7 @@ impl Server {
         self
     }
 
-    /// The directory in which the program works; this process's by default.
+    /// Sets the working directory of the program; this process's by default.
     #[must_use]
     pub fn with_dir(mut self, path: impl Into<PathBuf>) -> Self {
         if let Reach::Command { dir, .. } = &mut self.reach {
@@ -86,7 +87,7 @@ impl Server {
         self
     }
 
-    /// A header of every request. A program has none.
+    /// Sets a header of every request. Ignored for a program.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let Reach::Http { headers, .. } = &mut self.reach {
@@ -103,22 +104,22 @@ impl Server {
         self
     }
 
-    /// How long it may take to start and list its tools; 30 s by default.
+    /// Sets the timeout for its start, until it has listed its tools; 30 s by default.
     #[must_use]
     pub fn with_start_timeout(mut self, time: Duration) -> Self {
         self.start_timeout = time;
         self
     }
 
-    /// How long a call may be without an answer or a word about its progress; 2 min by default.
+    /// Sets the timeout of a call, which each progress message restarts; 2 min by default.
     #[must_use]
     pub fn with_timeout(mut self, time: Duration) -> Self {
         self.timeout = time;
         self
     }
 
-    /// Believes what it says about its tools, so that those which it calls read-only run in plan
-    /// mode. Not by default: a server can say anything (see [tool
+    /// Sets whether its annotations are trusted, so that tools which it calls read-only run in plan
+    /// mode. Not by default: a server can claim anything (see [tool
     /// annotations](https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations)).
     #[must_use]
     pub fn with_trust(mut self, is_trusted: bool) -> Self {
@@ -126,15 +127,14 @@ impl Server {
         self
     }
 
-    /// Whether only agents whose spec lists it have its tools; not by default.
+    /// Sets whether only agents whose spec lists it have its tools; not by default.
     #[must_use]
     pub fn with_listed_only(mut self, is_listed_only: bool) -> Self {
         self.is_listed_only = is_listed_only;
         self
     }
 
-    /// The program that is started, with its arguments as they are written; `None` for a server
-    /// over HTTP.
+    /// Returns the program with its arguments as they are declared; `None` for a server over HTTP.
     pub fn command_line(&self) -> Option<String> {
         match &self.reach {
             Reach::Command { program, args, .. } => {
@@ -144,7 +144,7 @@ impl Server {
         }
     }
 
-    /// The directory of the program, if one was given.
+    /// Returns the directory of the program, if one was given.
     pub fn dir_mut(&mut self) -> Option<&mut PathBuf> {
         match &mut self.reach {
             Reach::Command { dir, .. } => dir.as_mut(),
@@ -152,8 +152,8 @@ impl Server {
         }
     }
 
-    /// The variable or header whose name says that it is a secret, and whose value is written out
-    /// instead of being `${NAME}`. For files, which hold none.
+    /// Returns the variable or header whose name indicates a secret, and whose value is written out
+    /// instead of being `${NAME}`. For files, which must not hold secrets.
     pub fn secret_in_plain(&self) -> Option<&str> {
         let (Reach::Command { env: named, .. } | Reach::Http { headers: named, .. }) = &self.reach;
         let is_word = |word: &str| {
@@ -170,12 +170,12 @@ impl Server {
         named.or_else(|| in_url.then_some("the URL"))
     }
 
-    /// Whether only agents that list it have its tools.
+    /// Returns `true` if only agents that list it have its tools.
     pub fn is_listed_only(&self) -> bool {
         self.is_listed_only
     }
 
-    /// Whether it offers a tool, by the server's own name.
+    /// Returns `true` if it offers a tool, by the server's own name.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let is_meant = |listed: &String| match listed.strip_suffix('*') {
             Some(start) => tool.starts_with(start),
@@ -185,15 +185,15 @@ impl Server {
     }
 }
 
-/// Name and password in an address.
+/// Returns the user and password in an address.
 fn user_info(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     rest.split('/').next()?.rsplit_once('@').map(|(user, _)| user)
 }
 
 impl fmt::Display for Server {
-    /// The program and its arguments, or the address without its query and who asks; as written, so
-    /// without any value of a variable.
+    /// Shows the program and its arguments, or the address without user and query, as declared:
+    /// without the values of variables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reach {
             Reach::Command { .. } => f.write_str(&self.command_line().unwrap_or_default()),

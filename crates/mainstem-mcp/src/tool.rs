@@ -16,7 +16,7 @@ use crate::{
 
 /// A tool as its server listed it.
 pub(crate) struct RemoteTool {
-    /// Whoever has the tool has the server, and so keeps it.
+    /// Weak: a caller of the tool holds the server.
     server: Weak<Shared>,
     /// Its name there.
     name: String,
@@ -47,23 +47,23 @@ impl Tool for RemoteTool {
     }
 
     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let server = self.server.upgrade().ok_or_else(|| ToolError::new("its MCP server is gone"))?;
+        let server = self.server.upgrade().ok_or_else(|| ToolError::new("its MCP server was closed"))?;
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::new("the arguments of a tool of an MCP server are an object"));
         };
         let params = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
         let call = tokio::select! {
             biased;
-            () = cx.cancelled() => return Err(ToolError::new("interrupted before the MCP server was asked")),
+            () = cx.cancelled() => return Err(ToolError::new("interrupted before the call was sent to the MCP server")),
             call = server.begin(params) => call?,
         };
-        attend(cx, &server, call).await
+        await_answer(cx, &server, call).await
     }
 }
 
-/// Waits for the answer, and passes on what is said before. The server works whether or not the run
-/// is polled, so this time counts.
-async fn attend(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
+/// Waits for the answer, and passes on the progress before it. The server runs whether or not the
+/// run is polled, so this time counts.
+async fn await_answer(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<ToolOutput, ToolError> {
     let silence = server.server.timeout;
     let mut patience = Box::pin(sleep(silence));
     loop {
@@ -71,7 +71,7 @@ async fn attend(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<Too
             biased;
             () = cx.cancelled() => {
                 call.cancel("the run was cancelled");
-                return Err(ToolError::new("interrupted; the MCP server was told"));
+                return Err(ToolError::new("interrupted; the call was cancelled at the MCP server"));
             }
             next = call.next() => match next {
                 Next::Progress(line) => {
@@ -87,7 +87,7 @@ async fn attend(cx: &ToolContext, server: &Shared, mut call: Call) -> Result<Too
             () = &mut patience => {
                 call.cancel("no answer in time");
                 return Err(ToolError::new(format!(
-                    "the MCP server {:?} did not answer for {} s, so the call was given up",
+                    "the MCP server {:?} did not answer for {} s, so the call was cancelled",
                     server.name,
                     silence.as_secs(),
                 )));

@@ -1,11 +1,10 @@
-//! `${NAME}` in what a declaration says: values from the environment, which are secrets from then
-//! on.
+//! `${NAME}` in the texts of a declaration: values from the environment, which are secrets.
 
 use mainstem_outbound::Secrets;
 
 use crate::Error;
 
-/// Texts with their variables replaced, and what must not be shown of them.
+/// Expands variables in texts, and holds the values that must not be shown.
 #[derive(Clone, Default)]
 pub(crate) struct Vars {
     pub(crate) secrets: Secrets,
@@ -40,7 +39,7 @@ impl Vars {
 
 #[cfg(test)]
 mod tests {
-    //! What is replaced, and what is hidden.
+    //! What is expanded, and what is hidden.
 
     use super::*;
 

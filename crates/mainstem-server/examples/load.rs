@@ -204,7 +204,7 @@ async fn million() -> Fallible<()> {
         std::fs::copy(path.with_extension("db-wal"), copy.with_file_name(format!("{name}-wal")))?;
         let journal = SqliteJournal::open(&copy)?;
         if name == "without" {
-            journal.keep_checkpoint(&"s".into(), Checkpoint { seq: 1, state: String::new() }).await?;
+            journal.store_checkpoint(&"s".into(), Checkpoint { seq: 1, state: String::new() }).await?;
         }
         let harness = Harness::builder("main", ScriptedModel::new()).journal(journal).build()?;
         let begun = Instant::now();

@@ -124,8 +124,8 @@ impl App {
         self.usable(found.map_err(|error| self.unopened(&error))?.ok_or_else(unknown)?)
     }
 
-    /// Refuses a session whose record has failed, so that no reader sees events that a restart could
-    /// take back. It is opened again once it has no run.
+    /// Refuses a session whose record has failed, so that no reader sees events that a restart
+    /// could take back. It is opened again once it has no run.
     fn usable(&self, session: Session) -> Result<Session, Problem> {
         if !session.has_failed() {
             return Ok(session);

@@ -146,7 +146,7 @@ impl Past {
         self.form = FORM;
         let is_quiet = self.open.is_empty() && self.fleet.tasks.values().all(|status| status.is_terminal());
         match serde_json::to_string(self) {
-            Ok(state) if is_quiet => journal.keep_checkpoint(id, Checkpoint { seq: self.seq, state }).await,
+            Ok(state) if is_quiet => journal.store_checkpoint(id, Checkpoint { seq: self.seq, state }).await,
             _ => Ok(()),
         }
     }

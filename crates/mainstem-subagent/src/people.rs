@@ -106,7 +106,7 @@ impl Fleet {
         let lent = self.slots.lend(cx);
         let task = cx.sink().task().cloned();
         if let Some(task) = &task {
-            self.tasks.waits(task, true).await;
+            self.tasks.set_waiting(task, true).await;
         }
         let answer = tokio::select! {
             biased;
@@ -114,7 +114,7 @@ impl Fleet {
             answer = answer => answer.ok(),
         };
         if let Some(task) = &task {
-            self.tasks.waits(task, false).await;
+            self.tasks.set_waiting(task, false).await;
         }
         lent.take_back().await;
         answer

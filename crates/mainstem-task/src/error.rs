@@ -1,4 +1,4 @@
-//! What can go wrong with a task's record.
+//! Errors of task records.
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -12,9 +12,9 @@ use mainstem_message::TaskId;
 pub struct IllegalChange {
     /// The task.
     pub id: TaskId,
-    /// What it is.
+    /// Its status.
     pub from: TaskStatus,
-    /// What it was to become.
+    /// The status that was refused.
     pub to: TaskStatus,
 }
 
@@ -22,56 +22,56 @@ pub struct IllegalChange {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// No task has this id.
+    /// The store has no task of this id.
     #[error("unknown task_id {id:?}; task_list shows this session's tasks")]
     Unknown {
         /// The id.
         id: TaskId,
     },
-    /// A task has this id already.
-    #[error("there is a task {id} already")]
+    /// The store has a task of this id already.
+    #[error("task {id} exists already")]
     Exists {
         /// The id.
         id: TaskId,
     },
-    /// The state machine refuses it.
+    /// The state machine refuses the change.
     #[error(transparent)]
     Illegal(#[from] IllegalChange),
-    /// Somebody else changed the record meanwhile: read it again.
-    #[error("task {id} was changed by another: it is at version {version} now")]
+    /// Another writer changed the record meanwhile. Read it again and retry.
+    #[error("task {id} was changed meanwhile: its version is {version}")]
     Conflict {
         /// The task.
         id: TaskId,
         /// Its present version.
         version: u64,
     },
-    /// Another executor has taken the task over; this one must not touch it any more.
+    /// Another executor has taken the task over; this one must leave it alone.
     #[error("task {id} was taken over by another executor")]
     Fenced {
         /// The task.
         id: TaskId,
     },
     /// The set has been shut down.
-    #[error("no task can begin any more: the harness is shutting down")]
+    #[error("no task can begin: the harness is shutting down")]
     Closed,
-    /// A file of tasks is not what it should be. It was kept aside, and a new one will be begun.
-    #[error("the task file {} can't be read ({problem}); it was kept as {}", path.display(), kept.display())]
+    /// A file of tasks can't be parsed. It was renamed, and the next change begins a new one.
+    #[error("the task file {} can't be read ({problem}); it was renamed to {}", path.display(), renamed_to.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where it is now.
-        kept: PathBuf,
-        /// What is wrong with it, and where.
+        /// Its new name.
+        renamed_to: PathBuf,
+        /// The parse error, with its place.
         problem: String,
     },
-    /// The file system.
+    /// The file system failed.
     #[error("can't {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The cause.
         source: Arc<io::Error>,
     },
 }
@@ -82,7 +82,7 @@ impl TaskError {
     pub fn without_paths(&self) -> String {
         match self {
             Self::Corrupt { problem, .. } => {
-                format!("the records of tasks can't be read ({problem}); they were kept aside")
+                format!("the records of tasks can't be read ({problem}); their file was renamed")
             }
             Self::Io { doing, source, .. } => format!("can't {doing} the records of tasks: {source}"),
             other => other.to_string(),

@@ -1,12 +1,13 @@
-//! Who executes tasks, and for how long that is believed.
+//! Executors, and how long their leases last.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long an executor's lease lasts. It is renewed three times as often. When it is over, the
-/// executor's tasks are lost; they are lost earlier if the store can tell that its process has ended.
+/// How long an executor's lease lasts. It is renewed three times as often. A task is lost when its
+/// executor's lease ends, or earlier, when the store can tell that the executor's process has
+/// ended.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// How often a lease is renewed.
@@ -23,7 +24,7 @@ impl ExecutorId {
         Self(id.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,14 +1,14 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`TaskRecord`] says what a task is and how it stands; [`TaskRecord::apply`] is the state
-//! machine, pure. A [`TaskStore`] keeps records: [`MemoryTaskStore`] for one process,
-//! [`FileTaskStore`] for all processes that share a workspace, [`ScopedTaskStore`] for a tenant's
-//! part of either. The [`TaskSet`] is the only place that spawns: it runs tasks, records how they
-//! end, tells sessions, holds the executor's lease, and stops them all.
+//! [`TaskRecord`] describes a task and its status; [`TaskRecord::apply`] is the state machine,
+//! pure. A [`TaskStore`] stores records: [`MemoryTaskStore`] for one process, [`FileTaskStore`] for
+//! all processes that share a workspace, [`ScopedTaskStore`] for a tenant's part of either. The
+//! [`TaskSet`] is the only place that spawns: it runs tasks, records their ends, notifies sessions,
+//! holds the executor's lease, and stops all tasks.
 
-mod clerk;
 mod error;
 mod lease;
+mod lease_renewal;
 mod record;
 mod set;
 mod status;
@@ -19,7 +19,7 @@ pub use error::{IllegalChange, TaskError};
 pub use lease::{ExecutorId, LEASE};
 pub use record::{CancelRequest, TaskChange, TaskRecord};
 pub use set::{CancelTask, NewTask, TaskEnd, TaskSet, Work};
-pub use status::allows;
+pub use status::can_become;
 pub use store::{Expected, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskFilter, TaskStore};
 
 // The layers in whose types this one speaks, so that it can be used alone.

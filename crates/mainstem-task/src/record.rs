@@ -1,4 +1,4 @@
-//! What is known of a task, and how it may change. Pure.
+//! The record of a task, and its state machine. Pure.
 
 use std::sync::Arc;
 
@@ -9,68 +9,69 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ExecutorId, IllegalChange, status};
 
-/// One background task. The same for one that began in the background, one that was promoted, and one on another machine.
+/// One background task: one that began in the background, one that was promoted, or one on another
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskRecord {
-    /// The handle.
+    /// The task's id.
     pub id: TaskId,
     /// The root session, whose log has its events.
     pub root_session_id: SessionId,
-    /// The agent that is told of its end.
+    /// The agent that is notified of its end.
     pub parent_agent_id: Arc<str>,
     /// That agent's own session.
     pub parent_session_id: SessionId,
-    /// The child that works on it.
+    /// The child that runs it.
     pub agent_key: AgentKey,
-    /// What the child is an instance of.
+    /// The spec of the child.
     pub agent_id: Arc<str>,
     /// The name that the parent gave the child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What the child was asked.
+    /// The child's instructions.
     pub task: String,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
     /// Rises by one with each change.
     pub version: u64,
     /// Who executes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorId>,
-    /// Rises with each executor; one that has been overtaken can change nothing.
+    /// Rises with each executor. An executor with a lower fence can't change the record.
     #[serde(default)]
     pub fence: u64,
-    /// What came of it.
+    /// The child's reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// What went wrong.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// Who wants it stopped.
+    /// The request to cancel it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelRequest>,
     /// When it became a task.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// When its parent was told of its end.
+    /// When its parent was notified of its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
 }
 
-/// That a task shall stop.
+/// A request to cancel a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelRequest {
-    /// Who asked for it, in words for people.
+    /// Who requested it, for display.
     pub by: String,
-    /// When.
+    /// When it was requested.
     pub at: Timestamp,
 }
 
-/// What happens to a task.
+/// A change of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskChange {
@@ -78,51 +79,51 @@ pub enum TaskChange {
     Run,
     /// It waits for a person.
     WaitForConfirm,
-    /// It has a result.
+    /// It completed.
     Complete {
         /// The child's reply.
         result: String,
     },
     /// It failed.
     Fail {
-        /// How.
+        /// The failure.
         error: Failure,
     },
-    /// It was stopped.
+    /// It was cancelled.
     Cancel {
-        /// By whom, in words for people.
+        /// Who cancelled it, for display.
         by: String,
     },
-    /// Somebody wants it stopped; nothing else changes.
+    /// A cancel is requested; the status stays as it is.
     RequestCancel {
-        /// Who, in words for people.
+        /// Who requests it, for display.
         by: String,
     },
-    /// Its parent was told of its end.
+    /// Its parent was notified of its end.
     Deliver,
     /// Another executor takes it over.
     Claim {
-        /// Which.
+        /// The new executor.
         executor: ExecutorId,
     },
 }
 
 impl TaskRecord {
-    /// Whether nothing more will happen to it.
+    /// Returns `true` if the status is terminal.
     pub fn is_over(&self) -> bool {
         self.status.is_terminal()
     }
 
-    /// Whether it is over and its parent was not yet told.
+    /// Returns `true` if it is over and its parent was not yet notified.
     pub fn is_undelivered(&self) -> bool {
         self.is_over() && self.delivered_at.is_none()
     }
 
-    /// Makes a change at a time, and raises the version. What is asked of a task that is over (to be cancelled again, to be delivered
-    /// twice) changes nothing and is no error.
+    /// Applies a change at a time, and raises the version. A cancel request for a task that is
+    /// over, and a second delivery, change nothing and succeed.
     ///
     /// # Errors
-    /// A change of status that is not legal; the record then stays as it was.
+    /// If the change of status is not legal; the record stays as it was.
     pub fn apply(&mut self, change: TaskChange, now: Timestamp) -> Result<(), IllegalChange> {
         match change {
             TaskChange::Run => self.become_(TaskStatus::Running)?,
@@ -153,7 +154,7 @@ impl TaskRecord {
 
     fn become_(&mut self, to: TaskStatus) -> Result<(), IllegalChange> {
         let from = self.status;
-        if !status::allows(from, to) {
+        if !status::can_become(from, to) {
             return Err(IllegalChange { id: self.id.clone(), from, to });
         }
         self.status = to;

@@ -24,18 +24,18 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ExecutorId, MemoryTaskStore, TaskChange, TaskStore, clerk,
+    ExecutorId, MemoryTaskStore, TaskChange, TaskStore, lease_renewal,
     sync::{AbortHandle, AtomicU64, AtomicUsize, spawn},
 };
 
-/// How often what does not end is dropped at a shutdown.
+/// How often tasks are aborted that outlive the grace of a shutdown.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// All background work of a harness. Cheap to clone; clones are the same set.
 ///
-/// A task lives until it ends, is cancelled, or [`shutdown`](Self::shutdown). Dropping the set
-/// stops nothing; when the runtime goes, what is left of the work is dropped. In a store that
-/// others share its tasks are lost when the process or its [lease](crate::LEASE) ends.
+/// A task runs until it ends, is cancelled, or the set is [shut down](Self::shutdown). Dropping the
+/// set stops nothing; when the runtime is dropped, its tasks are dropped with it. In a shared store
+/// the tasks are lost when the process or its [lease](crate::LEASE) ends.
 #[derive(Clone)]
 pub struct TaskSet(pub(crate) Arc<Inner>);
 
@@ -48,12 +48,11 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     /// Changes whenever a task of this set has ended.
     pub(crate) ends: watch::Sender<u64>,
-    /// Parents that are known to have no tasks, so that the store need not be asked before each of
-    /// their model calls.
-    quiet: DashSet<SessionId>,
-    /// Whether somebody renews the lease.
-    pub(crate) has_clerk: Mutex<bool>,
-    /// How many tasks were ever recorded here.
+    /// Parents that have no tasks, so that their model calls need not read the store.
+    without_tasks: DashSet<SessionId>,
+    /// Whether the task that renews the lease runs.
+    pub(crate) is_renewing: Mutex<bool>,
+    /// The number of tasks recorded since the set was made.
     created: AtomicU64,
     /// Logs that name tasks of other executors.
     followers: DashMap<TaskId, lost::Follower>,
@@ -66,7 +65,7 @@ pub(crate) struct Live {
     sink: EventSink,
     fence: u64,
     abort: Option<AbortHandle>,
-    /// How many of its parts wait for a person.
+    /// The number of its parts that wait for a person.
     waiting: AtomicUsize,
 }
 
@@ -75,14 +74,14 @@ impl Live {
         Self { parent, cancel, sink, fence, abort: None, waiting: AtomicUsize::new(0) }
     }
 
-    /// What it is, as was said last.
+    /// Returns the status that was emitted last.
     fn status(&self) -> TaskStatus {
         let waits = self.waiting.load(Ordering::Acquire) > 0;
         if waits { TaskStatus::WaitingConfirm } else { TaskStatus::Running }
     }
 
-    /// One part more waits, or one less; how many do now.
-    fn waits(&self, is_waiting: bool) -> (EventSink, u64, usize) {
+    /// Counts one waiting part more, or one less. Returns how many wait now.
+    fn count_waiting(&self, is_waiting: bool) -> (EventSink, u64, usize) {
         let parts = if is_waiting {
             self.waiting.fetch_add(1, Ordering::AcqRel) + 1
         } else {
@@ -92,27 +91,27 @@ impl Live {
     }
 }
 
-/// What is to become a task.
+/// The description of a task that is to begin.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever starts a task, who must know all of it")]
+#[expect(clippy::exhaustive_structs, reason = "a caller that starts a task sets every field")]
 pub struct NewTask {
-    /// The handle.
+    /// The task's id.
     pub id: TaskId,
-    /// The agent that is told of its end.
+    /// The agent that is notified of its end.
     pub parent_agent_id: Arc<str>,
     /// That agent's own session.
     pub parent_session_id: SessionId,
-    /// The child that works on it.
+    /// The child that runs it.
     pub agent_key: AgentKey,
-    /// What it is an instance of.
+    /// The spec of the child.
     pub agent_id: Arc<str>,
-    /// The name that the parent gave it.
+    /// The name that the parent gave the child.
     pub label: Option<String>,
-    /// What it was asked.
+    /// The child's instructions.
     pub task: String,
     /// The child's sink, which moves to the background when the task is recorded.
     pub sink: EventSink,
-    /// Stops the child gently.
+    /// Cancels the child.
     pub cancel: CancelTask,
 }
 
@@ -121,7 +120,7 @@ pub struct NewTask {
 pub struct CancelTask(Arc<dyn Fn(CancelReason) + Send + Sync>);
 
 impl CancelTask {
-    /// Asks by this function.
+    /// Creates a value that cancels by calling this function.
     pub fn new(cancel: impl Fn(CancelReason) + Send + Sync + 'static) -> Self {
         Self(Arc::new(cancel))
     }
@@ -141,13 +140,13 @@ impl fmt::Debug for CancelTask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "these are the terminal states")]
 pub enum TaskEnd {
-    /// It has a result.
+    /// It completed with this result.
     Completed(String),
     /// It failed.
     Failed(Failure),
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled {
-        /// By whom, in words for people.
+        /// Who cancelled it, for display.
         by: Arc<str>,
     },
 }
@@ -163,7 +162,8 @@ impl From<TaskEnd> for TaskChange {
 }
 
 impl TaskSet {
-    /// A set that keeps its records in a store; `executor` names it among all that share the store.
+    /// Creates a set that records in this store. `executor` is its name among the sets that share
+    /// the store.
     pub fn new(store: Arc<dyn TaskStore>, clock: Arc<dyn Clock>, executor: ExecutorId) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -173,30 +173,31 @@ impl TaskSet {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             ends: watch::Sender::new(0),
-            quiet: DashSet::new(),
-            has_clerk: Mutex::new(false),
+            without_tasks: DashSet::new(),
+            is_renewing: Mutex::new(false),
             created: AtomicU64::new(0),
             followers: DashMap::new(),
         }))
     }
 
-    /// A set with its records in memory.
+    /// Creates a set with its records in memory.
     pub fn in_memory() -> Self {
         Self::new(Arc::new(MemoryTaskStore::new()), Arc::new(SystemClock), ExecutorId::new("local"))
     }
 
-    /// Where the records are.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn TaskStore> {
         &self.0.store
     }
 
-    /// Is cancelled when the set is shut down; what may outlive a run hangs off it.
+    /// Returns the token that [`shutdown`](Self::shutdown) cancels. The tokens of work that may
+    /// outlive its run are its children.
     pub fn token(&self) -> &CancellationToken {
         &self.0.stop
     }
 
-    /// Drives something to its end that is no task but outlives its caller, such as a run that
-    /// nobody reads. It is dropped at [`shutdown`](Self::shutdown).
+    /// Drives a future to its end that is not a task but outlives its caller, such as a detached
+    /// run. [`shutdown`](Self::shutdown) drops it.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -226,28 +227,28 @@ impl TaskSet {
         spawn(&self.0.tracker, driven);
     }
 
-    /// Changes whenever a task of this set has ended.
+    /// Returns a watch that changes whenever a task of this set has ended.
     pub fn ends(&self) -> watch::Receiver<u64> {
         self.0.ends.subscribe()
     }
 
-    /// How many are at work here.
+    /// Returns the number of running tasks.
     pub fn live(&self) -> usize {
         self.0.live.len()
     }
 
-    /// Stops everything: asks all tasks to stop, waits so long, then drops what is left. When it
-    /// returns, nothing that was spawned is alive, and every task of the set has an end in its
-    /// record. No task can begin any more.
+    /// Stops everything: cancels all tasks, waits for at most `grace`, then aborts those that are
+    /// left. When it returns, all spawned work is dropped, every task of the set has an end in its
+    /// record, and no task can begin.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &*self.0;
-        // With the reason first; the token stops work that begins between the two.
+        // The reason comes first; the token stops work that begins in between.
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.stop.cancel();
         inner.cancel_all(&inner.live_where(|_| true), &CancelReason::Shutdown);
         inner.tracker.close();
         if timeout(grace, inner.tracker.wait()).await.is_err() {
-            // Again and again, for one that was just beginning may have no handle yet.
+            // Repeated, because a task that has just begun may not have its handle yet.
             while timeout(AGAIN, inner.tracker.wait()).await.is_err() {
                 inner.live.iter().for_each(|live| live.abort.iter().for_each(AbortHandle::abort));
             }
@@ -255,7 +256,7 @@ impl TaskSet {
         for id in inner.live_where(|_| true) {
             inner.finish(&id, TaskEnd::Cancelled { by: CancelReason::Shutdown.by() }).await;
         }
-        clerk::release(inner).await;
+        lease_renewal::release(inner).await;
     }
 }
 
@@ -264,8 +265,7 @@ impl Inner {
         self.clock.now()
     }
 
-    /// The ids of tasks that are executed here; in order, for the same work is stopped in the same
-    /// order.
+    /// Returns the ids of running tasks, sorted, so that they are always stopped in the same order.
     fn live_where(&self, holds: impl Fn(&Live) -> bool) -> Vec<TaskId> {
         let live = self.live.iter().filter(|live| holds(live));
         let mut ids: Vec<_> = live.map(|live| live.key().clone()).collect();

@@ -1,17 +1,17 @@
-//! Which changes of a task's status are legal. Pure.
+//! Legal changes of a task's status. Pure.
 
 use mainstem_event::TaskStatus::{self, Cancelled, Completed, Failed, Pending, Running, WaitingConfirm};
 
-/// Whether a task of the first status may become one of the second.
+/// Returns `true` if the state machine allows this change of status.
 ///
 /// ```
 /// use mainstem_event::TaskStatus::*;
-/// use mainstem_task::allows;
+/// use mainstem_task::can_become;
 ///
-/// assert!(allows(Running, Completed));
-/// assert!(!allows(Completed, Failed), "terminal is final");
+/// assert!(can_become(Running, Completed));
+/// assert!(!can_become(Completed, Failed), "terminal is final");
 /// ```
-pub const fn allows(from: TaskStatus, to: TaskStatus) -> bool {
+pub const fn can_become(from: TaskStatus, to: TaskStatus) -> bool {
     match from {
         Pending => matches!(to, Running | Failed | Cancelled),
         Running => matches!(to, WaitingConfirm | Completed | Failed | Cancelled),

@@ -1,4 +1,4 @@
-//! Where records are kept.
+//! Stores of task records.
 
 mod file;
 mod memory;
@@ -11,25 +11,25 @@ use mainstem_message::{SessionId, TaskId};
 pub use self::{file::FileTaskStore, memory::MemoryTaskStore, scoped::ScopedTaskStore};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
-/// Keeps the records of tasks, and who is alive to execute them.
+/// Stores the records of tasks and the leases of executors.
 ///
-/// Every change is all or nothing, and stands when the call returns. A store may be used by many
-/// processes at once; then [`is_shared`](Self::is_shared) says so, and executors look out for what
-/// others ask of their tasks. `mainstem_testing::task_store` is the contract as a test suite.
+/// Every change is atomic and recorded when the call returns. Many processes may share a store;
+/// then [`is_shared`](Self::is_shared) returns `true`, and executors poll it for cancel requests.
+/// `mainstem_testing::task_store` is the contract as a test suite.
 #[async_trait]
 pub trait TaskStore: Send + Sync + 'static {
-    /// Keeps a new record.
+    /// Stores a new record.
     ///
     /// # Errors
-    /// [`TaskError::Exists`], or that it can't be kept; then it isn't.
+    /// [`TaskError::Exists`], or if it can't be stored.
     async fn create(&self, record: TaskRecord) -> Result<(), TaskError>;
 
-    /// Changes a record, as [`TaskRecord::apply`] does, if it is what the caller takes it for.
-    /// Returns what it is now.
+    /// Changes a record, as [`TaskRecord::apply`] does, if it is as expected. Returns the changed
+    /// record.
     ///
     /// # Errors
     /// [`TaskError::Unknown`], [`Conflict`](TaskError::Conflict), [`Fenced`](TaskError::Fenced),
-    /// [`Illegal`](TaskError::Illegal), or that it can't be kept; the record then stays as it was.
+    /// [`Illegal`](TaskError::Illegal), or if it can't be stored; the record stays as it was.
     async fn update(
         &self,
         id: &TaskId,
@@ -38,44 +38,44 @@ pub trait TaskStore: Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<TaskRecord, TaskError>;
 
-    /// The record of a task; `None` if there is none.
+    /// Returns the record of a task; `None` if there is none.
     ///
     /// # Errors
-    /// That it can't be read.
+    /// If it can't be read.
     async fn get(&self, id: &TaskId) -> Result<Option<TaskRecord>, TaskError>;
 
-    /// Records, oldest first.
+    /// Returns records, oldest first.
     ///
     /// # Errors
-    /// That they can't be read.
+    /// If they can't be read.
     async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError>;
 
-    /// Forgets a record for good. Returns what it was.
+    /// Removes a record. Returns its last state.
     ///
     /// # Errors
-    /// [`TaskError::Unknown`], or that it can't be forgotten; it then stays.
+    /// [`TaskError::Unknown`], or if it can't be removed; the record stays.
     async fn remove(&self, id: &TaskId) -> Result<TaskRecord, TaskError>;
 
-    /// Says that an executor is alive, and will be believed to be until then.
+    /// Records that an executor is alive, and counts as alive until then.
     ///
     /// # Errors
-    /// That it can't be kept.
+    /// If it can't be recorded.
     async fn renew(&self, executor: &ExecutorId, until: Timestamp) -> Result<(), TaskError>;
 
     /// Returns the end of an executor's lease; `None` if the executor never had one, has released
     /// it, or if the store can tell that the executor's process has ended.
     ///
     /// # Errors
-    /// That it can't be read.
+    /// If it can't be read.
     async fn lease(&self, executor: &ExecutorId) -> Result<Option<Timestamp>, TaskError>;
 
-    /// Says that an executor is gone.
+    /// Ends an executor's lease.
     ///
     /// # Errors
-    /// That it can't be kept; its lease then runs out by itself.
+    /// If it can't be recorded; the lease then ends by itself.
     async fn release(&self, executor: &ExecutorId) -> Result<(), TaskError>;
 
-    /// Whether other processes may change records as well.
+    /// Returns `true` if other processes may change records as well.
     fn is_shared(&self) -> bool;
 }
 
@@ -83,24 +83,24 @@ pub trait TaskStore: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expected {
-    /// Its version: nobody else has changed it.
+    /// Its version: no other writer has changed it.
     pub version: Option<u64>,
-    /// Its fence: nobody else executes it.
+    /// Its fence: no other executor has it.
     pub fence: Option<u64>,
 }
 
 impl Expected {
-    /// Anything.
+    /// Returns an expectation that every record meets.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// The very version that was read.
+    /// Expects the version that was read.
     pub fn version(version: u64) -> Self {
         Self { version: Some(version), fence: None }
     }
 
-    /// Whatever was changed, as long as the same executor has it.
+    /// Expects the same executor, at any version.
     pub fn fence(fence: u64) -> Self {
         Self { version: None, fence: Some(fence) }
     }
@@ -125,36 +125,36 @@ impl Expected {
 pub struct TaskFilter {
     /// Those of this root session.
     pub root: Option<SessionId>,
-    /// Those whose parent's own session this is.
+    /// Those whose parent has this session of its own.
     pub parent: Option<SessionId>,
-    /// Those that stand so.
+    /// Those of this status.
     pub status: Option<TaskStatus>,
 }
 
 impl TaskFilter {
-    /// All tasks.
+    /// Returns all tasks.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The tasks below a root session.
+    /// Returns the tasks below a root session.
     pub fn of_root(root: SessionId) -> Self {
         Self { root: Some(root), ..Self::default() }
     }
 
-    /// The tasks of the agent whose own session this is.
+    /// Returns the tasks of the agent whose own session this is.
     pub fn of_parent(parent: SessionId) -> Self {
         Self { parent: Some(parent), ..Self::default() }
     }
 
-    /// Of these, those that stand so.
+    /// Selects only tasks of this status.
     #[must_use]
     pub fn with_status(mut self, status: TaskStatus) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Whether a record is one of them.
+    /// Returns `true` if the filter selects a record.
     pub fn matches(&self, record: &TaskRecord) -> bool {
         self.root.as_ref().is_none_or(|root| *root == record.root_session_id)
             && self.parent.as_ref().is_none_or(|parent| *parent == record.parent_session_id)
@@ -162,7 +162,7 @@ impl TaskFilter {
     }
 }
 
-/// A change of a record that is in memory.
+/// Changes a record that is in memory. Returns it.
 fn change(
     record: Option<&mut TaskRecord>,
     id: &TaskId,
@@ -176,7 +176,7 @@ fn change(
     Ok(record.clone())
 }
 
-/// Oldest first.
+/// Sorts records, oldest first.
 fn sort(records: &mut [TaskRecord]) {
     records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
 }

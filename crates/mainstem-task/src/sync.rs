@@ -1,5 +1,5 @@
-//! Tasks of the runtime, and the primitives at which they meet: tokio's and the standard library's,
-//! or, compiled with `--cfg shuttle`, those of a model checker that tries many orders of them
+//! Tasks of the runtime and their synchronization primitives: those of tokio and the standard
+//! library, or, compiled with `--cfg shuttle`, those of a model checker that tries many schedules
 //! (`cargo xtask models`).
 
 use tokio_util::task::TaskTracker;
@@ -15,7 +15,7 @@ pub(crate) use shuttle::{
     sync::atomic::{AtomicU64, AtomicUsize},
 };
 
-/// Starts a task that the tracker knows.
+/// Spawns a task that the tracker tracks.
 #[cfg(not(shuttle))]
 pub(crate) fn spawn(tracker: &TaskTracker, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     tracker.spawn(work).abort_handle()

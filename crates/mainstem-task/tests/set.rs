@@ -1,4 +1,4 @@
-//! How tasks end when their store fails, or when somebody else has ended them.
+//! How tasks end when their store fails, or when another process has ended them.
 
 use std::{
     future::pending,
@@ -28,11 +28,11 @@ struct Flaky {
     store: MemoryTaskStore,
     failures: AtomicUsize,
     is_shared: AtomicBool,
-    /// Before the next change another process asks for a cancel.
+    /// Another process requests a cancel before the next change.
     is_cancelled: AtomicBool,
 }
 
-/// A clock that is set by hand, and goes as tokio's goes.
+/// Tokio's clock, set ahead by hand.
 #[derive(Default)]
 struct Watch {
     clock: FakeClock,
@@ -67,8 +67,8 @@ impl TaskStore for Flaky {
             return Err(TaskError::Io { doing: "write", path: "tasks".into(), source });
         }
         if self.is_cancelled.swap(false, Ordering::Relaxed) {
-            let wish = TaskChange::RequestCancel { by: "another process".into() };
-            self.store.update(id, Expected::any(), wish, now).await?;
+            let request = TaskChange::RequestCancel { by: "another process".into() };
+            self.store.update(id, Expected::any(), request, now).await?;
         }
         self.store.update(id, expected, change, now).await
     }
@@ -145,8 +145,8 @@ impl Rig {
         }
     }
 
-    /// What the stream says of the task, from its beginning on.
-    fn said(&self) -> Vec<(TaskStatus, TaskStatus)> {
+    /// Returns the task's changes in the log, from its beginning on.
+    fn changes(&self) -> Vec<(TaskStatus, TaskStatus)> {
         let mut cursor = self.log.subscribe_from(1);
         let events = std::iter::from_fn(|| cursor.try_next());
         let change = |kind: &EventKind| match kind {
@@ -161,7 +161,7 @@ const BEGUN: (TaskStatus, TaskStatus) = (TaskStatus::Pending, TaskStatus::Runnin
 
 #[tokio::test(start_paused = true)]
 async fn an_end_is_recorded_once_the_store_can() {
-    for (failures, kept) in
+    for (failures, recorded) in
         [(0, TaskStatus::Completed), (4, TaskStatus::Completed), (99, TaskStatus::Running)]
     {
         let rig = Rig::new();
@@ -173,10 +173,10 @@ async fn an_end_is_recorded_once_the_store_can() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let record = store.get(&TaskId::new("task-1")).await.unwrap().unwrap();
-        assert_eq!(record.status, kept, "after {failures} failures");
-        // It is said in any case: what can't be recorded has failed.
-        let said = if kept == TaskStatus::Completed { kept } else { TaskStatus::Failed };
-        assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, said)], "after {failures} failures");
+        assert_eq!(record.status, recorded, "after {failures} failures");
+        // An end is emitted in any case: one that can't be recorded is a failure.
+        let emitted = if recorded == TaskStatus::Completed { recorded } else { TaskStatus::Failed };
+        assert_eq!(rig.changes(), [BEGUN, (TaskStatus::Running, emitted)], "after {failures} failures");
     }
 }
 
@@ -195,7 +195,7 @@ async fn an_end_that_another_process_recorded_stands() {
         TaskEnd::Completed("gold".to_owned())
     });
     rig.set.begin(task, work).await.map_err(|(error, _)| error).unwrap();
-    let lost = TaskChange::Fail { error: Failure::new("executor_lost", "not heard of") };
+    let lost = TaskChange::Fail { error: Failure::new("executor_lost", "its lease has ended") };
     rig.store.update(&id, Expected::any(), lost, Timestamp::from_micros(1)).await.unwrap();
     rig.set.cancel_below(&SessionId::new("s"), &CancelReason::RunEnded);
     let record =
@@ -205,7 +205,7 @@ async fn an_end_that_another_process_recorded_stands() {
     }
     assert_eq!((record.status, record.result), (TaskStatus::Failed, None));
     assert_eq!(reason.get(), Some(&CancelReason::RunEnded));
-    assert_eq!(rig.said(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
+    assert_eq!(rig.changes(), [BEGUN, (TaskStatus::Running, TaskStatus::Failed)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +261,7 @@ async fn a_clock_that_is_set_takes_no_task_from_a_living_executor() {
         watch.ahead.store(ahead, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(other.get(&id).await.unwrap().status, TaskStatus::Running, "set to {ahead}");
-        // Were it dead now, others would find that out in time.
+        // If it died now, others would find that out in time.
         let until = rig.store.lease(&me).await.unwrap().unwrap().as_micros();
         assert!(until <= watch.now().as_micros() + LEASE.as_micros() as u64, "set to {ahead}");
     }

@@ -1,4 +1,4 @@
-//! The contract over every store, and what is special about files.
+//! The contract over every store, and what is specific to files.
 #![expect(clippy::unwrap_used, reason = "tests and what they share")]
 
 use std::{
@@ -66,7 +66,7 @@ async fn a_part_neither_sees_nor_changes_what_is_anothers() {
     let (at, here) = (Timestamp::from_micros(9), ExecutorId::new("here"));
     acme.create(record("t", "s", 1)).await.unwrap();
     acme.renew(&here, at).await.unwrap();
-    // By its own id, by the id that the store has, and by a path from one part to the other.
+    // By its own id, by the id in the store, and by a path from one part to the other.
     for id in ["t", "acme/t", "/acme/t", "../acme/t"] {
         assert_eq!(globex.get(&id.into()).await.unwrap(), None, "{id}");
         let change = TaskChange::RequestCancel { by: "globex".into() };
@@ -79,7 +79,7 @@ async fn a_part_neither_sees_nor_changes_what_is_anothers() {
     }
     globex.release(&here).await.unwrap();
     assert_eq!(acme.lease(&here).await.unwrap(), Some(at));
-    // The same id in both, each with a record of its own, and whole as it was created.
+    // The same id in both parts, each with a record of its own.
     globex.create(record("t", "s", 2)).await.unwrap();
     assert_eq!(acme.get(&"t".into()).await.unwrap(), Some(record("t", "s", 1)));
     assert_eq!(acme.list(&TaskFilter::of_root("root".into())).await.unwrap(), [record("t", "s", 1)]);
@@ -124,7 +124,7 @@ async fn two_processes_see_each_other() {
     two.update(&"t".into(), Expected::version(1), wish, Timestamp::from_micros(2)).await.unwrap();
     let seen = one.get(&"t".into()).await.unwrap().unwrap();
     assert_eq!(seen.cancel.map(|cancel| cancel.by).as_deref(), Some("two"));
-    // A hundred changes from both sides, none lost.
+    // A hundred changes from both sides, all recorded.
     let create = async |store: &FileTaskStore, name: &str| {
         for n in 0..50 {
             store.create(record(&format!("{name}-{n}"), "s", 3)).await.unwrap();
@@ -147,18 +147,18 @@ async fn a_lease_ends_with_the_process_of_its_executor() {
     // As the system closes the files of a process that is killed.
     drop(one);
     assert_eq!(two.lease(&executor).await.unwrap(), None);
-    // Readers that look at the same time do not take one another for the executor.
+    // Concurrent readers do not mistake one another for the executor.
     let looks = (0..400).map(|_| two.lease(&executor));
     let found: Vec<_> = futures_util::future::join_all(looks).await;
     assert!(found.into_iter().all(|found| found.unwrap().is_none()));
-    // Another machine's locks can't be seen on every file system.
+    // The locks of another machine are not visible on every file system.
     let lock = workspace.path().join("agents/.executors/host%2f7+lock");
     let here = fs::read(&lock).unwrap();
     fs::write(&lock, "another machine").unwrap();
     assert_eq!(two.lease(&executor).await.unwrap(), Some(until));
     fs::write(&lock, here).unwrap();
     assert_eq!(two.lease(&executor).await.unwrap(), None);
-    // Without a lock, as a program of an earlier version leaves it, the lease alone decides.
+    // Without a lock file, as an earlier version leaves it, the lease alone decides.
     let files = workspace.path().join("agents/.executors");
     fs::remove_file(files.join("host%2f7+lock")).unwrap();
     assert_eq!(two.lease(&executor).await.unwrap(), Some(until));
@@ -176,7 +176,7 @@ async fn a_new_executor_removes_the_files_of_killed_ones() {
     killed.renew(&ExecutorId::new("killed"), at(0)).await.unwrap();
     living.renew(&ExecutorId::new("living"), at(0)).await.unwrap();
     let files = workspace.path().join("agents/.executors");
-    // Leases of another machine, whose locks prove nothing; and one of an earlier version.
+    // Leases of another machine, whose locks prove nothing, and one of an earlier version.
     for (name, lease) in [("away", 1), ("away-and-old", 0)] {
         fs::write(files.join(name), at(lease).to_string()).unwrap();
         fs::write(files.join(format!("{name}+lock")), "another machine").unwrap();
@@ -195,7 +195,7 @@ async fn a_new_executor_removes_the_files_of_killed_ones() {
 }
 
 #[tokio::test]
-async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
+async fn a_file_that_cant_be_parsed_is_renamed_and_reported() {
     let workspace = tempfile::tempdir().unwrap();
     let tasks = tasks_of(workspace.path(), "main");
     fs::create_dir_all(&tasks).unwrap();
@@ -203,15 +203,15 @@ async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
     for (n, broken) in [r#"{"t": {"id": "t""#, r#"{"t": {"id": 7}}"#, "\u{0}\u{0}"].into_iter().enumerate() {
         fs::write(&file, broken).unwrap();
         let store = FileTaskStore::new(workspace.path());
-        let said = store.list(&TaskFilter::all()).await.unwrap_err();
-        let kept = tasks.join(format!("s.json.corrupt-{}", n + 1));
-        let TaskError::Corrupt { kept: named, problem, .. } = &said else { panic!("{said}") };
-        assert_eq!(*named, kept);
+        let error = store.list(&TaskFilter::all()).await.unwrap_err();
+        let renamed = tasks.join(format!("s.json.corrupt-{}", n + 1));
+        let TaskError::Corrupt { renamed_to, problem, .. } = &error else { panic!("{error}") };
+        assert_eq!(*renamed_to, renamed);
         assert!(problem.contains("line 1 column"), "{problem}");
-        assert_eq!(fs::read_to_string(&kept).unwrap(), broken);
+        assert_eq!(fs::read_to_string(&renamed).unwrap(), broken);
         assert!(store.list(&TaskFilter::all()).await.unwrap().is_empty(), "then it goes on");
     }
-    // Whoever writes goes on at once.
+    // Writes go on at once.
     fs::write(&file, "nonsense").unwrap();
     let store = FileTaskStore::new(workspace.path());
     store.create(record("new", "s", 1)).await.unwrap();
@@ -220,14 +220,14 @@ async fn a_file_that_cant_be_read_is_kept_aside_and_said() {
 }
 
 #[tokio::test]
-async fn what_cant_be_kept_is_an_error_and_not_half_kept() {
+async fn a_record_that_cant_be_stored_is_an_error() {
     let workspace = tempfile::tempdir().unwrap();
     fs::write(workspace.path().join("agents"), "a file where a directory should be").unwrap();
     let store = FileTaskStore::new(workspace.path());
-    let said = store.create(record("t", "s", 1)).await.unwrap_err();
-    assert!(said.to_string().starts_with("can't lock "), "{said}");
-    // Callers other than the operator get the same error without the path.
-    let told = said.without_paths();
+    let error = store.create(record("t", "s", 1)).await.unwrap_err();
+    assert!(error.to_string().starts_with("can't lock "), "{error}");
+    // Callers other than the operator get the error without the path.
+    let told = error.without_paths();
     assert!(told.starts_with("can't lock the records of tasks: "), "{told}");
     assert!(!told.contains(workspace.path().to_str().unwrap()), "{told}");
     assert!(store.list(&TaskFilter::all()).await.unwrap().is_empty());

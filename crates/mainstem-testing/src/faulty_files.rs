@@ -62,12 +62,12 @@ impl Fault {
         Self::Clock(-3_600),
     ];
 
-    /// Whether the process is killed.
+    /// Returns `true` if the process is killed.
     pub fn is_fatal(self) -> bool {
         matches!(self, Self::TornByKill | Self::Kill | Self::PowerLoss)
     }
 
-    /// The variables of `layer.c` besides `AT`: their names' ends and their values.
+    /// Returns the variables of `layer.c` besides `AT`: their names' ends and their values.
     fn settings(self) -> Vec<(&'static str, i64)> {
         let errno = |errno: u32, kinds: u32| vec![("ERRNO", errno.into()), ("KINDS", kinds.into())];
         let and = |mut settings: Vec<_>, more: &[(&'static str, i64)]| {
@@ -135,7 +135,7 @@ impl FaultyFiles {
         Ok(this)
     }
 
-    /// The directory whose files can fail.
+    /// Returns the directory whose files can fail.
     pub fn files(&self) -> PathBuf {
         self.dir.join("files")
     }
@@ -155,8 +155,8 @@ impl FaultyFiles {
         }
     }
 
-    /// What to set in the environment of the process: with a fault at the call of this number,
-    /// counted from 1, or without one.
+    /// Returns what to set in the environment of the process: with a fault at the call of this
+    /// number, counted from 1, or without one.
     pub fn variables(&self, fault: Option<(usize, Fault)>) -> Vec<(String, OsString)> {
         let set = |name: &str, value: OsString| (format!("FAULTY_FILES_{name}"), value);
         let mut variables = vec![
@@ -175,10 +175,10 @@ impl FaultyFiles {
         variables
     }
 
-    /// The calls of processes since [`clear`](Self::clear), in order.
+    /// Returns the calls of processes since [`clear`](Self::clear), in order.
     ///
     /// # Errors
-    /// They can't be read.
+    /// If they can't be read.
     pub fn calls(&self) -> io::Result<Vec<FileCall>> {
         let text = match fs::read_to_string(self.trace()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),

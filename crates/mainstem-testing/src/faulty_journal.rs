@@ -51,7 +51,7 @@ struct Gate {
 }
 
 impl FaultyJournal {
-    /// A journal that works until [`fill_after`](Self::fill_after).
+    /// Creates a journal that works until [`fill_after`](Self::fill_after).
     pub fn new(inner: impl Journal) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -219,7 +219,7 @@ pass_on! {
     run(id: &RunId) -> Option<RunPlace>;
     claim(claim: Claim) -> Claimed;
     checkpoint(session: &SessionId) -> Option<Checkpoint>;
-    keep_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
+    store_checkpoint(session: &SessionId, checkpoint: Checkpoint) -> ();
     delete(session: &SessionId) -> bool;
     retain(retention: &Retention, now: Timestamp) -> u64;
     close() -> ();

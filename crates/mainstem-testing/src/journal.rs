@@ -33,7 +33,7 @@ pub async fn check(journal: Arc<dyn Journal>) {
     after_the_close_a_log_has_failed(&*journal).await;
 }
 
-/// A log with a small ring on a session of a journal.
+/// Returns a log with a small ring on a session of a journal.
 ///
 /// # Panics
 /// If the session can't be opened.
@@ -44,7 +44,7 @@ pub async fn log(journal: &dyn Journal, session: &str) -> Arc<SessionLog> {
     SessionLog::with_record(session.into(), Arc::new(FakeClock::default()), options, record)
 }
 
-/// A log whose record fails, as a full disk does, at the event after so many.
+/// Returns a log whose record fails, as a full disk does, at the event after so many.
 ///
 /// # Panics
 /// Never: a new session can be opened.
@@ -52,13 +52,13 @@ pub async fn full_after(events: u64) -> Arc<SessionLog> {
     log(&MemoryJournal::with_capacity(events), "s").await
 }
 
-/// The root's sink in a run.
+/// Returns the root's sink in a run.
 pub fn root(log: &Arc<SessionLog>, run: &str) -> EventSink {
     let origin = Origin::session(log.session_id().clone(), Some(run.into()));
     EventSink::root(log.clone(), Origin { reply_id: Some(format!("reply-{run}").into()), ..origin })
 }
 
-/// The beginning of an invocation.
+/// Returns the beginning of an invocation.
 pub fn start() -> EventKind {
     let input = vec![Arc::new(Message::user("go"))];
     EventKind::AgentStart {
@@ -72,12 +72,12 @@ pub fn start() -> EventKind {
     }
 }
 
-/// A piece of text.
+/// Returns a piece of text.
 pub fn text(delta: impl Into<String>) -> EventKind {
     EventKind::TextBlockDelta { block_id: "b".into(), delta: delta.into() }
 }
 
-/// The end of an invocation, which promises durability.
+/// Returns the end of an invocation, which promises durability.
 pub fn end() -> EventKind {
     EventKind::AgentEnd { outcome: Outcome::Success, error: None, usage: Rollup::default(), duration_ms: 1 }
 }
@@ -109,7 +109,7 @@ fn child(parent: &EventSink, name: &str) -> EventSink {
     parent.child(source, format!("reply-{name}").into())
 }
 
-/// All events of a session, read page by page.
+/// Returns all events of a session, read page by page.
 ///
 /// # Panics
 /// If they can't be read.
@@ -327,14 +327,14 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
 async fn the_latest_checkpoint_is_kept(journal: &dyn Journal) {
     let id = "checkpoints".into();
     let at = |seq: u64| Checkpoint { seq, state: format!("as of {seq}") };
-    journal.keep_checkpoint(&id, at(0)).await.unwrap();
+    journal.store_checkpoint(&id, at(0)).await.unwrap();
     assert_eq!(journal.checkpoint(&id).await.unwrap(), None, "there is no such session");
     let log = log(journal, "checkpoints").await;
     run(&log, "checked-1", 2);
     run(&log, "checked-2", 2);
     journal.flush().await.unwrap();
     for (seq, expected) in [(4, Some(at(4))), (8, Some(at(8))), (9, Some(at(8)))] {
-        journal.keep_checkpoint(&id, at(seq)).await.unwrap();
+        journal.store_checkpoint(&id, at(seq)).await.unwrap();
         assert_eq!(journal.checkpoint(&id).await.unwrap(), expected, "{seq}");
     }
     drop(log);

@@ -62,13 +62,13 @@ impl Sample {
         self.complaint.replace('$', sentence)
     }
 
-    /// The payloads of an answer that says `Hi`.
+    /// Returns the payloads of an answer that says `Hi`.
     fn answer(&self) -> Vec<&'static str> {
         [&[self.text], self.end].concat()
     }
 }
 
-/// A message with a video, which few APIs have a form for.
+/// Returns a message with a video, which few APIs have a form for.
 pub fn video() -> Message {
     let mut message = Message::user("Look");
     message.content.push(ContentBlock::Data {
@@ -82,18 +82,18 @@ pub fn video() -> Message {
 /// The key of every request.
 const KEY: &str = "key-123456789";
 
-/// A model at this server.
+/// Returns a model at this server.
 pub fn model<A: Api>(server: &Server) -> Endpoint<A> {
     Endpoint::new("m").with_base_url(&server.url()).unwrap().with_api_key(KEY)
 }
 
-/// A request that says `Hello?`.
+/// Returns a request that says `Hello?`.
 pub fn question() -> ModelRequest {
     ModelRequest { messages: vec![Arc::new(Message::user("Hello?"))], ..ModelRequest::default() }
 }
 
-/// A response that streams these payloads in the form of the API; events are named as their `type`
-/// says, if they have one.
+/// Returns a response that streams these payloads in the form of the API; events are named as their
+/// `type` says, if they have one.
 pub fn streamed<A: Api>(payloads: &[&str]) -> Vec<Step> {
     match A::FORM {
         Form::Lines => lines(payloads),
@@ -104,8 +104,8 @@ pub fn streamed<A: Api>(payloads: &[&str]) -> Vec<Step> {
     }
 }
 
-/// The deltas in short: `Hi`, `+f` for a call, its arguments, `.` for its end, `;` for the end of a
-/// block, `(reason)` for an answer of one piece, `|stop`, `!kind: message`.
+/// Returns the deltas in short: `Hi`, `+f` for a call, its arguments, `.` for its end, `;` for the
+/// end of a block, `(reason)` for an answer of one piece, `|stop`, `!kind: message`.
 pub async fn answer(stream: ModelStream) -> String {
     let shown: Vec<_> = stream.map(show).collect().await;
     shown.join(" ")
@@ -134,7 +134,7 @@ pub async fn check<A: Api>(script: Vec<Step>, expected: &str) {
     assert_eq!(answer.replace(&server.host(), "HOST"), expected);
 }
 
-/// The error of one call.
+/// Returns the error of one call.
 pub async fn failure<A: Api>(script: Vec<Step>) -> ModelError {
     let server = Server::start(vec![script]).await;
     model::<A>(&server).stream(question()).next().await.unwrap().unwrap_err()

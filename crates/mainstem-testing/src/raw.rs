@@ -31,19 +31,19 @@ pub enum Step {
     AwaitClose,
 }
 
-/// A body sent as `text/event-stream`, one HTTP chunk for each payload.
+/// Returns a body sent as `text/event-stream`, one HTTP chunk for each payload.
 pub fn events(payloads: &[&str]) -> Vec<Step> {
     streamed("text/event-stream", payloads.iter().map(|payload| format!("data: {payload}\n\n")))
 }
 
-/// The same, each event named as the first value of its payload, its `type`, says.
+/// Returns the same, each event named as the first value of its payload, its `type`, says.
 pub fn named_events(payloads: &[&str]) -> Vec<Step> {
     let name = |payload: &str| payload.split('"').nth(3).unwrap_or_default().to_owned();
     let named = payloads.iter().map(|payload| format!("event: {}\ndata: {payload}\n\n", name(payload)));
     streamed("text/event-stream", named)
 }
 
-/// A body sent as `application/x-ndjson`, one HTTP chunk for each line.
+/// Returns a body sent as `application/x-ndjson`, one HTTP chunk for each line.
 pub fn lines(payloads: &[&str]) -> Vec<Step> {
     streamed("application/x-ndjson", payloads.iter().map(|payload| format!("{payload}\n")))
 }
@@ -55,18 +55,18 @@ fn streamed(media_type: &str, frames: impl Iterator<Item = String>) -> Vec<Step>
     [head("200 OK", &headers)].into_iter().chain(chunks).chain([end]).collect()
 }
 
-/// An HTTP chunk.
+/// Returns an HTTP chunk.
 pub fn chunk(bytes: &[u8]) -> Step {
     Step::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
-/// A response of one piece, after which the connection is closed.
+/// Returns a response of one piece, after which the connection is closed.
 pub fn whole(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let length = format!("{headers}content-length: {}\r\nconnection: close\r\n", body.len());
     vec![head(status, &length), Step::Send(body.as_bytes().to_vec())]
 }
 
-/// The head of a response; each header ends with a line break.
+/// Returns the head of a response; each header ends with a line break.
 pub fn head(status: &str, headers: &str) -> Step {
     Step::Send(format!("HTTP/1.1 {status}\r\n{headers}\r\n").into_bytes())
 }
@@ -118,7 +118,7 @@ impl Server {
         self.address.to_string()
     }
 
-    /// What was noticed next, within 2 s.
+    /// Returns what was noticed next, within 2 s.
     pub async fn next(&mut self) -> Seen {
         timeout(Duration::from_secs(2), self.seen.recv())
             .await
@@ -126,7 +126,7 @@ impl Server {
             .unwrap()
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub async fn request(&mut self) -> String {
         loop {
             if let Seen::Request(request) = self.next().await {

@@ -57,7 +57,7 @@ impl ModelServer {
         Ok(Self { address, shared, task })
     }
 
-    /// What to set as base URL for OpenAI's APIs.
+    /// Returns what to set as base URL for OpenAI's APIs.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -67,17 +67,17 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
-    /// The bodies of the requests so far, in the order of their arrival.
+    /// Returns the bodies of the requests so far, in the order of their arrival.
     pub fn requests(&self) -> Vec<Value> {
         self.shared.requests().clone()
     }
 
-    /// How many answers are being sent.
+    /// Returns how many answers are being sent.
     pub fn answering(&self) -> usize {
         self.shared.answering.load(Ordering::SeqCst)
     }
 
-    /// How many answers the client cut off by closing its connection.
+    /// Returns how many answers the client cut off by closing its connection.
     pub fn cut(&self) -> usize {
         self.shared.cut.load(Ordering::SeqCst)
     }

@@ -9,7 +9,7 @@ use mainstem_message::Failure;
 use mainstem_task::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord, TaskStore};
 use serde_json::json;
 
-/// A record of a task that runs, as one finds it in a file.
+/// Returns a record of a task that runs, as one finds it in a file.
 pub fn record(id: &str, parent: &str, micros: u64) -> TaskRecord {
     let at = Timestamp::from_micros(micros);
     let record = json!({

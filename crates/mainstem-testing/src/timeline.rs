@@ -42,8 +42,8 @@ pub fn render(events: &[AgentEvent]) -> String {
     text
 }
 
-/// An instance by what tells it apart: the last part of its key, and its turn when it is not the
-/// first.
+/// Returns an instance by what tells it apart: the last part of its key, and its turn when it is
+/// not the first.
 fn who(event: &AgentEvent) -> String {
     let Some(source) = event.source() else { return "main".to_owned() };
     let key = source.agent_key.as_str();

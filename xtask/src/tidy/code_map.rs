@@ -1,16 +1,14 @@
-//! ARCHITECTURE.md names the crates and modules that exist, and all of them.
+//! ARCHITECTURE.md names every crate in one line, after the crates that it depends on.
 //!
-//! Its code map has one list item per crate:
+//! Its list of crates has one item per crate, in one line:
 //!
 //! ```text
-//! - **mainstem-event** — what happened: `source`, `kind` (the thirty of them),
-//!   `session_log` is the one place that orders.
+//! - **mainstem-event** — the kinds of events, the session log, sinks, cursors
 //! ```
 //!
-//! An item begins with `- **crate**` at the left margin and goes on in the indented lines below it.
-//! A lower-case word in backticks there is a module `src/<word>.rs`; other code is written as
-//! `EventSink`, `emit()` or `a::b`. Anywhere in the file, `mainstem-x` is a crate, and a path that
-//! begins with `crates/`, `tests/` or `xtask/` exists.
+//! Anywhere in the file, `mainstem-x` is a crate, and a path that begins with `crates/`, `tests/`,
+//! `xtask/` or a crate's name exists. Modules are described where they are: `rust_file` checks that
+//! every file begins with `//!`.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +17,17 @@ use crate::problem::Problem;
 
 pub(super) const FILE: &str = "ARCHITECTURE.md";
 
-/// Files of `src/` that the code map need not name.
-const UNLISTED: [&str; 3] = ["lib", "main", "tests"];
-
 pub(super) fn check(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
     let mut problems = names(text, packages, files);
-    let entries = entries(text);
-    for package in packages {
-        let name = package.name.as_str();
-        match entries.get(name) {
-            Some(entry) => problems.extend(entry.check(package, &modules(package, files))),
-            None if package.folder.starts_with("crates/") => {
-                problems.push(Problem::file(FILE, format!("the code map has no item `- **{name}** …`")));
+    let items = items(text);
+    problems.extend(long_items(text));
+    for package in packages.iter().filter(|package| package.folder.starts_with("crates/")) {
+        match items.get(package.name.as_str()) {
+            Some(&line) => problems.extend(order(package, line, &items)),
+            None => {
+                let message = format!("the list of crates has no item `- **{}** …`", package.name);
+                problems.push(Problem::file(FILE, message));
             }
-            None => (),
         }
     }
     problems
@@ -44,9 +39,12 @@ fn names(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
         if ["crates/", "tests/", "xtask/"].iter().any(|top| word.starts_with(top)) {
             return (!is_path(word, files)).then(|| format!("{word} doesn't exist"));
         }
-        let name = word.split(['/', '.']).next()?;
-        let is_gone = name.starts_with("mainstem-") && packages.iter().all(|package| package.name != name);
-        is_gone.then(|| format!("there is no crate {name}"))
+        let name = word.split(['/', '.']).next().filter(|name| name.starts_with("mainstem-"))?;
+        let Some(package) = packages.iter().find(|package| package.name == name) else {
+            return Some(format!("there is no crate {name}"));
+        };
+        let path = format!("{}{}", package.folder, word.strip_prefix(name)?);
+        (!is_path(&path, files)).then(|| format!("{path} doesn't exist"))
     };
     words(text).filter_map(|(line, word)| Some(Problem::at(FILE, line, objection(word)?))).collect()
 }
@@ -65,56 +63,33 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A crate's item in the code map.
-#[derive(Default)]
-struct Entry<'a> {
-    line: usize,
-    /// Module names, each with its line.
-    modules: BTreeMap<&'a str, usize>,
+/// The crate that a line of the list is about.
+fn item(line: &str) -> Option<&str> {
+    let (name, _) = line.strip_prefix("- **")?.split_once("**")?;
+    Some(name)
 }
 
-fn entries(text: &str) -> BTreeMap<&str, Entry<'_>> {
-    let mut entries = BTreeMap::<_, Entry<'_>>::new();
-    let mut current = None;
-    for (index, line) in text.lines().enumerate() {
-        if let Some((name, _)) = line.strip_prefix("- **").and_then(|rest| rest.split_once("**")) {
-            current = Some(name);
-            entries.entry(name).or_default().line = index + 1;
-        } else if !line.starts_with(' ') {
-            current = None;
-        }
-        if let Some(name) = current {
-            let modules = line.split('`').skip(1).step_by(2).filter(|code| is_module(code));
-            entries.entry(name).or_default().modules.extend(modules.map(|module| (module, index + 1)));
-        }
-    }
-    entries
+/// The crates of the list, each with its line.
+fn items(text: &str) -> BTreeMap<&str, usize> {
+    text.lines().enumerate().filter_map(|(index, line)| Some((item(line)?, index + 1))).collect()
 }
 
-fn is_module(code: &str) -> bool {
-    let is_word = code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    is_word && !code.is_empty() && !UNLISTED.contains(&code)
+/// Items that go on in a second line.
+fn long_items(text: &str) -> impl Iterator<Item = Problem> {
+    let pairs = text.lines().zip(text.lines().skip(1)).enumerate();
+    pairs.filter_map(|(index, (line, next))| {
+        let name = item(line).filter(|_| next.starts_with(' '))?;
+        let message = format!("{name} has more than one line; describe its modules in their files");
+        Some(Problem::at(FILE, index + 2, message))
+    })
 }
 
-impl Entry<'_> {
-    fn check(&self, package: &Package, modules: &[&str]) -> Vec<Problem> {
-        let (name, folder) = (&package.name, &package.folder);
-        let gone = self.modules.iter().filter(|(module, _)| !modules.contains(module));
-        let gone = gone.map(|(module, line)| {
-            Problem::at(FILE, *line, format!("{name} has no module `{module}` ({folder}/src/{module}.rs)"))
-        });
-        let unnamed = modules.iter().filter(|module| !self.modules.contains_key(*module));
-        let unnamed = unnamed
-            .map(|module| Problem::at(FILE, self.line, format!("{name} has a module `{module}`; name it")));
-        gone.chain(unnamed).collect()
-    }
-}
-
-/// The names of `src/*.rs`, without those that every crate has.
-fn modules<'a>(package: &Package, files: &'a [String]) -> Vec<&'a str> {
-    let source = format!("{}/src/", package.folder);
-    let names = files.iter().filter_map(|path| path.strip_prefix(&source)?.strip_suffix(".rs"));
-    names.filter(|name| !name.contains('/') && !UNLISTED.contains(name)).collect()
+/// Dependencies of a crate that the list names below it.
+fn order(package: &Package, line: usize, items: &BTreeMap<&str, usize>) -> Vec<Problem> {
+    let normal = package.dependencies.iter().filter(|to| to.kind.is_none());
+    let below = normal.filter(|to| items.get(to.name.as_str()).is_some_and(|&at| at > line));
+    let message = |to: &str| format!("{} depends on {to}, which is below it", package.name);
+    below.map(|to| Problem::at(FILE, line, message(&to.name))).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
     if path.ends_with("/mod.rs") {
         file("a module `foo` is `foo.rs`, beside the folder `foo/`".into());
     }
-    if !text.starts_with("//!") && !text.starts_with(README) {
+    if !text.starts_with("//! ") && !text.starts_with(README) {
         file("the first line says what the file is for: `//! …`".into());
     }
     let lines = text.lines().count();

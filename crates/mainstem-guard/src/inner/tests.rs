@@ -1,4 +1,4 @@
-//! What becomes of a command whose guard ends first.
+//! A command whose guard ends first.
 
 use std::{io::Write, process::Stdio};
 
@@ -12,7 +12,7 @@ fn a_command_does_not_start_after_its_guard_has_ended() {
     let job = Job::new(["/bin/sh", "-c", ": > made"].map(str::to_owned).into()).with_namespaces(false);
     let mut stdin = inner.stdin.take().unwrap();
     stdin.write_all(job.to_line().unwrap().as_bytes()).unwrap();
-    // The kernel does this for a guard that ends.
+    // The kernel does this when a guard ends.
     drop(stdin);
     let output = inner.wait_with_output().unwrap();
     assert!(!dir.path().join("made").exists());

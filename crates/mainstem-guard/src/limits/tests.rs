@@ -1,4 +1,4 @@
-//! How limits are written, and when one is reached.
+//! Parsing and reaching limits.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which process writes a session.
+//! Locks of sessions between processes.
 
 use std::{
     fs::{File, TryLockError, create_dir_all},
@@ -10,7 +10,7 @@ use mainstem_message::SessionId;
 
 use crate::JournalError;
 
-/// A session held for this process, until it is dropped or the process ends, however it ends.
+/// The lock of a session. It is released when dropped, and by the system when the process ends.
 pub(super) struct Lock(File);
 
 impl Lock {
@@ -26,7 +26,8 @@ impl Lock {
         Ok(matches!(found, Err(TryLockError::WouldBlock)))
     }
 
-    /// Takes the lock; `None` where files can't be locked, so that the fence alone keeps order.
+    /// Takes the lock; `None` where files can't be locked, so that only the fence protects the
+    /// session.
     pub(super) fn take(path: &Path, session: &SessionId) -> Result<Option<Self>, JournalError> {
         let open = || {
             path.parent().map_or(Ok(()), create_dir_all)?;
@@ -43,8 +44,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it is not enough: a process that is just being started by this one has the file
-        // too, until it is another program.
+        // Closing it is not enough: a child process has the file too, between `fork` and `exec`.
         let _ = self.0.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! What the writer can be asked.
+//! Requests to the writer.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 use super::{queue::Queue, record::Entry};
 use crate::{Checkpoint, Claim, Claimed, JournalError};
 
-/// A session as its opener needs it.
+/// An opened session, for its caller.
 pub(super) struct Opened {
     entry: Arc<Entry>,
     position: Position,
-    /// Where the session is released if its opener does not take it.
+    /// Where the session is released if the caller does not take it.
     queue: Option<Arc<Queue>>,
 }
 
@@ -22,7 +22,7 @@ impl Opened {
         Self { entry, position, queue: None }
     }
 
-    /// Takes what a record needs; the record releases the session.
+    /// Takes the parts of a record; dropping the record releases the session.
     pub(super) fn take(mut self) -> (Arc<Entry>, Position) {
         self.queue = None;
         (self.entry.clone(), self.position.clone())
@@ -52,7 +52,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// The session that it is about; `None` if it is about all.
+    /// Returns the session of the request; `None` if it is about all sessions.
     pub(super) fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Append(entry, _) | Self::Release(entry) => Some(&entry.session),
@@ -66,7 +66,7 @@ impl Op {
         }
     }
 
-    /// Returns `true` if a caller waits for it. Another process can wait for a release.
+    /// Returns `true` if a caller or, for a release, another process waits for it.
     pub(super) fn is_urgent(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
@@ -74,8 +74,8 @@ impl Op {
         }
     }
 
-    /// Returns `true` if it has to be on the disk before it is acknowledged. An open session needs
-    /// no sync: after a loss of power, every process that could hold its epoch has ended.
+    /// Returns `true` if it must be on the disk before it is acknowledged. The opening of a session
+    /// needs no sync: after a loss of power, every process that could hold its epoch has ended.
     pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Append(_, event) => event.kind.is_durable(),
@@ -84,13 +84,13 @@ impl Op {
         }
     }
 
-    /// Returns `true` if it changes nothing, so that it needs no transaction.
+    /// Returns `true` if it only reads, so that it needs no transaction.
     pub(super) fn is_read(&self) -> bool {
         matches!(self, Self::IsOpen(..))
     }
 
-    /// Returns `true` if it has found its session open in this process for the first time. It is to
-    /// be applied again: the release may be in the queue.
+    /// Returns `true` if it found its session open in this process for the first time. It is
+    /// applied again then: the release may be in the queue.
     pub(super) fn ask_again(&mut self) -> bool {
         match self {
             Self::Open(_, answer) => answer.ask_again(),
@@ -119,7 +119,7 @@ impl Op {
 }
 
 impl Answer<Opened> {
-    /// Sends a session that was opened. If its caller no longer waits, it is released.
+    /// Sends an opened session. If the caller has gone away, the session is released.
     pub(super) fn send_opened(mut self, queue: &Arc<Queue>) {
         if let Some(Ok(opened)) = &mut self.found {
             opened.queue = Some(queue.clone());
@@ -128,14 +128,14 @@ impl Answer<Opened> {
     }
 }
 
-/// Why a session is not free.
+/// Why a session can't be opened.
 pub(super) enum Refusal {
     /// This process has it open.
     OpenHere,
     Error(JournalError),
 }
 
-/// A caller that waits: a transaction finds the answer, and it is sent after the commit.
+/// The result for a waiting caller: a transaction sets it, and it is sent after the commit.
 pub(super) struct Answer<T> {
     caller: oneshot::Sender<Result<T, JournalError>>,
     found: Option<Result<T, JournalError>>,
@@ -148,13 +148,12 @@ impl<T> Answer<T> {
         Self { caller, found: None, is_second: false }
     }
 
-    /// Notes the answer, in place of one that a transaction found that was not committed.
+    /// Sets the result; replaces that of a transaction that was not committed.
     pub(super) fn find(&mut self, found: Result<T, JournalError>) {
         self.found = Some(found);
     }
 
-    /// Notes the answer about a session. There is none the first time that the session is open
-    /// here.
+    /// Sets the result about a session; sets none the first time that the session is open here.
     pub(super) fn find_or_ask_again(
         &mut self,
         found: Result<T, Refusal>,
@@ -173,7 +172,7 @@ impl<T> Answer<T> {
         is_to_ask
     }
 
-    /// Sends what was found.
+    /// Sends the result.
     pub(super) fn send(self) {
         let found = self.found.unwrap_or(Err(JournalError::Closed));
         let _ = self.caller.send(found);

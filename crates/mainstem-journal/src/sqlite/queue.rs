@@ -1,14 +1,14 @@
-//! What the writer is asked, and when it has waited long enough for more.
+//! The queue of requests, and when a group of them is due.
 
 use std::{fmt, sync::PoisonError, time::Instant};
 
-use super::{COMMIT_AFTER, lines::Lines, op::Op};
+use super::{COMMIT_AFTER, op::Op, tenant_queues::TenantQueues};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// How many requests share a transaction at most.
+/// The maximum number of requests in a transaction.
 pub(super) const GROUP: usize = 1024;
 
-/// Its length is bounded by the logs' `settle`: producers wait when their log's record is behind.
+/// The length is bounded by the logs' `settle`: producers wait when their log's record is behind.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -17,23 +17,23 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    lines: Lines,
-    /// The last group ended although there was more, which has waited already.
+    requests: TenantQueues,
+    /// Whether the last group was cut: the requests after it have waited already.
     is_cut: bool,
     is_over: bool,
 }
 
 impl State {
     fn is_due(&self) -> bool {
-        self.is_over || self.is_cut || self.lines.has_urgent() || self.lines.len() >= GROUP
+        self.is_over || self.is_cut || self.requests.has_urgent() || self.requests.len() >= GROUP
     }
 }
 
 impl Queue {
     pub(super) fn push(&self, op: Op) {
         let mut state = self.lock();
-        let (was_empty, was_due) = (state.lines.len() == 0, state.is_due());
-        state.lines.push(op);
+        let (was_empty, was_due) = (state.requests.len() == 0, state.is_due());
+        state.requests.push(op);
         let is_news = was_empty || (state.is_due() && !was_due);
         drop(state);
         if is_news {
@@ -41,7 +41,7 @@ impl Queue {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the queue: no request follows.
     pub(super) fn end(&self) {
         self.lock().is_over = true;
         self.filled.notify_one();
@@ -51,7 +51,7 @@ impl Queue {
     /// last request.
     pub(super) fn due(&self) -> Option<bool> {
         let mut state = self.lock();
-        while state.lines.len() == 0 {
+        while state.requests.len() == 0 {
             if state.is_over {
                 return None;
             }
@@ -62,7 +62,7 @@ impl Queue {
         while !state.is_due() && !is_over {
             (state, is_over) = self.wait_until(due, state);
         }
-        Some(state.lines.has_durable())
+        Some(state.requests.has_durable())
     }
 
     /// Takes the next request, unless it is durable and `durable` is `false`.
@@ -71,18 +71,18 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().lines.len() == 0
+        self.lock().requests.len() == 0
     }
 
-    /// Takes the next request, as [`Lines::pop`] does.
+    /// Takes the next request, as [`TenantQueues::pop`] does.
     pub(super) fn pop_if(&self, is_taken: impl FnOnce(&Op) -> bool) -> Option<Op> {
         let mut state = self.lock();
-        let op = state.lines.pop(is_taken);
-        state.is_cut = op.is_some() && state.lines.len() > 0;
+        let op = state.requests.pop(is_taken);
+        state.is_cut = op.is_some() && state.requests.len() > 0;
         op
     }
 
-    /// Waits until there is news or the time is over, which it returns then.
+    /// Waits until a request arrives or the time is over; returns `true` for the latter.
     #[cfg(not(shuttle))]
     fn wait_until<'a>(&self, due: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
         let left = due.saturating_duration_since(Instant::now());
@@ -92,7 +92,7 @@ impl Queue {
         (self.filled.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0, false)
     }
 
-    /// A model has no time: it is over whenever this thread is next.
+    /// In a model no time passes: it is over when this thread runs next.
     #[cfg(shuttle)]
     fn wait_until<'a>(&'a self, _: Instant, state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, bool) {
         drop(state);
@@ -106,6 +106,6 @@ impl Queue {
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.lock().lines.len()).finish_non_exhaustive()
+        f.debug_struct("Queue").field("waiting", &self.lock().requests.len()).finish_non_exhaustive()
     }
 }

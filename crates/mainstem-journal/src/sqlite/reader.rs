@@ -1,4 +1,4 @@
-//! From rows to events, on the thread that reads.
+//! Turns rows into events, on the thread that reads.
 
 use mainstem_event::{AgentEvent, Page, Timestamp};
 use mainstem_message::SessionId;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::JournalError;
 
-/// Most characters of a reason: it may quote what it is about.
+/// The maximum number of characters of a reason, which may quote the event.
 const REASON: usize = 200;
 
 fn parse(row: &Row) -> Result<AgentEvent, String> {
@@ -18,15 +18,15 @@ fn parse(row: &Row) -> Result<AgentEvent, String> {
     if event.seq == row.seq { Ok(event) } else { Err(format!("it says that it is event {}", event.seq)) }
 }
 
-/// The events before the first that is damaged or missing, which is an error if it is the first of
-/// all.
+/// Returns the events before the first that is damaged or missing, or an error if that is the first
+/// of all.
 pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEvent>, JournalError> {
     let mut events = Vec::with_capacity(found.rows.len());
     let mut rows = found.rows.iter();
     for seq in found.wanted.clone() {
         let event = match rows.next() {
             Some(row) if row.seq == seq => parse(row).map_err(|why| (seq, why)),
-            // The database itself passes over what it can't read.
+            // The database itself skips rows that it can't read.
             Some(row) => Err((row.seq.saturating_sub(1).max(seq), "it is missing".to_owned())),
             None => Err((found.last.max(seq), "it is missing".to_owned())),
         };
@@ -41,9 +41,9 @@ pub(super) fn intact(session: &SessionId, found: &Found) -> Result<Vec<AgentEven
     Ok(events)
 }
 
-/// The events of rows that were asked for up to a number. In the place of one that is damaged there
-/// is a gap with the reason.
-pub(super) fn what_is_left(session: &SessionId, rows: &[Row], through: u64) -> Page {
+/// Returns the events of rows up to a number, with a gap and its reason in place of each damaged
+/// one.
+pub(super) fn page_with_gaps(session: &SessionId, rows: &[Row], through: u64) -> Page {
     let is_full = rows.len() == PAGE;
     let through = rows.last().filter(|_| is_full).map_or(through, |row| row.seq);
     let mut at =

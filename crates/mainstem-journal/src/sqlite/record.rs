@@ -1,4 +1,4 @@
-//! A session that is open: what its log sees of it.
+//! The record of an open session.
 
 use std::{
     sync::{Arc, OnceLock, PoisonError, atomic::Ordering},
@@ -17,12 +17,12 @@ use super::{
 };
 use crate::sync::{AtomicU64, Mutex};
 
-/// What the writer and the record share.
+/// The state that the writer and the record share.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) session: SessionId,
     pub(super) row: i64,
-    /// The fence: only who has opened the session last writes it.
+    /// The fence: only the last opener of the session writes it.
     pub(super) epoch: i64,
     committed: AtomicU64,
     failure: OnceLock<Arc<str>>,
@@ -94,9 +94,9 @@ impl Record for SqliteRecord {
         let entry = self.entry.clone();
         let read = move |connection: &_| {
             let rows = table::page(connection, entry.row, from, through, PAGE)?;
-            Ok(reader::what_is_left(&entry.session, &rows, through))
+            Ok(reader::page_with_gaps(&entry.session, &rows, through))
         };
-        // What can't be read is a gap, as what is not there any more.
+        // Events that can't be read are a gap, as dropped ones are.
         let nothing = move |_| Page { events: Vec::new(), through };
         self.threads.read("read", read).map(move |page| page.unwrap_or_else(nothing)).boxed()
     }

@@ -1,4 +1,4 @@
-//! The file: what is in it, in which format, and whether it is ours.
+//! The format of the file, and how it is created, opened and checked.
 
 use std::{path::Path, time::Duration};
 
@@ -6,11 +6,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::JournalError;
 
-/// Says that a database is a journal: "MSTJ".
+/// The application id that marks a database as a journal: "MSTJ".
 const APPLICATION: i64 = 0x4d53_544a;
 
-/// The format that is written. One more for each change that an older program could not read; what
-/// older ones wrote is read for ever.
+/// The format that is written. It rises with each change that an older program could not read; all
+/// older formats can be read.
 pub(super) const FORMAT: i64 = 1;
 
 pub(super) const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"));
@@ -18,7 +18,7 @@ pub(super) const PROGRAM: &str = concat!("mainstem ", env!("CARGO_PKG_VERSION"))
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// How large the log beside the file may stay.
+/// The size to which the log beside the file is truncated.
 const LOG_BYTES: i64 = 64 << 20;
 
 const TABLES: &str = "
@@ -43,8 +43,8 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// What the first program did not have, and does not mind: where runs are, keys that were claimed,
-/// and what sessions had come to.
+/// Tables that the first program did not have and that it ignores: places of runs, claims, and
+/// checkpoints.
 const LATER_TABLES: &str = "
     CREATE TABLE runs (run TEXT PRIMARY KEY, session INTEGER NOT NULL, first INTEGER NOT NULL) WITHOUT ROWID;
     CREATE INDEX runs_of ON runs (session);
@@ -62,7 +62,7 @@ const LATER_TABLES: &str = "
             AND event ->> '$.runId' IS NOT NULL AND event ->> '$.source' IS NULL;
 ";
 
-/// Opens a file for writing, and creates what is not there.
+/// Opens a file for writing, and creates what is missing.
 pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, JournalError> {
     create(path).map_err(JournalError::store("create", path))?;
     let mut connection = open_again(path)?;
@@ -79,7 +79,7 @@ pub(super) fn open(path: &Path, max_bytes: Option<u64>) -> Result<Connection, Jo
     }
 }
 
-/// Opens a file that is there.
+/// Opens a file that exists.
 pub(super) fn open_again(path: &Path) -> Result<Connection, JournalError> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -90,7 +90,7 @@ pub(super) fn open_again(path: &Path) -> Result<Connection, JournalError> {
     open().map_err(JournalError::store("open", path))
 }
 
-/// A new file is for its owner: it has everything that was said.
+/// Creates a file with access for its owner alone: it has whole conversations.
 fn create(path: &Path) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
@@ -106,8 +106,8 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
 }
 
-/// Sets a connection up for writing, and a file that is empty, also if another process does so at
-/// the same time. Any other file stays as it is.
+/// Sets a connection up for writing, and the tables of an empty file, also while another process
+/// does the same. Any other file stays as it is.
 fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Result<()> {
     if pragma(connection, "schema_version")? == 0 {
         connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
@@ -128,7 +128,7 @@ fn prepare(connection: &mut Connection, max_bytes: Option<u64>) -> rusqlite::Res
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_BYTES}"), [], |_| Ok(()))
 }
 
-/// Adds what an older program has not made, also if another process does so at the same time.
+/// Adds the tables that an older program has not made, also while another process does the same.
 fn complete(connection: &mut Connection) -> rusqlite::Result<()> {
     let has_runs = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'runs')";
     if connection.query_row(has_runs, [], |row| row.get(0))? {

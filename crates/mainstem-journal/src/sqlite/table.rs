@@ -1,4 +1,4 @@
-//! What is asked of the tables.
+//! Statements on the tables.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, types::Valu
 
 use crate::{Checkpoint, Claim, RunPlace, SessionSummary, memory::begins_run};
 
-/// An event as it stands in the file.
+/// An event as stored in the file.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) seq: u64,
@@ -47,7 +47,7 @@ fn run(row: &SqlRow<'_>, index: usize) -> rusqlite::Result<Option<RunId>> {
     Ok(row.get::<_, Option<String>>(index)?.map(RunId::from))
 }
 
-/// The session of this name, if there is one.
+/// Returns the session of this name, if there is one.
 pub(super) fn head(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<Head>> {
     let sql =
         "SELECT id, epoch, last, updated_at, run, streams, runs, created_at FROM sessions WHERE name = ?1";
@@ -69,13 +69,14 @@ pub(super) fn create(connection: &Connection, session: &SessionId) -> rusqlite::
     Ok(())
 }
 
-/// The row of the session of this name, if there is one, and whether it ever had an event.
+/// Returns the row of the session of this name, if there is one, and whether it ever had an event.
 pub(super) fn row_of(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<(i64, bool)>> {
     let mut row = connection.prepare_cached("SELECT id, last > 0 FROM sessions WHERE name = ?1")?;
     row.query_row([session.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// From now on only who knows this number writes the session.
+/// Raises a session's epoch and returns it. Only a writer with the current epoch writes the
+/// session.
 pub(super) fn take_over(connection: &Connection, row: i64) -> rusqlite::Result<i64> {
     connection.query_row(
         "UPDATE sessions SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch",
@@ -84,7 +85,7 @@ pub(super) fn take_over(connection: &Connection, row: i64) -> rusqlite::Result<i
     )
 }
 
-/// The number that its writer must know; `None` if it is not there any more.
+/// Returns a session's epoch; `None` if the session was deleted.
 pub(super) fn epoch(connection: &Connection, row: i64) -> rusqlite::Result<Option<i64>> {
     let mut epoch = connection.prepare_cached("SELECT epoch FROM sessions WHERE id = ?1")?;
     epoch.query_row([row], |row| row.get(0)).optional()
@@ -115,7 +116,7 @@ pub(super) fn update(connection: &Connection, head: &Head) -> rusqlite::Result<(
     Ok(())
 }
 
-/// Where a run is.
+/// Returns the place of a run.
 pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<RunPlace>> {
     let sql =
         "SELECT name, runs.first FROM runs JOIN sessions ON sessions.id = runs.session WHERE runs.run = ?1";
@@ -124,7 +125,7 @@ pub(super) fn place_of(connection: &Connection, id: &RunId) -> rusqlite::Result<
     connection.prepare_cached(sql)?.query_row([id.as_str()], place).optional()
 }
 
-/// Claims a key, unless it was claimed before; then what was.
+/// Claims a key, or returns the earlier claim of it.
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Option<Claim>> {
     let Claim { key, digest, session, run, at } = claim;
     connection.execute("DELETE FROM claims WHERE at < ?1", [claim.oldest().as_micros() as i64])?;
@@ -151,7 +152,7 @@ pub(super) fn checkpoint(
     connection.prepare_cached(sql)?.query_row([session.as_str()], found).optional()
 }
 
-pub(super) fn keep_checkpoint(
+pub(super) fn store_checkpoint(
     connection: &Connection,
     session: &SessionId,
     checkpoint: &Checkpoint,
@@ -171,7 +172,7 @@ pub(super) fn delete(connection: &Connection, row: i64, session: &SessionId) -> 
     Ok(())
 }
 
-/// How many events are dropped at once.
+/// The number of events that are dropped at once.
 const PART: u64 = 4096;
 
 /// Drops a part of the events up to a number. Returns the first that is left; `None` if there is no
@@ -189,7 +190,7 @@ pub(super) fn prune(
     let next = (through.min(last) + 1).min(first + PART).max(first);
     connection.execute("DELETE FROM events WHERE session = ?1 AND seq < ?2", params![row, next as i64])?;
     connection.execute("UPDATE sessions SET first = ?2 WHERE id = ?1", params![row, next as i64])?;
-    // It has what was dropped.
+    // The checkpoint has dropped events.
     connection.execute(
         "DELETE FROM checkpoints WHERE session = ?1 AND ?2 < ?3",
         params![row, first as i64, next as i64],
@@ -197,7 +198,7 @@ pub(super) fn prune(
     Ok(Some(next))
 }
 
-/// Says which program has written last.
+/// Records which program has written last.
 pub(super) fn sign(connection: &Connection, program: &str) -> rusqlite::Result<()> {
     let mut sign = connection.prepare_cached("INSERT OR REPLACE INTO about VALUES ('written by', ?1)")?;
     sign.execute([program]).map(drop)
@@ -219,7 +220,7 @@ fn summary(row: &SqlRow<'_>) -> rusqlite::Result<SessionSummary> {
     Ok(SessionSummary { id: id.into(), first, last, runs, unfinished, created_at, updated_at, damage })
 }
 
-/// A value, or an empty one if it can't be read; the first reason stays.
+/// Returns a value, or an empty one if it can't be read; the first reason stays.
 fn readable<T: Default>(value: rusqlite::Result<T>, damage: &mut Option<String>) -> T {
     value.unwrap_or_else(|error| {
         damage.get_or_insert_with(|| error.to_string());
@@ -239,22 +240,22 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> rusqlite::Resu
         .optional()
 }
 
-/// Rows, and the numbers that they should have.
+/// Rows, and the range of numbers that they should have.
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
     pub(super) wanted: RangeInclusive<u64>,
-    /// The last that the session should have.
+    /// The last number that the session should have.
     pub(super) last: u64,
 }
 
-/// A page of a session's events; `None` if there is no such session.
+/// Returns a page of a session's events; `None` if there is no such session.
 pub(super) fn page_of(
     connection: &Connection,
     session: &SessionId,
     from: u64,
     max: usize,
 ) -> rusqlite::Result<Option<Found>> {
-    // Both as of one moment.
+    // A transaction, so that both reads see the same state.
     let _moment = connection.unchecked_transaction()?;
     let sql = "SELECT id, first, last FROM sessions WHERE name = ?1 AND last > 0";
     let known = |row: &SqlRow<'_>| Ok((row.get::<_, i64>(0)?, number(row, 1)?, number(row, 2)?));
@@ -265,8 +266,8 @@ pub(super) fn page_of(
     Ok(Some(Found { rows: page(connection, row, from, u64::MAX, max)?, wanted, last }))
 }
 
-/// A page of the events in a range. Rows beyond one that the database itself can't read are left
-/// out.
+/// Returns a page of the events in a range. Rows beyond one that the database itself can't read are
+/// left out.
 pub(super) fn page(
     connection: &Connection,
     row: i64,

@@ -1,4 +1,4 @@
-//! The two threads of a journal: one writes, one reads. They end with the last who may ask them.
+//! The two threads of a journal: one writes, one reads. They end when their last user is dropped.
 
 use std::{
     fmt,
@@ -16,7 +16,7 @@ use crate::{
     sync::{self, thread},
 };
 
-/// How many may ask the reader at once before others wait for their turn to ask.
+/// The number of requests to the reader that may be queued; further callers wait.
 const ASKING: usize = 64;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
@@ -56,7 +56,7 @@ impl Threads {
         &self.queue
     }
 
-    /// Reads, on the thread for that. Dropping the future gives the answer up.
+    /// Runs a read on the reading thread. Dropping the future discards the result.
     pub(super) fn read<T: Send + 'static>(
         &self,
         what: &'static str,
@@ -82,7 +82,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.queue.end();
         let Some(writer) = self.writer.take() else { return };
-        // The writer itself may be the last who knows of a log, while it wakes it.
+        // The writer itself may hold the last reference to a log while it wakes it.
         if writer.thread().id() != thread::current().id() {
             let _ = writer.join();
         }

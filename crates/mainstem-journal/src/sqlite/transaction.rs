@@ -1,5 +1,4 @@
-//! What one transaction does, and what it changes of the sessions that are open here once it is
-//! committed.
+//! One transaction, and the changes of the open sessions that follow from its commit.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry as Slot},
@@ -24,7 +23,7 @@ use crate::{Checkpoint, Claimed, JournalError};
 /// The sessions that are open here, by row.
 pub(super) type Sessions = HashMap<i64, Open>;
 
-/// Releases a session without the tables: nothing in them depends on it.
+/// Releases a session; the tables stay as they are.
 pub(super) fn release(open: &mut Sessions, entry: &Entry) {
     if open.get(&entry.row).is_some_and(|open| open.head.epoch == entry.epoch) {
         open.remove(&entry.row);
@@ -43,26 +42,26 @@ pub(super) struct Open {
 }
 
 /// Applies requests to the tables. `open` stays as it is until [`Changes::commit`], so that a
-/// transaction can be tried again.
+/// transaction can be retried.
 pub(super) struct Transaction<'a> {
     sql: &'a Connection,
     path: &'a Path,
     open: &'a Sessions,
-    /// Those of parts that were applied apart.
+    /// The changes of parts that were applied apart.
     accepted: Changes,
     changes: Changes,
     /// Rows whose heads are not in the table yet.
     dirty: HashSet<i64>,
 }
 
-/// What is true once a transaction is committed.
+/// The changes that follow from the commit of a transaction.
 #[derive(Default)]
 pub(super) struct Changes {
     /// The sessions that were written or opened; `None` if released.
     heads: HashMap<i64, Option<Head>>,
     /// The locks of the sessions that were opened or deleted.
     locks: HashMap<i64, Option<Lock>>,
-    /// The files of locks that are no longer needed.
+    /// The lock files that are obsolete.
     obsolete: Vec<PathBuf>,
     /// The last event of each record.
     appended: HashMap<i64, (Arc<Entry>, u64)>,
@@ -82,7 +81,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Applies a request and notes its answer.
+    /// Applies a request and sets its result.
     pub(super) fn apply(&mut self, op: &mut Op) -> rusqlite::Result<()> {
         match op {
             Op::Append(entry, event) => self.append(entry, event)?,
@@ -105,7 +104,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Applies requests that fail together. If they do, only they are undone, and the inner error
+    /// Applies requests that fail together. If they fail, only they are undone and the inner error
     /// is theirs; an outer error is the transaction's.
     pub(super) fn apply_apart(&mut self, ops: &mut [Op]) -> rusqlite::Result<rusqlite::Result<()>> {
         self.sql.execute_batch("SAVEPOINT part")?;
@@ -126,7 +125,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Completes the tables. What is returned is true once the transaction is committed.
+    /// Completes the tables. The returned changes hold once the transaction is committed.
     pub(super) fn finish(mut self) -> rusqlite::Result<Changes> {
         self.write_heads()?;
         self.accepted.extend(self.changes);
@@ -149,7 +148,8 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// The head of a record's session; `None` if another owner has the session, or it was deleted.
+    /// Returns the head of a record's session; `None` if another owner has the session, or it was
+    /// deleted.
     fn head(&mut self, entry: &Entry) -> rusqlite::Result<Option<&mut Head>> {
         let Self { sql, open, accepted, changes, .. } = self;
         let head = match (changes.heads.entry(entry.row), accepted.heads.get(&entry.row)) {
@@ -183,7 +183,7 @@ impl<'a> Transaction<'a> {
         let Some(head) = table::head(self.sql, session)? else {
             return Ok(Err(Refusal::Error(JournalError::Unknown { session: session.clone() })));
         };
-        // The head is of this moment: no other process can write between the lock and the commit.
+        // The head is current: other processes can't write between the lock and the commit.
         if let Err(refusal) = self.lock(head.row, session) {
             return Ok(Err(refusal));
         }
@@ -224,7 +224,7 @@ impl<'a> Transaction<'a> {
         PathBuf::from(directory).join(row.to_string())
     }
 
-    /// Only reads, so that it needs no transaction.
+    /// Reads only, so it needs no transaction.
     fn is_open(&self, session: &SessionId) -> rusqlite::Result<Result<bool, Refusal>> {
         let Some((row, _)) = table::row_of(self.sql, session)? else { return Ok(Ok(false)) };
         Ok(match (self.is_open_here(row), self.has_lock(row)) {
@@ -236,7 +236,7 @@ impl<'a> Transaction<'a> {
 
     fn set_checkpoint(&mut self, session: &SessionId, checkpoint: &Checkpoint) -> rusqlite::Result<()> {
         self.write_heads()?;
-        table::keep_checkpoint(self.sql, session, checkpoint)
+        table::store_checkpoint(self.sql, session, checkpoint)
     }
 
     /// Reads only the row's number and whether it has events, so that a session with a damaged row
@@ -248,7 +248,7 @@ impl<'a> Transaction<'a> {
             return Ok(Err(refusal));
         }
         table::delete(self.sql, row, session)?;
-        // Numbers of rows are not used again, so no other process will look for this file.
+        // Row numbers are not used again, so other processes do not need this file.
         self.changes.obsolete.push(self.lock_file(row));
         self.changes.heads.insert(row, None);
         Ok(Ok(has_events))
@@ -271,7 +271,7 @@ impl Changes {
         self.lost.extend(later.lost);
     }
 
-    /// Applies them to the open sessions, and tells the records. To be called after the commit.
+    /// Applies them to the open sessions, and notifies the records. Called after the commit.
     pub(super) fn commit(mut self, path: &Path, open: &mut Sessions) {
         for (row, head) in self.heads {
             match head {

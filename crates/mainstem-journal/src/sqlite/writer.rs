@@ -1,4 +1,4 @@
-//! The one thread that writes. What is asked while it writes shares the next transaction.
+//! The thread that writes. Requests that arrive while it writes share the next transaction.
 
 use std::{
     collections::HashMap,
@@ -17,11 +17,10 @@ use super::{
 };
 use crate::{JournalError, sync::has_passed};
 
-/// For how long requests are taken into a transaction that has begun: those of other tenants wait
-/// for its end.
+/// How long requests are added to a transaction: those of other tenants wait for its end.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// How often a commit is tried while another process writes; each time waits for some seconds.
+/// The number of attempts to commit while another process writes; each waits for some seconds.
 const ATTEMPTS: usize = 6;
 
 pub(super) struct Writer {
@@ -50,8 +49,8 @@ impl Writer {
         }
     }
 
-    /// Answers the requests at the front of the queue that only read. They do not wait for another
-    /// process that writes.
+    /// Answers the requests at the front of the queue that only read. They need not wait for
+    /// another process that writes.
     fn read(&mut self, queue: &Arc<Queue>) {
         while let Some(mut op) = queue.pop_if(Op::is_read) {
             match Transaction::new(&self.connection, &self.path, &self.open).apply(&mut op) {
@@ -85,7 +84,7 @@ impl Writer {
             while has_room(&ops, begun)
                 && let Some(mut op) = more()
             {
-                // Among the others even if it fails: each of them is answered.
+                // Added to the others even if it fails: each of them is answered.
                 let applied = transaction.apply(&mut op);
                 ops.push(op);
                 applied?;
@@ -165,9 +164,9 @@ impl Writer {
         result.map_err(JournalError::store("write", &*path))
     }
 
-    /// Sends what was found to the caller.
+    /// Sends the result to the caller.
     fn answer(&mut self, mut op: Op, queue: &Arc<Queue>) {
-        // This thread itself may have dropped the last reference to the log, while it woke it; the
+        // This thread itself may have dropped the last reference to the log while it woke it; the
         // release is in the queue then.
         if op.ask_again() {
             return queue.push(op);
@@ -181,7 +180,7 @@ impl Writer {
             Op::Checkpoint(_, _, answer) | Op::Flush(answer) => answer.send(),
             Op::Close(answer) => {
                 self.is_closed = true;
-                // The file alone has everything then, unless another process has it open.
+                // After this the file alone has everything, unless another process has it open.
                 let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
                 answer.send();
             }
@@ -189,14 +188,14 @@ impl Writer {
     }
 }
 
-/// Returns `true` if a transaction takes another request. After a close it does not, for what
-/// follows is refused.
+/// Returns `true` if a transaction takes another request. After a close it takes none, because
+/// later requests are refused.
 fn has_room(ops: &[Op], begun: Instant) -> bool {
     let is_closing = matches!(ops.last(), Some(Op::Close(_)));
     ops.len() < GROUP && !is_closing && !has_passed(LONGEST, begun)
 }
 
-/// Fails what a closed journal does not do, and returns the rest.
+/// Fails the requests that a closed journal refuses, and returns the rest.
 fn refuse(ops: Vec<Op>) -> Vec<Op> {
     let is_allowed =
         |op: &Op| !matches!(op, Op::Append(..) | Op::Open(..) | Op::Claim(..) | Op::Checkpoint(..));
@@ -205,8 +204,8 @@ fn refuse(ops: Vec<Op>) -> Vec<Op> {
     allowed
 }
 
-/// Splits requests into the parts that can fail alone: the events of a session, and each other
-/// request, in an order that keeps what depends on one another.
+/// Splits requests into parts that can fail alone: the events of a session, and each other request,
+/// in an order that respects their dependencies.
 fn pieces(ops: Vec<Op>) -> Vec<Vec<Op>> {
     let mut pieces: Vec<Vec<Op>> = Vec::new();
     let mut of_session: HashMap<i64, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! A server as files declare it: the form that most products share.
+//! A server as files declare it: the format that most products share.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -19,7 +19,7 @@ pub(super) struct Declaration {
     url: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// Other products say it; here `command` or `url` does.
+    /// Required by other products; here `command` or `url` decides.
     #[serde(rename = "type")]
     transport: Option<String>,
     tools: Option<Vec<String>>,

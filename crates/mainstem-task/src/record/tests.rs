@@ -1,4 +1,4 @@
-//! No way out of a terminal state, and no change that the version does not show.
+//! Terminal states are final, and each change raises the version.
 
 use proptest::prelude::*;
 

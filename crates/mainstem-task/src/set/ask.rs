@@ -1,4 +1,4 @@
-//! What one can ask of tasks, wherever they are executed.
+//! Reading, awaiting and cancelling tasks, whichever process executes them.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use tokio::time::{sleep, timeout};
 use super::{TaskSet, begin::updated};
 use crate::{Expected, TaskChange, TaskError, TaskFilter, TaskRecord};
 
-/// How often the records of tasks that others execute are looked at.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the records of tasks that other processes execute are read.
+const POLL: Duration = Duration::from_millis(250);
 
 impl TaskSet {
-    /// The record of a task. A task whose executor has ended is failed first.
+    /// Returns the record of a task. A task whose executor has ended is failed first.
     ///
     /// # Errors
-    /// [`TaskError::Unknown`], or that it can't be read.
+    /// [`TaskError::Unknown`], or if it can't be read.
     pub async fn get(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
         let record = self.0.store.get(id).await?.ok_or_else(|| TaskError::Unknown { id: id.clone() })?;
         self.found_lost(record).await
     }
 
-    /// Records, oldest first. Tasks whose executor has ended are failed first.
+    /// Returns records, oldest first. Tasks whose executor has ended are failed first.
     ///
     /// # Errors
-    /// That they can't be read.
+    /// If they can't be read.
     pub async fn list(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, TaskError> {
         let mut records = Vec::new();
         for record in self.0.store.list(filter).await? {
@@ -35,16 +35,16 @@ impl TaskSet {
         Ok(records)
     }
 
-    /// Forgets the tasks below a root session that are over, with their results. Returns how many.
+    /// Removes the tasks below a root session that are over, with their results. Returns how many.
     ///
     /// # Errors
-    /// That one can't be forgotten; those before it are.
+    /// If one can't be removed; those before it are removed.
     pub async fn forget_below(&self, root: &SessionId) -> Result<usize, TaskError> {
         let mut over = self.list(&TaskFilter::of_root(root.clone())).await?;
         over.retain(TaskRecord::is_over);
         for record in &over {
             match self.0.store.remove(&record.id).await {
-                // Somebody else has.
+                // Removed, by this process or another.
                 Ok(_) | Err(TaskError::Unknown { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -52,15 +52,16 @@ impl TaskSet {
         Ok(over.len())
     }
 
-    /// The tasks of a parent that are over and of which it was not told.
+    /// Returns the tasks of a parent that are over and whose end was not yet delivered to it.
     ///
     /// # Errors
-    /// That they can't be read.
+    /// If they can't be read.
     pub async fn undelivered(&self, parent: &SessionId) -> Result<Vec<TaskRecord>, TaskError> {
-        if self.0.quiet.contains(parent) {
+        if self.0.without_tasks.contains(parent) {
             return Ok(Vec::new());
         }
-        // In a box, since every model call of every agent asks and few have tasks.
+        // Boxed, because every model call of every agent polls this future and few agents have
+        // tasks.
         Box::pin(self.over_of(parent)).await
     }
 
@@ -68,17 +69,17 @@ impl TaskSet {
         let created = self.0.created();
         let all = self.list(&TaskFilter::of_parent(parent.clone())).await?;
         if all.is_empty() {
-            self.0.falls_quiet(parent, created);
+            self.0.note_without_tasks(parent, created);
         }
         let mut over: Vec<_> = all.into_iter().filter(TaskRecord::is_undelivered).collect();
         over.sort_by_key(|record| record.updated_at);
         Ok(over)
     }
 
-    /// Notes that the parent of a task was told of its end; a second time changes nothing.
+    /// Records that the parent of a task was notified of its end; a second time changes nothing.
     ///
     /// # Errors
-    /// That it can't be kept.
+    /// If it can't be recorded.
     pub async fn mark_delivered(&self, id: &TaskId) -> Result<TaskRecord, TaskError> {
         self.0.store.update(id, Expected::any(), TaskChange::Deliver, self.0.now()).await
     }
@@ -89,7 +90,7 @@ impl TaskSet {
     /// Dropping the future changes nothing.
     ///
     /// # Errors
-    /// An id is unknown, or records can't be read.
+    /// If an id is unknown, or records can't be read.
     pub async fn wait(
         &self,
         ids: &[TaskId],
@@ -117,7 +118,7 @@ impl TaskSet {
             tokio::select! {
                 biased;
                 _ = ends.changed() => {}
-                () = sleep(LOOK), if elsewhere => {}
+                () = sleep(POLL), if elsewhere => {}
             }
         }
     }
@@ -127,10 +128,10 @@ impl TaskSet {
     /// stays as it was.
     ///
     /// # Errors
-    /// The id is unknown, or the request can't be recorded.
+    /// If the id is unknown, or the request can't be recorded.
     pub async fn cancel(&self, id: &TaskId, by: &str, at_most: Duration) -> Result<TaskRecord, TaskError> {
-        let wish = TaskChange::RequestCancel { by: by.to_owned() };
-        let record = self.0.store.update(id, Expected::any(), wish, self.0.now()).await?;
+        let request = TaskChange::RequestCancel { by: by.to_owned() };
+        let record = self.0.store.update(id, Expected::any(), request, self.0.now()).await?;
         if record.is_over() {
             return Ok(record);
         }
@@ -145,10 +146,11 @@ impl TaskSet {
         }
     }
 
-    /// Says that a part of a task that is executed here waits for a person, or does no more; the
-    /// task waits as long as any part does.
-    pub async fn waits(&self, id: &TaskId, is_waiting: bool) {
-        let Some((sink, fence, parts)) = self.0.live.get(id).map(|live| live.waits(is_waiting)) else {
+    /// Counts a part of a running task that begins to wait for a person, or stops waiting; the task
+    /// waits as long as any part does.
+    pub async fn set_waiting(&self, id: &TaskId, is_waiting: bool) {
+        let Some((sink, fence, parts)) = self.0.live.get(id).map(|live| live.count_waiting(is_waiting))
+        else {
             return;
         };
         let (change, from, to) = match (is_waiting, parts) {
@@ -158,22 +160,21 @@ impl TaskSet {
         };
         match self.0.store.update(id, Expected::fence(fence), change, self.0.now()).await {
             Ok(_) => _ = sink.log().emit(updated(id, from, to, None)),
-            Err(error) => tracing::warn!(task = %id, %error, "that a task waits could not be recorded"),
+            Err(error) => tracing::warn!(task = %id, %error, "the wait of a task could not be recorded"),
         }
     }
 
-    /// Asks all tasks below a root session to stop that are executed here, for this reason, without
-    /// waiting.
+    /// Cancels all running tasks below a root session for this reason, without waiting.
     pub fn cancel_below(&self, root: &SessionId, reason: &CancelReason) {
         self.0.cancel_all(&self.live_below(root), reason);
     }
 
-    /// The ids of the tasks of a parent that are executed here.
+    /// Returns the ids of the running tasks of a parent.
     pub fn live_of(&self, parent: &SessionId) -> Vec<TaskId> {
         self.live_where(|live| live.parent == *parent)
     }
 
-    /// The ids of all tasks below a root session that are executed here.
+    /// Returns the ids of all running tasks below a root session.
     pub fn live_below(&self, root: &SessionId) -> Vec<TaskId> {
         self.live_where(|live| live.sink.log().session_id() == root)
     }

@@ -1,4 +1,4 @@
-//! A task's life: recorded, run, recorded again.
+//! The life of a task: it is recorded, runs, and its end is recorded.
 
 use std::{
     future::Future,
@@ -14,9 +14,9 @@ use mainstem_message::{Failure, SessionId, TaskId};
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{Inner, Live, NewTask, TaskEnd, TaskSet};
-use crate::{Expected, TaskChange, TaskError, TaskRecord, clerk, sync::spawn};
+use crate::{Expected, TaskChange, TaskError, TaskRecord, lease_renewal, sync::spawn};
 
-/// How long is waited before an end is recorded once more.
+/// The pauses before an end is recorded again.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(20),
     Duration::from_millis(100),
@@ -25,24 +25,24 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(2),
 ];
 
-/// The work of a task: a child that began already, or is about to.
+/// The work of a task: a child that has begun or is about to.
 pub type Work = Pin<Box<dyn Future<Output = TaskEnd> + Send>>;
 
-type Kept = Result<TaskRecord, (TaskError, Work)>;
+type Begun = Result<TaskRecord, (TaskError, Work)>;
 
 impl TaskSet {
-    /// Makes work a task: records it, moves its child to the background, says so, and goes on with
-    /// it. Returns when it is recorded; dropping the future does not stop the task.
+    /// Makes work a task: records it, moves its child to the background, emits the change, and
+    /// drives the work. Returns when the task is recorded; dropping the future does not stop the
+    /// task.
     ///
     /// # Errors
-    /// It could not be recorded, or the set is shut down. The work is given back, and nothing has
-    /// happened to it.
+    /// If it could not be recorded, or the set is shut down. The work is returned as it was.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn begin(&self, task: NewTask, work: Work) -> Kept {
+    pub async fn begin(&self, task: NewTask, work: Work) -> Begun {
         let inner = &self.0;
-        // Before the look: a shutdown that begins after it waits for this task too.
+        // Taken before the check: a shutdown that begins after the check waits for this task too.
         let beginning = inner.tracker.token();
         if inner.stop.is_cancelled() {
             return Err((TaskError::Closed, work));
@@ -50,14 +50,14 @@ impl TaskSet {
         let (id, record) = (task.id.clone(), inner.record(&task));
         let NewTask { parent_session_id: parent, sink, cancel, .. } = task;
         inner.live.insert(id.clone(), Live::new(parent, cancel, sink, record.fence));
-        let (kept, answer) = oneshot::channel();
-        let life = inner.clone().live(record, work, kept);
+        let (begun, answer) = oneshot::channel();
+        let life = inner.clone().live(record, work, begun);
         let abort = spawn(&inner.tracker, life);
         if let Some(mut live) = inner.live.get_mut(&id) {
             live.abort = Some(abort);
         }
         drop(beginning);
-        // Only a task that was dropped with its runtime does not answer; then nobody waits either.
+        // Only a task that was dropped with its runtime does not answer.
         answer.await.unwrap_or_else(|_| {
             Err((
                 TaskError::Closed,
@@ -92,30 +92,30 @@ impl Inner {
         }
     }
 
-    async fn live(self: Arc<Self>, record: TaskRecord, work: Work, kept: oneshot::Sender<Kept>) {
+    async fn live(self: Arc<Self>, record: TaskRecord, work: Work, begun: oneshot::Sender<Begun>) {
         let id = record.id.clone();
-        if let Err(error) = self.keep(&record).await {
+        if let Err(error) = self.create(&record).await {
             self.live.remove(&id);
-            // Whoever wanted the task may be gone; the work goes with it.
-            let _ = kept.send(Err((error, work)));
+            // The caller may have been dropped; the work is dropped with the message.
+            let _ = begun.send(Err((error, work)));
             return;
         }
         let Some(sink) = self.live.get(&id).map(|live| live.sink.clone()) else { return };
         sink.move_to_background(id.clone());
         sink.log().emit(updated(&id, TaskStatus::Pending, TaskStatus::Running, None));
-        let _ = kept.send(Ok(record));
+        let _ = begun.send(Ok(record));
         let end = AssertUnwindSafe(work).catch_unwind().await;
         let end = end.unwrap_or_else(|_| TaskEnd::Failed(Failure::new("panic", "the task panicked")));
         self.finish(&id, end).await;
     }
 
-    async fn keep(self: &Arc<Self>, record: &TaskRecord) -> Result<(), TaskError> {
+    async fn create(self: &Arc<Self>, record: &TaskRecord) -> Result<(), TaskError> {
         if self.store.is_shared() {
-            clerk::start(self).await?;
+            lease_renewal::start(self).await?;
         }
         self.store.create(record.clone()).await?;
         self.created.fetch_add(1, Ordering::AcqRel);
-        self.quiet.remove(&record.parent_session_id);
+        self.without_tasks.remove(&record.parent_session_id);
         Ok(())
     }
 
@@ -124,14 +124,15 @@ impl Inner {
     }
 
     /// Notes that a parent has no tasks, unless one was recorded since the count was taken.
-    pub(super) fn falls_quiet(&self, parent: &SessionId, created: u64) {
-        self.quiet.insert(parent.clone());
+    pub(super) fn note_without_tasks(&self, parent: &SessionId, created: u64) {
+        self.without_tasks.insert(parent.clone());
         if self.created() != created {
-            self.quiet.remove(parent);
+            self.without_tasks.remove(parent);
         }
     }
 
-    /// Records an end and says so: in this order, so that whoever hears of it can read it.
+    /// Records an end and emits it, in this order, so that a reader of the event can read the
+    /// record.
     pub(crate) async fn finish(&self, id: &TaskId, end: TaskEnd) {
         let Some((sink, fence)) = self.live.get(id).map(|live| (live.sink.clone(), live.fence)) else {
             return;
@@ -149,19 +150,19 @@ impl Inner {
         self.ends.send_modify(|ends| *ends += 1);
     }
 
-    /// Records an end, and tries for some seconds if the store fails. If somebody has ended the
-    /// task before, that end stands.
+    /// Records an end, and retries for some seconds if the store fails. An end that another process
+    /// has recorded before stands.
     async fn record_end(&self, id: &TaskId, fence: u64, end: TaskChange) -> Result<TaskRecord, TaskError> {
         let mut pauses = PAUSES.into_iter();
         loop {
-            let kept = self.store.update(id, Expected::fence(fence), end.clone(), self.now()).await;
-            match (kept, pauses.next()) {
+            let recorded = self.store.update(id, Expected::fence(fence), end.clone(), self.now()).await;
+            match (recorded, pauses.next()) {
                 (Err(TaskError::Io { .. } | TaskError::Corrupt { .. }), Some(pause)) => sleep(pause).await,
                 (Err(error @ (TaskError::Illegal(_) | TaskError::Fenced { .. })), _) => {
                     let record = self.store.get(id).await?;
                     return record.filter(TaskRecord::is_over).ok_or(error);
                 }
-                (kept, _) => return kept,
+                (recorded, _) => return recorded,
             }
         }
     }

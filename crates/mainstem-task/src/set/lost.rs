@@ -33,8 +33,8 @@ impl TaskSet {
     ) -> Result<Vec<TaskRecord>, TaskError> {
         let mut records = Vec::new();
         for record in self.0.store.list(&TaskFilter::of_root(root.clone())).await? {
-            // Another process may have recorded ends of which this parent has yet to be told.
-            self.0.quiet.remove(&record.parent_session_id);
+            // Another process may have recorded ends that are yet to be delivered to this parent.
+            self.0.without_tasks.remove(&record.parent_session_id);
             let id = record.id.clone();
             match self.end_if_lost(record.clone(), |_| end(&id).into()).await {
                 Ok(ended) => records.extend(ended),
@@ -49,24 +49,25 @@ impl TaskSet {
 
     /// Emits the end of a task that another executor runs to the log that names it, as soon as this
     /// set reads the end in the task's record. `from` is the task's status in the log. The set
-    /// does not hold the log.
+    /// holds a weak reference to the log.
     pub fn follow(&self, id: &TaskId, from: TaskStatus, log: &Arc<SessionLog>) {
         self.0.followers.retain(|_, (log, _)| log.strong_count() > 0);
         self.0.followers.insert(id.clone(), (Arc::downgrade(log), from));
     }
 
-    /// The record, failed first if its executor has ended.
+    /// Returns the record, failed first if its executor has ended.
     pub(super) async fn found_lost(&self, record: TaskRecord) -> Result<TaskRecord, TaskError> {
         let may_be_lost = !record.is_over() && self.0.store.is_shared() && record.executor.is_some();
         let record = match may_be_lost {
             true => self.end_if_lost(record.clone(), lost).await?.unwrap_or(record),
             false => record,
         };
-        self.tell_follower(&record);
+        self.notify_follower(&record);
         Ok(record)
     }
 
-    /// The record, changed first if no executor runs its task; `None` if it was removed meanwhile.
+    /// Returns the record, changed first if no executor runs its task; `None` if it was removed
+    /// meanwhile.
     async fn end_if_lost(
         &self,
         mut record: TaskRecord,
@@ -88,33 +89,32 @@ impl TaskSet {
         Ok(Some(record))
     }
 
-    /// Why no executor runs a task; `None` if the task is over, or its executor may be alive.
+    /// Returns why no executor runs a task; `None` if the task is over, or its executor may be
+    /// alive.
     async fn loss(&self, record: &TaskRecord) -> Result<Option<String>, TaskError> {
         let inner = &*self.0;
         if record.is_over() || inner.live.contains_key(&record.id) {
             return Ok(None);
         }
         match &record.executor {
-            // The end could not be recorded when it came.
+            // The end could not be recorded when the task ended.
             Some(executor) if *executor == inner.executor => {
                 Ok(Some(format!("{executor} no longer runs it")))
             }
-            Some(executor) if inner.store.is_shared() => self.death(executor).await,
+            Some(executor) if inner.store.is_shared() => self.executor_loss(executor).await,
             _ => Ok(Some("no executor has it".to_owned())),
         }
     }
 
-    async fn death(&self, executor: &ExecutorId) -> Result<Option<String>, TaskError> {
+    async fn executor_loss(&self, executor: &ExecutorId) -> Result<Option<String>, TaskError> {
         Ok(match self.0.store.lease(executor).await? {
             None => Some(format!("{executor} has ended")),
-            Some(until) if until <= self.0.now() => {
-                Some(format!("{executor} has not been heard of for its whole lease"))
-            }
+            Some(until) if until <= self.0.now() => Some(format!("{executor} has not renewed its lease")),
             Some(_) => None,
         })
     }
 
-    fn tell_follower(&self, record: &TaskRecord) {
+    fn notify_follower(&self, record: &TaskRecord) {
         if record.is_over()
             && let Some((id, (log, from))) = self.0.followers.remove(&record.id)
             && let Some(log) = log.upgrade()

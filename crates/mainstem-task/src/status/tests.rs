@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn what_may_become_what() {
     let all = [Pending, Running, WaitingConfirm, Completed, Failed, Cancelled];
-    let legal = |from| all.into_iter().filter(|to| allows(from, *to)).collect::<Vec<_>>();
+    let legal = |from| all.into_iter().filter(|to| can_become(from, *to)).collect::<Vec<_>>();
     assert_eq!(legal(Pending), [Running, Failed, Cancelled]);
     assert_eq!(legal(Running), [WaitingConfirm, Completed, Failed, Cancelled]);
     assert_eq!(legal(WaitingConfirm), [Running, Completed, Failed, Cancelled]);

@@ -1,4 +1,4 @@
-//! Records in files of a workspace, one a parent's session: for all processes that share it.
+//! Records in files of a workspace, one for each parent's session, shared by all its processes.
 
 mod executors;
 mod layout;
@@ -22,15 +22,15 @@ use self::{
 use super::{Expected, TaskFilter, TaskStore, sort};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
-/// Keeps records in `agents/<parent agent>/tasks/<session>.json` below a directory: one JSON object
-/// of task id to record.
+/// Stores records in `agents/<parent agent>/tasks/<session>.json` below a directory: one JSON
+/// object of task id to record.
 ///
 /// A file is written anew, flushed to the disk and renamed, under an advisory lock
-/// (`<session>.lock` beside it) that holds between processes; whoever reads sees the file before or
-/// after a change. Changes that come while one is written are written together. A file that can't
-/// be read is moved aside and reported, never overwritten. Leases are files in
-/// `agents/.executors/`. Beside each is a file that the executor holds locked, so that other
-/// processes see at once when its process has ended.
+/// (`<session>.lock` beside it) that holds between processes; a reader sees the file before or
+/// after a change. Changes that arrive while one is written are written together. A file that can't
+/// be parsed is renamed and reported, never overwritten. Leases are files in `agents/.executors/`.
+/// Beside each is a file that the executor holds locked, so that other processes see at once when
+/// its process has ended.
 #[derive(Debug)]
 pub struct FileTaskStore(Arc<Inner>);
 
@@ -40,12 +40,12 @@ struct Inner {
     reader: Reader,
     writer: Writer,
     executors: Executors,
-    /// Where the tasks are that were seen.
+    /// The files of the tasks that were read.
     places: DashMap<TaskId, PathBuf>,
 }
 
 impl FileTaskStore {
-    /// The tasks of a workspace. Nothing is created before there is something to keep.
+    /// Creates a store in a workspace. The first record creates the directories.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Inner {
             layout: Layout::new(workspace.into()),
@@ -56,7 +56,7 @@ impl FileTaskStore {
         }))
     }
 
-    /// Does what waits for the disk elsewhere.
+    /// Runs blocking file work on another thread.
     async fn blocking<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner) -> Result<T, TaskError> + Send + 'static,

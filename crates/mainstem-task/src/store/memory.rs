@@ -1,4 +1,4 @@
-//! Records in memory: for one process, and gone with it.
+//! Records in memory, for one process.
 
 use async_trait::async_trait;
 use dashmap::{DashMap, mapref::entry::Entry};
@@ -8,17 +8,17 @@ use mainstem_message::{SessionId, TaskId};
 use super::{Expected, TaskFilter, TaskStore, change, sort};
 use crate::{ExecutorId, TaskChange, TaskError, TaskRecord};
 
-/// Keeps records in memory. No guard is held across an await.
+/// Stores records in memory. No guard is held across an await.
 #[derive(Debug, Default)]
 pub struct MemoryTaskStore {
     tasks: DashMap<TaskId, TaskRecord>,
-    /// The tasks of each parent, for that is what is asked before each model call.
+    /// The tasks of each parent, which are listed before each model call.
     of_parent: DashMap<SessionId, Vec<TaskId>>,
     leases: DashMap<ExecutorId, Timestamp>,
 }
 
 impl MemoryTaskStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

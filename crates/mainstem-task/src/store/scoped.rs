@@ -9,10 +9,10 @@ use mainstem_message::{SessionId, TaskId};
 use super::{Expected, TaskFilter, TaskStore};
 use crate::{ExecutorId, IllegalChange, TaskChange, TaskError, TaskRecord};
 
-/// What separates the name of a part from an id of it.
+/// Separates the name of a part from an id of it.
 const SEPARATOR: char = '/';
 
-/// A part of a store whose tasks and executors no other part can see. In the store itself the ids
+/// A part of a store whose tasks and executors other parts can't see. In the store itself the ids
 /// of tasks, sessions and executors begin with the part's name and a slash.
 ///
 /// [`list`](TaskStore::list) without a session reads the records of all parts.
@@ -39,12 +39,12 @@ pub struct ScopedTaskStore {
 }
 
 impl ScopedTaskStore {
-    /// The part of this name, which has no slash.
+    /// Creates the part of this name, which has no slash.
     pub fn new(whole: Arc<dyn TaskStore>, name: impl Into<Arc<str>>) -> Self {
         Self { whole, name: name.into() }
     }
 
-    /// An id as the store has it.
+    /// Returns an id as the store has it.
     fn inner(&self, id: &str) -> String {
         format!("{}{SEPARATOR}{id}", self.name)
     }
@@ -90,7 +90,7 @@ impl ScopedTaskStore {
         Some(record)
     }
 
-    /// A result with ids as the part has them.
+    /// Converts a result of the store to the ids of the part.
     fn outer_result(
         &self,
         id: &TaskId,

@@ -36,7 +36,7 @@ impl Host {
         }
     }
 
-    /// The host of a child's calls in the same run.
+    /// Returns the host of a child's calls in the same run.
     pub(super) fn child(&self, sink: EventSink) -> Self {
         let (user, values) = (self.user.clone(), self.values.clone());
         let (cancel, deadline) = (self.cancel.child_token(), self.deadline);

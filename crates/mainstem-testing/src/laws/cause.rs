@@ -35,8 +35,8 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
     Ok(callers)
 }
 
-/// An `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has ended
-/// `denied`.
+/// Returns an `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has
+/// ended `denied`.
 fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
     let (mut called, mut denied) = (Vec::new(), Vec::new());
     for (event, kind) in one.kinds() {
@@ -85,14 +85,14 @@ impl Call<'_> {
         self.result.is_some_and(|(_, state)| state == ToolState::Running)
     }
 
-    /// Whether the child goes on without the call: it was handed over, which the call said, unless
-    /// it was interrupted before it could.
+    /// Returns `true` if the child goes on without the call: it was handed over, which the call
+    /// said, unless it was interrupted before it could.
     fn lets_go(&self, child: &Invocation<'_>) -> bool {
         let is_interrupted = self.result.is_some_and(|(_, state)| state == ToolState::Interrupted);
         self.is_running() || is_interrupted && is_task(child)
     }
 
-    /// The child ends within the call, unless that lets it go.
+    /// Returns the child ends within the call, unless that lets it go.
     fn encloses(&self, child: &Invocation<'_>) -> Result<(), Violation> {
         if self.lets_go(child) || self.is_open(child.end()) {
             return Ok(());
@@ -146,8 +146,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The call that caused a child: its parent's, or that of whoever above sent it a further
-    /// message; `None` if it names none.
+    /// Returns the call that caused a child: its parent's, or that of whoever above sent it a
+    /// further message; `None` if it names none.
     fn cause(&self, child: &Invocation<'a>) -> Result<Option<&Call<'a>>, Violation> {
         let broken = |message| Err(Violation::new(3, child.start(), message));
         let Some(source) = child.source else { return Ok(None) };
@@ -174,7 +174,7 @@ fn is_task(child: &Invocation<'_>) -> bool {
     child.events.last().and_then(|event| event.source()).is_some_and(|source| source.task_id.is_some())
 }
 
-/// The call that its `AGENT_START` says.
+/// Returns the call that its `AGENT_START` says.
 fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     match &child.events[0].kind {
         EventKind::AgentStart { parent_tool_call_id, .. } => parent_tool_call_id.as_ref(),

@@ -26,12 +26,12 @@ impl<'a> Invocation<'a> {
         self.events.iter().map(|event| (*event, &event.kind))
     }
 
-    /// The agent's own session.
+    /// Returns the agent's own session.
     pub(super) fn session(&self) -> &'a SessionId {
         self.source.map_or_else(|| self.events[0].session_id(), |source| &source.session_id)
     }
 
-    /// The last event, an `AGENT_END`.
+    /// Returns the last event, an `AGENT_END`.
     pub(super) fn ending(&self) -> &'a EventKind {
         &self.events[self.events.len() - 1].kind
     }
@@ -41,7 +41,7 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// The invocations in the order of their start, each of which obeys law 2.
+/// Returns the invocations in the order of their start, each of which obeys law 2.
 pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, Violation> {
     let mut all: Vec<Invocation<'_>> = Vec::new();
     let mut index: HashMap<&ReplyId, usize> = HashMap::new();
@@ -102,7 +102,8 @@ fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
     }
 }
 
-/// A task's terminal change is its last, and comes after the `AGENT_END`s of what belongs to it.
+/// Returns a task's terminal change is its last, and comes after the `AGENT_END`s of what belongs
+/// to it.
 fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
     let mut ended: HashMap<&TaskId, u64> = HashMap::new();
     for event in events {
@@ -123,8 +124,8 @@ fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation>
     }
 }
 
-/// The turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins later than
-/// the session may begin with any.
+/// Returns the turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins
+/// later than the session may begin with any.
 fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
     let is_whole = all.first().is_none_or(|first| first.start() == 1);
     let mut last: HashMap<&str, (u32, u64)> = HashMap::new();

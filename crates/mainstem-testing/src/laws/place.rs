@@ -77,7 +77,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// All but what differs between the turns of one agent.
+/// Returns all but what differs between the turns of one agent.
 fn identity(source: &EventSource) -> impl PartialEq + '_ {
     let EventSource {
         agent_key,

@@ -78,7 +78,7 @@ fn broken(one: &Invocation<'_>, what: &str) -> Violation {
     Violation::new(12, one.end(), format!("{what}: {}", one.key()))
 }
 
-/// What its model calls cost.
+/// Returns what its model calls cost.
 fn own(one: &Invocation<'_>) -> Usage {
     one.kinds().fold(Usage::default(), |sum, (_, kind)| match kind {
         EventKind::ModelCallEnd { usage: Some(usage), .. } => sum + *usage,
@@ -86,8 +86,8 @@ fn own(one: &Invocation<'_>) -> Usage {
     })
 }
 
-/// Whether it made a model call of which nobody says what it used. An answer of a middleware's is
-/// no such call.
+/// Returns `true` if it made a model call of which nobody says what it used. An answer of a
+/// middleware's is no such call.
 fn has_uncounted(one: &Invocation<'_>) -> bool {
     let mut is_asked = false;
     one.kinds().any(|(_, kind)| match kind {
@@ -104,7 +104,7 @@ fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.saturating_add(b?))
 }
 
-/// What its `AGENT_END` says.
+/// Returns what its `AGENT_END` says.
 fn usage(one: &Invocation<'_>) -> Rollup {
     match one.ending() {
         EventKind::AgentEnd { usage, .. } => *usage,

@@ -85,7 +85,7 @@ const FLEET: &str = "
     more ends";
 
 impl Timeline {
-    /// The first line whose name begins so.
+    /// Returns the first line whose name begins so.
     #[track_caller]
     fn at(&self, name: &str) -> usize {
         let at = self.0.iter().position(|line| line.name.starts_with(name));
@@ -160,7 +160,7 @@ fn accept(timeline: &Timeline) {
     laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
 }
 
-/// The same event under another number.
+/// Returns the same event under another number.
 fn renumber(event: &AgentEvent, seq: u64) -> AgentEvent {
     AgentEvent::new(seq, event.at, event.origin.clone(), event.kind.clone())
 }

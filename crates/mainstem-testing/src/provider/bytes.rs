@@ -11,7 +11,7 @@ use tokio_util::{
 
 use super::Sample;
 
-/// The payloads of a body that comes in these pieces, up to the first that is not UTF-8.
+/// Returns the payloads of a body that comes in these pieces, up to the first that is not UTF-8.
 pub fn payloads<'a, A: Api>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     match A::FORM {
         Form::Events => events(pieces),
@@ -44,7 +44,7 @@ fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     payloads
 }
 
-/// The deltas of some payloads, and the error that ends them.
+/// Returns the deltas of some payloads, and the error that ends them.
 fn decoded<A: Api>(payloads: &[impl AsRef<str>]) -> (Deltas, Result<(), String>) {
     let mut decoder = A::decoder(Arc::new(Endpoint::<A>::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -96,7 +96,7 @@ pub fn a_stream_that_breaks_off_is_never_taken_for_complete<A: Api>(sample: Samp
     }
 }
 
-/// Where the payload ends that completes the answer.
+/// Returns where the payload ends that completes the answer.
 fn complete_at(bytes: &[u8], sample: Sample) -> Option<usize> {
     let start = sample.endings.iter().find_map(|ending| find(bytes, ending.as_bytes()))?;
     let length = bytes[start..].iter().position(|byte| matches!(byte, b'\r' | b'\n'));

@@ -34,7 +34,7 @@ pub async fn a_cut_is_an_error<A: Api>(sample: Sample) {
     check::<A>(vec![], silent).await;
 }
 
-/// The beginnings of payloads, up to the middle of a delta, of a character, and of a call.
+/// Returns the beginnings of payloads, up to the middle of a delta, of a character, and of a call.
 fn halves(sample: Sample) -> [Vec<u8>; 3] {
     let word = sample.text.find("Hi").unwrap();
     let character = sample.text.replace("Hi", "é").into_bytes();
@@ -139,7 +139,7 @@ pub async fn the_key_is_nowhere_to_be_seen<A: Api>(sample: Sample) {
     assert!(!error.contains("key-1") && error.ends_with("x [sec…"), "{error}");
 }
 
-/// The last that is shown of a call, which is its error.
+/// Returns the last that is shown of a call, which is its error.
 async fn failure_or_last<A: Api>(script: Vec<Step>) -> String {
     let server = Server::start(vec![script]).await;
     let shown = super::answer(model::<A>(&server).stream(question())).await;

@@ -29,7 +29,7 @@ pub fn a_slip_in_the_arguments_does_not_break_the_next_request<A: Api>(_: Sample
     }
 }
 
-/// The body of a request with a call whose arguments are these.
+/// Returns the body of a request with a call whose arguments are these.
 fn body<A: Api>(arguments: &str, options: ModelOptions) -> Value {
     let call = ContentBlock::ToolCall(ToolCall::new("c", "f", arguments));
     let messages = vec![Arc::new(Message::new(Role::Assistant, vec![call]))];
@@ -38,7 +38,7 @@ fn body<A: Api>(arguments: &str, options: ModelOptions) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Whether a value stands somewhere in a body, or as JSON in one of its strings.
+/// Returns `true` if a value stands somewhere in a body, or as JSON in one of its strings.
 fn holds(body: &Value, expected: &Value) -> bool {
     body == expected
         || match body {

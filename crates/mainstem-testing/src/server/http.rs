@@ -5,8 +5,8 @@ use std::io;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// The next request's path and JSON body; `None` when the client has left. `read` keeps what came
-/// too early.
+/// Returns the next request's path and JSON body; `None` when the client has left. `read` keeps
+/// what came too early.
 pub(super) async fn read_request(
     stream: &mut TcpStream,
     read: &mut Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) async fn read_request(
     }
 }
 
-/// Where the body of a complete request is.
+/// Returns where the body of a complete request is.
 fn body(read: &[u8]) -> Option<(usize, usize)> {
     let start = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&read[..start]).to_ascii_lowercase();

@@ -15,33 +15,33 @@ use serde_json::{Value, json};
 
 /// One answer in a vendor's API.
 pub(super) trait Dialect: Send {
-    /// The model that is asked, what was said, and who said it.
+    /// Returns the model that is asked, what was said, and who said it.
     fn request(&self, path: &str, body: &Value) -> ModelRequest;
 
-    /// The media type of an answer.
+    /// Returns the media type of an answer.
     fn media_type(&self) -> &'static str {
         "text/event-stream"
     }
 
-    /// What comes before everything else.
+    /// Returns what comes before everything else.
     fn begin(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What says a delta; nothing for what the API does not say, or says later.
+    /// Returns what says a delta; nothing for what the API does not say, or says later.
     fn say(&mut self, delta: &ModelDelta) -> Vec<String>;
 
-    /// What comes after everything else.
+    /// Returns what comes after everything else.
     fn end(&mut self) -> Vec<String>;
 
-    /// The body of a refusal.
+    /// Returns the body of a refusal.
     fn refusal(&self, error: &ModelError) -> Value {
         let code = error.kind().code();
         json!({ "error": { "message": error.to_string(), "type": code, "param": null, "code": code } })
     }
 }
 
-/// The dialect of an endpoint.
+/// Returns the dialect of an endpoint.
 pub(super) fn of(path: &str) -> Box<dyn Dialect> {
     let path = path.split('?').next().unwrap_or_default();
     if path.ends_with("/messages") {
@@ -57,12 +57,12 @@ pub(super) fn of(path: &str) -> Box<dyn Dialect> {
     }
 }
 
-/// A server-sent event without a name.
+/// Returns a server-sent event without a name.
 fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// A server-sent event that is named as its data's `type` says.
+/// Returns a server-sent event that is named as its data's `type` says.
 fn typed(data: &Value) -> String {
     format!("event: {}\n{}", text(&data["type"]), event(data))
 }
@@ -75,7 +75,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A request of this model; what one side says in several pieces is one message.
+/// Returns a request of this model; what one side says in several pieces is one message.
 fn asked(model: String, said: impl Iterator<Item = (Role, ContentBlock)>) -> ModelRequest {
     let mut messages: Vec<Message> = Vec::new();
     for (role, block) in said {

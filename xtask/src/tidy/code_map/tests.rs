@@ -1,63 +1,68 @@
-//! A small tree with one crate of two modules, and maps that fit it or don't.
+//! A small tree with two crates, and lists that fit it or don't.
 
 use super::check as problems;
-use crate::tidy::packages::Package;
+use crate::tidy::packages::{Dependency, Package};
 
-const FILES: [&str; 7] = [
-    "crates/mainstem-event/src/lib.rs",
+const FILES: [&str; 5] = [
     "crates/mainstem-event/src/kind.rs",
     "crates/mainstem-event/src/kind/tests.rs",
-    "crates/mainstem-event/src/session_log.rs",
-    "crates/mainstem-event/src/tests.rs",
+    "crates/mainstem-message/src/lib.rs",
     "tests/it/main.rs",
     "xtask/src/main.rs",
 ];
 
+fn package(name: &str, folder: &str, on: &[&str]) -> Package {
+    let to = |name: &&str| Dependency { name: (*name).into(), kind: None };
+    let dependencies = on.iter().map(to).collect();
+    Package { name: name.into(), folder: folder.into(), dependencies, ..Package::default() }
+}
+
+#[track_caller]
 fn check(text: &str, expected: &[&str]) {
-    let package =
-        |name: &str, folder: &str| Package { name: name.into(), folder: folder.into(), ..Package::default() };
-    let packages = [package("mainstem-event", "crates/mainstem-event"), package("mainstem-tests", "tests")];
+    let packages = [
+        package("mainstem-event", "crates/mainstem-event", &["mainstem-message", "serde"]),
+        package("mainstem-message", "crates/mainstem-message", &[]),
+        package("mainstem-tests", "tests", &["mainstem-event"]),
+    ];
     let files = FILES.map(String::from);
     let found: Vec<_> = problems(text, &packages, &files).iter().map(ToString::to_string).collect();
     assert_eq!(found, expected, "{text}");
 }
 
-const FITS: &str = "- **mainstem-event** — what happened: `kind`, `session_log`\n";
+const FITS: &str = "- **mainstem-message** — what is said\n- **mainstem-event** — what happened\n";
 
 #[test]
-fn a_map_that_names_everything_fits() {
+fn a_list_of_every_crate_fits() {
     check(FITS, &[]);
-    check("- **mainstem-event**: `kind`,\n  and `session_log`, where `emit()` and `EventKind` live\n", &[]);
-    check(&format!("{FITS}- **mainstem-tests** — timelines, nothing in `src/`\n"), &[]);
-    check(
-        &format!(
-            "{FITS}\nSee crates/mainstem-event/src/kind.rs, `tests/it/`, xtask/src and mainstem-tests.\n"
-        ),
-        &[],
-    );
-    check(&format!("{FITS}  (`lib` lists them)\n"), &[]);
-    check(&format!("{FITS}\nElsewhere `anything` may stand in backticks.\n"), &[]);
+    check(&FITS.replace("\n-", "\n\nEvents:\n-"), &[]);
+    check(&format!("{FITS}- **mainstem-tests** — timelines\n"), &[]);
+    let paths = "See crates/mainstem-event/src/kind.rs, `tests/it/`, xtask/src and mainstem-tests.";
+    check(&format!("{FITS}\n{paths}\n"), &[]);
+    check(&format!("{FITS}\n`mainstem-event/src/kind.rs`, mainstem-message/src and `anything`\n"), &[]);
 }
 
 #[test]
 fn a_crate_needs_an_item() {
-    let missing = "ARCHITECTURE.md:1: the code map has no item `- **mainstem-event** …`";
-    check("", &[missing]);
-    check("The crate mainstem-event has `kind` and `session_log`.\n", &[missing]);
+    let missing = [
+        "ARCHITECTURE.md:1: the list of crates has no item `- **mainstem-event** …`",
+        "ARCHITECTURE.md:1: the list of crates has no item `- **mainstem-message** …`",
+    ];
+    check("", &missing);
+    check("The crates mainstem-event and mainstem-message\n", &missing);
 }
 
 #[test]
-fn an_item_names_the_modules_there_are() {
-    let unnamed = "mainstem-event has a module `session_log`; name it";
-    check("- **mainstem-event**: `kind`\n", &[&format!("ARCHITECTURE.md:1: {unnamed}")]);
-    check(
-        "# Map\n- **mainstem-event**: `kind`\n\n`session_log`\n",
-        &[&format!("ARCHITECTURE.md:2: {unnamed}")],
-    );
-    check(
-        "- **mainstem-event**: `kind`, `session_log`,\n  `queue`\n",
-        &["ARCHITECTURE.md:2: mainstem-event has no module `queue` (crates/mainstem-event/src/queue.rs)"],
-    );
+fn an_item_has_one_line() {
+    let text = FITS.replace("happened", "happened: `kind`,\n  the table");
+    let long = "mainstem-event has more than one line; describe its modules in their files";
+    check(&text, &[&format!("ARCHITECTURE.md:3: {long}")]);
+}
+
+#[test]
+fn a_crate_stands_below_its_dependencies() {
+    let text = "- **mainstem-event** — what happened\n- **mainstem-message** — what is said\n";
+    let below = "mainstem-event depends on mainstem-message, which is below it";
+    check(text, &[&format!("ARCHITECTURE.md:1: {below}")]);
 }
 
 #[test]
@@ -67,10 +72,11 @@ fn names_in_the_text_exist() {
         ("├── mainstem-core/", "there is no crate mainstem-core"),
         ("`mainstem-core/src/lib.rs`", "there is no crate mainstem-core"),
         ("crates/mainstem-event/src/queue.rs", "crates/mainstem-event/src/queue.rs doesn't exist"),
+        ("`mainstem-event/src/queue.rs`", "crates/mainstem-event/src/queue.rs doesn't exist"),
         ("(crates/mainstem-core)", "crates/mainstem-core doesn't exist"),
         ("tests/it/spawn.rs.", "tests/it/spawn.rs doesn't exist"),
     ];
     for (text, message) in rows {
-        check(&format!("{FITS}\n{text}\n"), &[&format!("ARCHITECTURE.md:3: {message}")]);
+        check(&format!("{FITS}\n{text}\n"), &[&format!("ARCHITECTURE.md:4: {message}")]);
     }
 }

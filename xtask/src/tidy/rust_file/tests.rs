@@ -11,7 +11,7 @@ fn check(path: &str, text: &str, expected: &[&str]) {
 fn a_file_begins_with_its_purpose() {
     check("crates/a/src/b.rs", "//! B.\n", &[]);
     let missing = "crates/a/src/b.rs:1: the first line says what the file is for: `//! …`";
-    for text in ["", "\n//! B.\n", "// B.\n", "/// B.\nfn b() {}\n", "use a;\n//! B.\n"] {
+    for text in ["", "\n//! B.\n", "// B.\n", "/// B.\nfn b() {}\n", "//!\nuse a;\n", "use a;\n//! B.\n"] {
         check("crates/a/src/b.rs", text, &[missing]);
     }
 }

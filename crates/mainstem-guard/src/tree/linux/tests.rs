@@ -1,4 +1,4 @@
-//! What `/proc` says of a process.
+//! Parsing of `/proc`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the writer does when there can be no transaction.
+//! The writer when a transaction can't begin.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn without_a_transaction_sessions_are_released_and_the_journal_is_closed() {
     assert!(writer.open.is_empty() && writer.is_closed);
 }
 
-/// A writer of this file, and its queue.
+/// Returns a writer of this file, and its queue.
 fn writer(path: &Path) -> (Writer, Arc<Queue>) {
     let connection = schema::open(path, None).expect("a new file can be opened");
     (Writer::new(connection, path.to_owned()), Arc::default())
@@ -72,7 +72,7 @@ fn commits(path: &Path) -> usize {
     let log = std::fs::read(format!("{}-wal", path.display())).expect("the file has a log");
     let number = |at: usize| log[at..at + 4].iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
     let frame = 24 + number(8);
-    // The frame that ends a transaction has the size of the database.
+    // The last frame of a transaction has the size of the database.
     (32..log.len()).step_by(frame).filter(|at| number(at + 4) > 0).count()
 }
 

@@ -15,14 +15,14 @@ use mainstem_event::Timestamp;
 use super::tasks::{read_if_there, replace};
 use crate::TaskError;
 
-/// How often a lock is tried to take, and the pause between two attempts.
+/// The number of attempts to take a lock, and the pause between two.
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Leases that ended so many milliseconds ago are removed: a day.
 const OLD_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// What the name of a lock file ends with. Ids escape `+`, so no lease file has such a name.
+/// The end of a lock file's name. Ids escape `+`, so no lease file has such a name.
 const LOCK: &str = "+lock";
 
 /// The files of one executor.
@@ -34,7 +34,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The files of the executor to which one of them belongs.
+    /// Returns the files of the executor to which one of them belongs.
     pub(super) fn of(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(LOCK).unwrap_or(&name);
@@ -87,26 +87,25 @@ impl Executors {
     }
 }
 
-/// Until when an executor is believed to be alive; `None` if it has no lease, or its process has
-/// ended.
+/// Returns the end of an executor's lease; `None` if it has no lease, or its process has ended.
 pub(super) fn lease(files: &Files) -> Result<Option<Timestamp>, TaskError> {
-    // A lease that can't be parsed counts as none: a living executor rewrites it within seconds.
+    // A lease that can't be parsed is ignored: a live executor rewrites it within seconds.
     let until = read_if_there(&files.lease)?.and_then(|text| text.trim().parse().ok());
     Ok(until.filter(|_| is_held(&files.lock) != Some(false)))
 }
 
-/// Whether an executor of this machine holds the lock; `None` if the file is missing, was created
-/// by another machine, or can't be locked. The lease alone decides then.
+/// Returns `true` if an executor of this machine holds the lock; `None` if the file is missing, was
+/// created by another machine, or can't be locked. The lease alone decides then.
 fn is_held(path: &Path) -> Option<bool> {
     fs::read_to_string(path).ok().filter(|made_by| *made_by == machine())?;
     let file = File::open(path).ok()?;
-    // Shared, so that readers don't take one another for the executor.
+    // Shared, so that a reader does not mistake another reader for the executor.
     let is_free = file.try_lock_shared().is_ok();
     drop(Lock(file));
     Some(!is_free)
 }
 
-/// Identifies a machine that has been running since then; empty where the system does not say.
+/// Returns an id of the machine since its boot; empty on systems without one.
 fn machine() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
@@ -123,8 +122,8 @@ fn remove(path: &Path) -> Result<(), TaskError> {
 struct Lock(File);
 
 impl Lock {
-    /// Takes the lock. Returns `None` if another set with the same executor id holds it, or, and
-    /// then leaves no file, if files can't be locked here.
+    /// Takes the lock. Returns `None` if another set with the same executor id holds it, or if
+    /// files can't be locked here; then it leaves no file.
     fn hold(path: &Path) -> io::Result<Option<Self>> {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -135,7 +134,7 @@ impl Lock {
                     file.write_all(machine().as_bytes())?;
                     return Ok(Some(Self(file)));
                 }
-                // A reader that looks whether it is free has it for a moment.
+                // A reader that checks the lock holds it for a moment.
                 Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
                 Err(TryLockError::Error(_)) => return fs::remove_file(path).map(|()| None),
             }

@@ -1,4 +1,4 @@
-//! Which file is where.
+//! The paths of a workspace's task files.
 
 use std::{
     fmt::Write,
@@ -11,8 +11,7 @@ use mainstem_message::SessionId;
 use super::executors::Files;
 use crate::{ExecutorId, TaskError};
 
-/// Names longer than this are shortened, for file systems allow 255 bytes with what is added to a
-/// name.
+/// Longer names are shortened: file systems allow 255 bytes, suffixes included.
 const LONGEST: usize = 120;
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl Layout {
         Self { agents: workspace.join("agents") }
     }
 
-    /// The tasks of one parent's session.
+    /// Returns the file of one parent's session.
     pub(super) fn file(&self, parent_agent: &str, session: &SessionId) -> PathBuf {
         self.agents.join(name(parent_agent)).join("tasks").join(file_name(session))
     }
@@ -34,7 +33,7 @@ impl Layout {
         Files::of(&self.agents.join(".executors").join(name(executor.as_str())))
     }
 
-    /// All files of tasks there are, or those of one session; in order.
+    /// Returns all files of tasks, or those of one session, sorted.
     pub(super) fn files(&self, session: Option<&SessionId>) -> Result<Vec<PathBuf>, TaskError> {
         let mut files = Vec::new();
         for agent in entries(&self.agents)? {
@@ -70,7 +69,8 @@ fn file_name(session: &SessionId) -> String {
     format!("{}.json", name(session.as_str()))
 }
 
-/// An id as one component of a path: ids come from outside, and two of them must never meet.
+/// Returns an id as one component of a path. Ids come from outside, and two of them must have
+/// different names.
 fn name(id: &str) -> String {
     let mut name = String::new();
     for byte in id.bytes() {
@@ -80,7 +80,7 @@ fn name(id: &str) -> String {
         let _ = if plain { write!(name, "{}", char::from(byte)) } else { write!(name, "%{byte:02x}") };
     }
     if name.len() > LONGEST {
-        // `+` is escaped in ids, so that no other name is the same.
+        // `+` is escaped in ids, so no other id has this name.
         name.truncate(LONGEST / 2);
         let _ = write!(name, "+{}", uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, id.as_bytes()).simple());
     }

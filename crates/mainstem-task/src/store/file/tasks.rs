@@ -1,4 +1,4 @@
-//! One file of tasks: read, replaced, kept aside.
+//! One file of tasks: reading, replacing, setting aside.
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use crate::{TaskError, TaskRecord};
 
 pub(super) type Tasks = BTreeMap<TaskId, TaskRecord>;
 
-/// Reads files, and remembers them as long as they are the same.
+/// Reads files, and caches them until they change.
 #[derive(Debug, Default)]
 pub(super) struct Reader(DashMap<PathBuf, (Stamp, Arc<Tasks>)>);
 
-/// What changes whenever a file is replaced.
+/// The metadata that changes whenever a file is replaced.
 #[derive(Clone, Debug, PartialEq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -30,7 +30,7 @@ struct Stamp {
 }
 
 impl Reader {
-    /// The tasks of a file; none if there is no file.
+    /// Returns the tasks of a file; none if there is no file.
     pub(super) fn read(&self, path: &Path) -> Result<Arc<Tasks>, TaskError> {
         let stamp = match fs::metadata(path) {
             Ok(metadata) => Stamp::of(&metadata),
@@ -42,7 +42,7 @@ impl Reader {
         }
         let tasks = match parse(path)? {
             Ok(tasks) => Arc::new(tasks),
-            // Whoever holds the lock may be mending it.
+            // The holder of the lock may be setting the file aside.
             Err(_) => lock(path).and_then(|_lock| load(path)).map(Arc::new)?,
         };
         self.0.insert(path.to_owned(), (stamp, tasks.clone()));
@@ -60,21 +60,23 @@ impl Stamp {
     }
 }
 
-/// Reads a file. One that is not what it should be is kept aside. For whoever holds its lock.
+/// Reads a file, and renames one that can't be parsed. The caller holds the file's lock.
 pub(super) fn load(path: &Path) -> Result<Tasks, TaskError> {
-    parse(path)?.map_err(|problem| match keep_aside(path) {
-        Ok(kept) => TaskError::Corrupt { path: path.to_owned(), kept, problem: problem.to_string() },
-        Err(error) => TaskError::io("keep aside", path)(error),
+    parse(path)?.map_err(|problem| match set_aside(path) {
+        Ok(renamed_to) => {
+            TaskError::Corrupt { path: path.to_owned(), renamed_to, problem: problem.to_string() }
+        }
+        Err(error) => TaskError::io("rename", path)(error),
     })
 }
 
-/// Reads a file as it is; no tasks if there is no file.
+/// Reads and parses a file; no tasks if the file does not exist.
 fn parse(path: &Path) -> Result<serde_json::Result<Tasks>, TaskError> {
     let text = read_if_there(path)?;
     Ok(text.map_or_else(|| Ok(Tasks::new()), |text| serde_json::from_str(&text)))
 }
 
-/// Keeps other processes from changing the file, until it is dropped.
+/// Locks the file against other processes, until the lock is dropped.
 pub(super) fn lock(path: &Path) -> Result<File, TaskError> {
     let lock = path.with_extension("lock");
     let open = || {
@@ -95,20 +97,20 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, TaskError> {
 }
 
 /// Renames a file to the first name that is free.
-fn keep_aside(path: &Path) -> io::Result<PathBuf> {
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 1.. {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".corrupt-{n}"));
-        let kept = PathBuf::from(name);
-        if !kept.exists() {
-            return fs::rename(path, &kept).map(|()| kept);
+        let renamed = PathBuf::from(name);
+        if !renamed.exists() {
+            return fs::rename(path, &renamed).map(|()| renamed);
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Replaces a file as a whole: whoever reads sees the old one or the new one. With `durable` it is
-/// on the disk afterwards.
+/// Replaces a file atomically: a reader sees the old one or the new one. If `durable` is set, it is
+/// on the disk when this returns.
 pub(super) fn replace(path: &Path, content: &[u8], durable: bool) -> Result<(), TaskError> {
     let directory = path.parent().unwrap_or_else(|| Path::new("."));
     let write = || {

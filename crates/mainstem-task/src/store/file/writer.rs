@@ -1,4 +1,4 @@
-//! Changes of files, those that come together written together.
+//! Changes of files; changes that arrive together are written together.
 
 use std::{
     mem,
@@ -16,7 +16,7 @@ use crate::{
     store::{Expected, change},
 };
 
-/// What to do with a file of tasks.
+/// A change of a file of tasks.
 pub(super) enum Op {
     Create(Box<TaskRecord>),
     Update { id: TaskId, expected: Expected, change: TaskChange, now: Timestamp },
@@ -29,7 +29,7 @@ pub(super) struct Writer(Arc<Mutex<Queue>>);
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Request>,
-    /// Somebody writes, and looks here again before it stops.
+    /// Whether a thread writes; it looks here again before it stops.
     is_busy: bool,
 }
 
@@ -40,7 +40,7 @@ struct Request {
 }
 
 impl Writer {
-    /// Makes a change; it stands when this returns. Dropping the future does not take it back.
+    /// Makes a change; it is recorded when this returns. Dropping the future does not take it back.
     pub(super) async fn write(&self, path: PathBuf, op: Op) -> Result<TaskRecord, TaskError> {
         let (reply, done) = oneshot::channel();
         let gone = TaskError::io("write", path.clone());
@@ -50,22 +50,22 @@ impl Writer {
             !mem::replace(&mut queue.is_busy, true)
         };
         if must_start {
-            let shift = Shift { queue: self.0.clone(), is_over: false };
-            spawn_blocking(move || shift.drain());
+            let drain = Drain { queue: self.0.clone(), is_over: false };
+            spawn_blocking(move || drain.run());
         }
         done.await.unwrap_or_else(|_| Err(gone(std::io::ErrorKind::Interrupted.into())))
     }
 }
 
-/// Somebody's time of writing. If it is over before its work is, as when the runtime goes, those
-/// who wait are told and the next one writes.
-struct Shift {
+/// Writes the queue until it is empty. If it is dropped before, as with the runtime, the waiting
+/// callers get an error and the next change starts another.
+struct Drain {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,
 }
 
-impl Shift {
-    fn drain(mut self) {
+impl Drain {
+    fn run(mut self) {
         while !self.is_over {
             let mut batch = mem::take(&mut lock(&self.queue).waiting);
             batch.sort_by(|a, b| a.path.cmp(&b.path));
@@ -81,7 +81,7 @@ impl Shift {
     }
 }
 
-impl Drop for Shift {
+impl Drop for Drain {
     fn drop(&mut self) {
         if !self.is_over {
             *lock(&self.queue) = Queue::default();
@@ -89,13 +89,13 @@ impl Drop for Shift {
     }
 }
 
-/// Makes all changes of one file, and answers when they are on the disk.
+/// Makes all changes of one file, and replies when they are on the disk.
 fn commit(path: &Path, requests: Vec<Request>) {
     let mut replies = Vec::new();
     let written = write_all(path, requests, &mut replies);
     for (reply, changed) in replies {
         let result = changed.and_then(|record| written.clone().map(|()| record));
-        // Whoever asked may be gone.
+        // The caller may have been dropped.
         let _ = reply.send(result);
     }
 }
@@ -121,11 +121,11 @@ fn write_all(path: &Path, requests: Vec<Request>, replies: &mut Vec<Reply>) -> R
     tasks::replace(path, &content, true)
 }
 
-/// A file that can't be read does not stop what is new from being kept.
+/// Reads a file. One that can't be parsed counts as empty, so that new records are stored.
 fn load(path: &Path) -> Result<Tasks, TaskError> {
     match tasks::load(path) {
         Err(error @ TaskError::Corrupt { .. }) => {
-            tracing::error!(%error, "tasks are lost from sight");
+            tracing::error!(%error, "unreadable tasks are left out");
             Ok(Tasks::new())
         }
         loaded => loaded,

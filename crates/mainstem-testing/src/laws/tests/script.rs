@@ -45,7 +45,7 @@ pub(super) struct Line {
 }
 
 impl Timeline {
-    /// The events, numbered from 1.
+    /// Returns the events, numbered from 1.
     pub(super) fn events(&self) -> Vec<AgentEvent> {
         let event = |(seq, line): (u64, &Line)| {
             let origin = Arc::new(line.origin.clone());
@@ -171,7 +171,7 @@ impl Agent {
         kinds
     }
 
-    /// The end of the open block, if the verb is about something else.
+    /// Returns the end of the open block, if the verb is about something else.
     fn close(&self, verb: &str) -> Option<EventKind> {
         let (kind, id) = self.transcript.open_block()?;
         let goes_on = matches!((verb, kind), ("text", BlockKind::Text) | ("think", BlockKind::Thinking));
@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// The block that goes on, or a new one.
+    /// Returns the block that goes on, or a new one.
     fn block(&mut self, kind: BlockKind) -> (BlockId, bool) {
         if let Some((_, id)) = self.transcript.open_block().filter(|(open, _)| *open == kind) {
             return (id.clone(), false);

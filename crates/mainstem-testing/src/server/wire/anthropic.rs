@@ -81,7 +81,7 @@ impl Dialect for Messages {
 }
 
 impl Messages {
-    /// A piece of a block, which begins it if another is open.
+    /// Returns a piece of a block, which begins it if another is open.
     fn part(&mut self, form: &'static str, start: Value, delta: Value) -> Vec<String> {
         let mut said = Vec::new();
         if self.open != form {

@@ -41,7 +41,7 @@ impl Dialect for Chat {
     }
 }
 
-/// Who said it, and its text: more no script looks at.
+/// Returns who said it, and its text: more no script looks at.
 pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
     let role = match message["role"].as_str()? {
         "user" => Role::User,
@@ -52,7 +52,7 @@ pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
     Some((role, ContentBlock::text(text(&message["content"]))))
 }
 
-/// The chunk that carries a delta; none for what this API does not say.
+/// Returns the chunk that carries a delta; none for what this API does not say.
 fn chunk(delta: &ModelDelta) -> Option<Value> {
     let call = |call: Value| choice(json!({ "tool_calls": [call] }), Value::Null);
     Some(match delta {

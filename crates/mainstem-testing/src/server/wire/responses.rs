@@ -103,7 +103,7 @@ impl Responses {
         said
     }
 
-    /// An event about the only part of the open message.
+    /// Returns an event about the only part of the open message.
     fn part(&mut self, name: &str, mut data: Value) -> String {
         let index = self.output.len();
         (data["item_id"], data["output_index"], data["content_index"]) =
@@ -122,7 +122,7 @@ impl Responses {
         ]
     }
 
-    /// A summary of reasoning, each delta an item.
+    /// Returns a summary of reasoning, each delta an item.
     fn reasoning(&mut self, text: &str) -> Vec<String> {
         let mut said = self.close();
         let index = self.output.len();

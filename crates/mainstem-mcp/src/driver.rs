@@ -1,5 +1,5 @@
-//! The driver: a task for each server that runs, which owns its process and its connection, whoever
-//! polls the runs that use it.
+//! The driver: a task for each running server. It owns the process and the connection, so that they
+//! are served while the runs that use them are not polled.
 
 use std::{
     future::pending,
@@ -25,27 +25,26 @@ use crate::{
     Error, Server,
     call::Calls,
     client::{Phase, Present, Shared},
+    notifications::Listener,
     open::{Connection, Local, chain, open},
     process::Process,
-    tap::Listener,
     tool::RemoteTool,
 };
 
 /// How long listing tools may take.
 const LISTING: Duration = Duration::from_secs(10);
 
-/// How long the tools are left alone after they were listed: some servers say that they have others
-/// whenever they are asked.
+/// The pause between two listings of tools: some servers announce a change whenever they are asked.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long one waits for what should be at its end.
+/// How long to wait for a connection that should be closing.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// More tools than any model could read.
+/// The maximum number of tools of a server.
 const MAX_TOOLS: usize = 1000;
 
-/// All that it takes to keep a server.
-pub(crate) struct Keeper {
+/// The driver of a server.
+pub(crate) struct Driver {
     pub(crate) name: Arc<str>,
     pub(crate) server: Arc<Server>,
     pub(crate) shared: Weak<Shared>,
@@ -54,23 +53,23 @@ pub(crate) struct Keeper {
     pub(crate) stop: CancellationToken,
 }
 
-impl Keeper {
-    /// Begins. The task ends with the server, when the last handle is gone, or with the runtime;
-    /// however it ends, it says so.
+impl Driver {
+    /// Starts the task. It ends with the server, when the last handle is dropped, or with the
+    /// runtime, and records its end in any case.
     pub(crate) fn spawn(self, runtime: &Handle) {
-        // Made here: a runtime that is at its end drops the task before it has begun.
-        let end = Said {
+        // Made here: a runtime that is shutting down drops the task before its first poll.
+        let end = EndGuard {
             name: self.name.clone(),
             present: self.present.clone(),
             calls: self.calls.clone(),
             error: None,
         };
-        // No run may own what all share: a caller that pauses would hold up the others. The client
-        // owns it, by its token.
-        runtime.spawn(self.keep(end));
+        // A run can't own what several runs share: a caller that pauses would delay the others. The
+        // client owns the task, by its token.
+        runtime.spawn(self.drive(end));
     }
 
-    async fn keep(self, mut said: Said) {
+    async fn drive(self, mut guard: EndGuard) {
         let mut local = Local::default();
         let stopped = self.stop.clone();
         let end = match unless(stopped.cancelled(), self.start(&mut local)).await {
@@ -83,25 +82,26 @@ impl Keeper {
         if !matches!(error, Error::ShutDown { .. }) {
             tracing::warn!("{error}");
         }
-        said.error = Some(error);
+        guard.error = Some(error);
     }
 
-    /// Opens the connection and lists the tools, in the time there is for that.
+    /// Opens the connection and lists the tools, within the start timeout.
     async fn start(&self, local: &mut Local) -> Result<Connection, String> {
-        let listener = Arc::new(Ear { present: self.present.clone(), calls: self.calls.clone() });
-        let patience = self.server.start_timeout;
-        let started = timeout(patience, async {
+        let listener =
+            Arc::new(NotificationListener { present: self.present.clone(), calls: self.calls.clone() });
+        let start_timeout = self.server.start_timeout;
+        let started = timeout(start_timeout, async {
             let connection = open(&self.name, &self.server, &self.calls, local, listener).await?;
             let peer = connection.service.peer().clone();
             let listed = self.list(&peer, local).await?;
             self.publish(listed, |present| present.phase = Phase::Up(peer, self.calls.clone())).await;
             Ok(connection)
         });
-        let silent = || format!("it did not answer within {} s; does it speak MCP?", patience.as_secs());
+        let silent = || format!("it did not answer within {} s; does it speak MCP?", start_timeout.as_secs());
         started.await.unwrap_or_else(|_| Err(silent()))
     }
 
-    /// Keeps the connection until one of the two sides ends it.
+    /// Serves the connection until one of the two sides ends it.
     async fn serve(&self, connection: Connection, local: &mut Local) -> End {
         let Connection { service, subscription: _open } = connection;
         let (peer, cancel) = (service.peer().clone(), service.cancellation_token());
@@ -117,13 +117,13 @@ impl Keeper {
                 () = changed(&mut present) => {}
                 never = stderr.drain(&self.name, &self.calls) => match never {},
             }
-            // A server that does not answer this must not hold up its own end.
+            // A server that does not answer must not delay its own shutdown.
             unless(self.stop.cancelled(), self.relist(&peer, local)).await;
         };
         if let End::ShutDown = end {
             cancel.cancel();
         }
-        // What it said last is read; what it does not read any more is not waited for.
+        // Its last messages are read, within the grace.
         let _ = timeout(GRACE, closed).await;
         end
     }
@@ -152,7 +152,7 @@ impl Keeper {
 
     async fn list(&self, peer: &Peer<RoleClient>, local: &mut Local) -> Result<Vec<Listed>, String> {
         let listing = unless(local.stderr.drain(&self.name, &self.calls), pages(peer)).await;
-        listing.unwrap_or_else(|| Err("its stderr was read to an end that does not exist".to_owned()))
+        listing.unwrap_or_else(|| Err("reading its stderr ended".to_owned()))
     }
 
     async fn publish(&self, listed: Vec<Listed>, also: impl FnOnce(&mut Present)) {
@@ -164,7 +164,7 @@ impl Keeper {
         });
     }
 
-    /// The tools that agents get, and what is wrong with those that are left out.
+    /// Returns the tools for agents, and the errors of those that are left out.
     async fn tools(&self, listed: Vec<Listed>) -> (ToolSet, Vec<String>) {
         let offered = listed.into_iter().filter(|tool| self.server.offers(&tool.name));
         let tools = offered.map(|tool| {
@@ -211,7 +211,7 @@ async fn compiled(server: &str, tools: Vec<Arc<dyn Tool>>) -> (ToolSet, Vec<Stri
     }
 }
 
-/// All tools, page by page, up to a bound.
+/// Returns all tools, page by page, up to a bound.
 async fn pages(peer: &Peer<RoleClient>) -> Result<Vec<Listed>, String> {
     let (mut tools, mut cursor) = (Vec::new(), None);
     loop {
@@ -236,47 +236,48 @@ async fn exited(process: &mut Option<Process>) {
     }
 }
 
-/// Waits until the server has said that its tools are others.
+/// Waits until the server has announced a change of its tools.
 async fn changed(present: &mut watch::Receiver<Present>) {
     if present.wait_for(|present| present.changes > present.listed).await.is_err() {
         pending().await
     }
 }
 
-/// Says how a keeper ended, when it is dropped: whoever waits must not wait for ever.
-struct Said {
+/// Records how a driver ended when it is dropped, so that every waiting caller is woken.
+struct EndGuard {
     name: Arc<str>,
     present: Arc<watch::Sender<Present>>,
     calls: Arc<Calls>,
     error: Option<Error>,
 }
 
-impl Drop for Said {
+impl Drop for EndGuard {
     fn drop(&mut self) {
-        let gone = || Error::Ended { server: self.name.to_string(), why: "its runtime has ended".to_owned() };
-        let error = Arc::new(self.error.take().unwrap_or_else(gone));
+        let dropped =
+            || Error::Ended { server: self.name.to_string(), why: "its runtime has ended".to_owned() };
+        let error = Arc::new(self.error.take().unwrap_or_else(dropped));
         self.present.send_modify(|present| present.phase = Phase::Down(error.clone(), Instant::now()));
-        self.calls.fate.send_replace(Some(error));
+        self.calls.end_reason.send_replace(Some(error));
     }
 }
 
-/// How a server's time came to its end.
+/// Why a driver ended.
 enum End {
     ShutDown,
     NotStarted(String),
     Closed,
 }
 
-/// What is done with notifications.
-struct Ear {
+/// Applies notifications.
+struct NotificationListener {
     present: Arc<watch::Sender<Present>>,
     calls: Arc<Calls>,
 }
 
-impl Listener for Ear {
-    fn hear(&self, notification: &ServerNotification) {
+impl Listener for NotificationListener {
+    fn notified(&self, notification: &ServerNotification) {
         match notification {
-            ServerNotification::ProgressNotification(said) => self.calls.progress(&said.params),
+            ServerNotification::ProgressNotification(progress) => self.calls.progress(&progress.params),
             ServerNotification::ToolListChangedNotification(_) => {
                 self.present.send_modify(|present| present.changes += 1);
             }

@@ -1,6 +1,6 @@
-//! A keeper: the parent of a program that this process speaks to through its streams, such as an
-//! MCP server. It does not confine and does not measure; it ends the program, with all that it has
-//! started, when this process has ended.
+//! A supervisor: the parent of a program that this process speaks to through its streams, such as
+//! an MCP server. It ends the program with all its descendants when this process has ended; it
+//! neither confines nor measures them.
 
 use std::{
     env,
@@ -25,17 +25,17 @@ use signal_hook::{
 
 use crate::{
     guard::{adopt_orphans, end_all, reap},
-    program::{KEEPER, Program, ROLE},
+    program::{Program, ROLE, SUPERVISOR},
 };
 
 /// The variable with the order.
 const ORDER: &str = "MAINSTEM_GUARD_ORDER";
 
-/// How long a program may take to end by itself when this process has ended; its stdin is closed
+/// How long a program may take to end by itself after this process has ended; its stdin is closed
 /// then.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What to start, and for whom.
+/// The command to start, and the process that it belongs to.
 #[derive(Serialize, Deserialize)]
 struct Order {
     parent: i32,
@@ -43,31 +43,30 @@ struct Order {
 }
 
 impl Program {
-    /// Returns a command that runs under a keeper: when this process ends or is killed, the command
-    /// and its descendants have 2 s to end, and are then killed.
+    /// Returns a command that runs under a supervisor: when this process ends or is killed, the
+    /// command and its descendants have 2 s to end, and are then killed.
     ///
-    /// The environment is what is set on the result; its streams are those of the command.
-    /// [`terminate`](Keeper::terminate) and [`kill`](Keeper::kill) are for the process that is
-    /// started, which must not be killed itself. A command that can't be started ends with status
-    /// 127.
+    /// The environment is that of the returned command; its streams are those of the program. Use
+    /// [`terminate`](Supervisor::terminate) and [`kill`](Supervisor::kill) on the started process,
+    /// which must not be killed itself. A program that can't be started ends with status 127.
     ///
     /// # Errors
-    /// The command can't be written as JSON.
-    pub fn keeper(&self, program: &str, args: &[String]) -> io::Result<Command> {
+    /// If the command can't be written as JSON.
+    pub fn supervisor(&self, program: &str, args: &[String]) -> io::Result<Command> {
         let command = [program].into_iter().map(str::to_owned).chain(args.iter().cloned()).collect();
         let order = Order { parent: rustix::process::getpid().as_raw_pid(), command };
-        let mut keeper = self.as_role(KEEPER);
-        keeper.env(ORDER, serde_json::to_string(&order)?).process_group(0);
-        Ok(keeper)
+        let mut supervisor = self.as_role(SUPERVISOR);
+        supervisor.env(ORDER, serde_json::to_string(&order)?).process_group(0);
+        Ok(supervisor)
     }
 }
 
-/// A keeper that was started, by the number of its process.
+/// A running supervisor, by the number of its process.
 #[derive(Clone, Copy, Debug)]
-pub struct Keeper(Pid);
+pub struct Supervisor(Pid);
 
-impl Keeper {
-    /// The keeper with this number, which must not have been waited for.
+impl Supervisor {
+    /// Returns the supervisor with this number, which must not have been waited for.
     pub fn new(process: u32) -> Option<Self> {
         Pid::from_raw(process.cast_signed()).map(Self)
     }
@@ -78,33 +77,33 @@ impl Keeper {
         let _ = kill_process(self.0, Signal::TERM);
     }
 
-    /// Ends the command with all that it has started.
+    /// Kills the command with all its descendants.
     pub fn kill(self) {
         let _ = kill_process(self.0, Signal::INT);
     }
 }
 
-/// Keeps one command; returns the exit code.
+/// Supervises one command; returns the exit code.
 pub(crate) fn run() -> i32 {
-    keep().unwrap_or_else(|error| {
+    supervise().unwrap_or_else(|error| {
         // A stderr that is closed is ignored.
-        let _ = writeln!(stderr(), "it can't be started: {error}");
+        let _ = writeln!(stderr(), "the command can't be started: {error}");
         127
     })
 }
 
-fn keep() -> io::Result<i32> {
+fn supervise() -> io::Result<i32> {
     let order: Order = serde_json::from_str(&env::var(ORDER).unwrap_or_default())?;
     adopt_orphans()?;
     let Some(parent) = Pid::from_raw(order.parent) else { return Ok(1) };
     let ended = pidfd_open(parent, PidfdFlags::empty())?;
-    // If it had ended before, the number may be another's by now.
+    // If the parent has ended before, its number may belong to another process by now.
     if getppid() != Some(parent) {
         return Ok(1);
     }
     let signals = Signals { terminate: signal(SIGTERM)?, kill: signal(SIGINT)?, child: signal(SIGCHLD)? };
     let child = start(&order.command)?;
-    let status = attend(child, &ended, signals)?;
+    let status = wait(child, &ended, signals)?;
     end_all(child)?;
     Ok(status.map_or(128 + Signal::KILL.as_raw(), code))
 }
@@ -131,7 +130,7 @@ fn start(command: &[String]) -> io::Result<Pid> {
     command.args(args).env_clear().envs(env::vars_os().filter(|(name, _)| !is_ours(name)));
     command.stdin(Stdio::inherit()).process_group(0);
     let child = command.spawn()?;
-    // The streams are the command's alone.
+    // Only the command has the streams.
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -139,8 +138,8 @@ fn start(command: &[String]) -> io::Result<Pid> {
     Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::Error::other("a process has no number"))
 }
 
-/// Waits for the end of the command, of the parent, or for the signal to end it all.
-fn attend(child: Pid, parent: &OwnedFd, mut signals: Signals) -> io::Result<Option<WaitStatus>> {
+/// Waits for the end of the command, of the parent, or for the signal to kill.
+fn wait(child: Pid, parent: &OwnedFd, mut signals: Signals) -> io::Result<Option<WaitStatus>> {
     let exit = pidfd_open(child, PidfdFlags::empty())?;
     loop {
         let mut fds = [

@@ -1,5 +1,4 @@
-//! What an executor owes those who share its store: to say that it is alive, and to look what they
-//! want of its tasks.
+//! Renews the executor's lease, and reads the cancel requests that other processes record.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -13,32 +12,32 @@ use crate::{
     sync::spawn,
 };
 
-/// How often the wishes of others are looked at: a cancel is noticed within a second.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often cancel requests of other processes are read.
+const POLL: Duration = Duration::from_millis(500);
 
-/// Takes the lease, and starts the clerk that renews it while there are tasks and then releases it.
+/// Takes the lease. Starts a task that renews it while tasks run here, and then releases it.
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), TaskError> {
-    // Held until the lease is there: nobody's task is recorded before.
-    let mut has_clerk = inner.has_clerk.lock().await;
-    if !*has_clerk {
+    // Held until the lease is taken, so that no task is recorded before.
+    let mut is_renewing = inner.is_renewing.lock().await;
+    if !*is_renewing {
         let until = renew(inner).await?;
-        spawn(&inner.tracker, keep(inner.clone(), until));
-        *has_clerk = true;
+        spawn(&inner.tracker, run(inner.clone(), until));
+        *is_renewing = true;
     }
     Ok(())
 }
 
-async fn keep(inner: Arc<Inner>, mut until: Timestamp) {
+async fn run(inner: Arc<Inner>, mut until: Timestamp) {
     loop {
         tokio::select! {
             biased;
             () = inner.stop.cancelled() => return,
-            () = sleep(LOOK) => {}
+            () = sleep(POLL) => {}
         }
         {
-            let mut has_clerk = inner.has_clerk.lock().await;
+            let mut is_renewing = inner.is_renewing.lock().await;
             if inner.live.is_empty() {
-                *has_clerk = false;
+                *is_renewing = false;
                 release(&inner).await;
                 return;
             }
@@ -49,8 +48,8 @@ async fn keep(inner: Arc<Inner>, mut until: Timestamp) {
                 Err(error) => tracing::error!(%error, "the lease could not be renewed"),
             }
         }
-        if let Err(error) = look(&inner).await {
-            tracing::error!(%error, "can't see what is wanted of tasks");
+        if let Err(error) = cancel_requested(&inner).await {
+            tracing::error!(%error, "can't read the cancel requests of tasks");
         }
     }
 }
@@ -68,8 +67,8 @@ async fn renew(inner: &Inner) -> Result<Timestamp, TaskError> {
     Ok(until)
 }
 
-/// Whether a lease is to be renewed: a part of it is over, or the clock by which others judge it
-/// was set ahead or back.
+/// Returns `true` if a lease must be renewed: a part of it is over, or the clock by which other
+/// processes judge it was set forward or back.
 fn is_due(until: Timestamp, now: Timestamp) -> bool {
     let left = until.as_micros().saturating_sub(now.as_micros());
     left <= micros(LEASE - RENEW) || left > micros(LEASE)
@@ -79,8 +78,8 @@ fn micros(time: Duration) -> u64 {
     time.as_micros().try_into().unwrap_or(u64::MAX)
 }
 
-/// Stops what somebody wants stopped.
-async fn look(inner: &Inner) -> Result<(), TaskError> {
+/// Cancels the tasks whose record has a cancel request.
+async fn cancel_requested(inner: &Inner) -> Result<(), TaskError> {
     let parents: BTreeSet<_> = inner.live.iter().map(|live| live.parent.clone()).collect();
     for parent in parents {
         for record in inner.store.list(&TaskFilter::of_parent(parent)).await? {

@@ -1,5 +1,5 @@
-//! What a server says of its own accord, heard in the order in which it says it: rmcp hands each
-//! notification to a task of its own.
+//! The notifications of a server, in the order in which it sends them: rmcp hands each to a task of
+//! its own.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use rmcp::{
     transport::Transport,
 };
 
-/// What is done with it. Never waits.
+/// Handles notifications. Never waits.
 pub(crate) trait Listener: Send + Sync + 'static {
-    fn hear(&self, notification: &ServerNotification);
+    fn notified(&self, notification: &ServerNotification);
 }
 
-/// A transport, and somebody who listens.
-pub(crate) struct Tap<T> {
+/// A transport that shows notifications to a listener.
+pub(crate) struct Observed<T> {
     inner: T,
     listener: Arc<dyn Listener>,
 }
 
-impl<T> Tap<T> {
+impl<T> Observed<T> {
     pub(crate) fn new(inner: T, listener: Arc<dyn Listener>) -> Self {
         Self { inner, listener }
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Observed<T> {
     type Error = T::Error;
 
     fn send(
@@ -39,8 +39,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await?;
-        if let JsonRpcMessage::Notification(said) = &message {
-            self.listener.hear(&said.notification);
+        if let JsonRpcMessage::Notification(message) = &message {
+            self.listener.notified(&message.notification);
         }
         Some(message)
     }

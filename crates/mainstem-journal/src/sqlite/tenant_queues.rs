@@ -1,17 +1,17 @@
-//! The order in which requests are served: those of a tenant as they were made, and the tenants in
-//! turn.
+//! The order in which requests are served: those of a tenant in the order of their arrival, the
+//! tenants in turn.
 
 use std::collections::VecDeque;
 
 use super::op::Op;
 
-/// Requests that wait. A tenant with many or large ones delays another's by one of its own.
+/// Queued requests. A tenant with many or large ones delays another tenant's by one of its own.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct TenantQueues {
     /// The number of the next request.
     next: u64,
     /// The tenants that have requests; the first is served next.
-    lines: VecDeque<Line>,
+    tenants: VecDeque<TenantQueue>,
     /// Requests about all sessions. Each is served after every earlier request of every tenant.
     barriers: VecDeque<Numbered>,
     len: usize,
@@ -20,7 +20,7 @@ pub(super) struct Lines {
 }
 
 /// The requests of a tenant.
-struct Line {
+struct TenantQueue {
     tenant: Box<str>,
     ops: VecDeque<Numbered>,
 }
@@ -30,7 +30,7 @@ struct Numbered {
     op: Op,
 }
 
-impl Lines {
+impl TenantQueues {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -54,14 +54,14 @@ impl Lines {
         let line = match op.session() {
             None => &mut self.barriers,
             Some(session) => {
-                // As `Scoped` names sessions.
+                // The prefix that `Scoped` gives sessions.
                 let tenant = session.as_str().split_once('/').map_or("", |(tenant, _)| tenant);
-                let place = self.lines.iter().position(|line| *line.tenant == *tenant);
+                let place = self.tenants.iter().position(|line| *line.tenant == *tenant);
                 let place = place.unwrap_or_else(|| {
-                    self.lines.push_back(Line { tenant: tenant.into(), ops: VecDeque::new() });
-                    self.lines.len() - 1
+                    self.tenants.push_back(TenantQueue { tenant: tenant.into(), ops: VecDeque::new() });
+                    self.tenants.len() - 1
                 });
-                &mut self.lines[place].ops
+                &mut self.tenants[place].ops
             }
         };
         line.push_back(Numbered { number, op });
@@ -73,7 +73,7 @@ impl Lines {
         let is_barrier = self.is_barrier_next();
         let next = match is_barrier {
             true => self.barriers.front(),
-            false => self.lines.front().and_then(|line| line.ops.front()),
+            false => self.tenants.front().and_then(|line| line.ops.front()),
         };
         next.filter(|next| is_taken(&next.op))?;
         let op = match is_barrier {
@@ -87,15 +87,15 @@ impl Lines {
     }
 
     fn is_barrier_next(&self) -> bool {
-        let mut first = self.lines.iter().filter_map(|line| line.ops.front());
+        let mut first = self.tenants.iter().filter_map(|line| line.ops.front());
         self.barriers.front().is_some_and(|barrier| first.all(|first| first.number > barrier.number))
     }
 
     fn pop_in_turn(&mut self) -> Option<Op> {
-        let mut line = self.lines.pop_front()?;
+        let mut line = self.tenants.pop_front()?;
         let next = line.ops.pop_front();
         if !line.ops.is_empty() {
-            self.lines.push_back(line);
+            self.tenants.push_back(line);
         }
         next.map(|next| next.op)
     }

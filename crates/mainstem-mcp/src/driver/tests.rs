@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// A tool over which the program stumbles.
+/// A tool that panics.
 struct Broken;
 
 #[async_trait]

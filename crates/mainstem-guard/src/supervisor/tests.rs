@@ -1,4 +1,4 @@
-//! What a keeper does while its program runs.
+//! A supervisor while its program runs.
 
 use std::{
     fs,
@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Keeper;
+use super::Supervisor;
 use crate::rig::program;
 
-/// How many children of a process have ended and were not waited for.
+/// Returns how many children of a process have ended and were not waited for.
 fn zombies(parent: u32) -> usize {
     let stats = fs::read_dir("/proc").unwrap().flatten();
     let stats = stats.filter_map(|process| fs::read_to_string(process.path().join("stat")).ok());
@@ -21,23 +21,23 @@ fn zombies(parent: u32) -> usize {
 }
 
 #[test]
-fn a_keeper_takes_in_what_its_program_leaves_behind() {
+fn a_supervisor_takes_in_what_its_program_leaves_behind() {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
     let script =
         format!("for i in 1 2 3 4 5 6 7 8 9 10; do (true &); done; touch {}; exec sleep 60", ready.display());
-    let mut command = program().keeper("sh", &["-c".to_owned(), script]).unwrap();
-    let mut keeper = command.env("PATH", "/usr/bin:/bin").stdout(Stdio::null()).spawn().unwrap();
+    let mut command = program().supervisor("sh", &["-c".to_owned(), script]).unwrap();
+    let mut supervisor = command.env("PATH", "/usr/bin:/bin").stdout(Stdio::null()).spawn().unwrap();
     let since = Instant::now();
     while !ready.exists() {
         assert!(since.elapsed() < Duration::from_secs(20), "it does not start");
         sleep(Duration::from_millis(5));
     }
-    while zombies(keeper.id()) > 0 && since.elapsed() < Duration::from_secs(20) {
+    while zombies(supervisor.id()) > 0 && since.elapsed() < Duration::from_secs(20) {
         sleep(Duration::from_millis(5));
     }
-    let left = zombies(keeper.id());
-    Keeper::new(keeper.id()).unwrap().kill();
-    keeper.wait().unwrap();
+    let left = zombies(supervisor.id());
+    Supervisor::new(supervisor.id()).unwrap().kill();
+    supervisor.wait().unwrap();
     assert_eq!(left, 0);
 }

@@ -1,29 +1,29 @@
-//! Whose turn it is.
+//! The order of requests.
 
 use mainstem_message::SessionId;
 use tokio::sync::oneshot;
 
 use super::{super::op::Answer, *};
 
-/// Requests, by a letter: `f` is a flush, which is durable and a barrier; others ask whether the
-/// session of a tenant of that name is open.
+/// Returns the order of requests, each a letter: `f` is a flush, which is durable and a barrier;
+/// another letter asks whether the session of a tenant of that name is open.
 fn order(made: &str, durable: bool) -> String {
-    let mut lines = Lines::default();
+    let mut queues = TenantQueues::default();
     for letter in made.chars() {
         let op = match letter {
             'f' => Op::Flush(Answer::new(oneshot::channel().0)),
             tenant => Op::IsOpen(SessionId::new(format!("{tenant}/s")), Answer::new(oneshot::channel().0)),
         };
-        lines.push(op);
+        queues.push(op);
     }
     let letter = |op: Op| match op {
         Op::IsOpen(session, _) => session.as_str().chars().next().unwrap(),
         _ => 'f',
     };
     let served: String =
-        std::iter::from_fn(|| lines.pop(|op| durable || !op.is_durable())).map(letter).collect();
-    assert_eq!(lines.len(), made.len() - served.len());
-    assert_eq!(lines.has_durable(), made.contains('f') && !served.contains('f'));
+        std::iter::from_fn(|| queues.pop(|op| durable || !op.is_durable())).map(letter).collect();
+    assert_eq!(queues.len(), made.len() - served.len());
+    assert_eq!(queues.has_durable(), made.contains('f') && !served.contains('f'));
     served
 }
 
