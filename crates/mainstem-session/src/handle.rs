@@ -176,8 +176,9 @@ impl RunHandle {
         async move { status.wait_for(RunStatus::is_over).await.ok()?.outcome().cloned() }
     }
 
-    /// Waits until the run was dropped, with what it holds if it is
-    /// [detached](crate::Run::detach_with): then the session's next run can begin. A run that its caller drives is dropped by the caller.
+    /// Waits until the run was dropped, and what it held if it was
+    /// [detached](crate::Run::detach_with): then the session's next run can begin. A run that its
+    /// caller polls is dropped by the caller.
     pub async fn released(&self) {
         let mut status = self.status.clone();
         while status.changed().await.is_ok() {}

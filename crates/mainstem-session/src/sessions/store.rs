@@ -150,7 +150,7 @@ impl Store {
             in_use = place.in_use();
             in_use.is_none()
         });
-        in_use.map_or(Ok(removed.is_some()), Err)
+        in_use.map_or_else(|| Ok(removed.is_some()), Err)
     }
 }
 
