@@ -1,6 +1,6 @@
-//! `cargo xtask schema`: docs/events.md, docs/limits.md and docs/schema/*.json, written by the code
-//! itself. The binary `schema` of mainstem-tests writes them below a folder; this compares or
-//! copies.
+//! `cargo xtask schema`: docs/events.md, docs/limits.md, docs/schema/*.json and
+//! crates/mainstem-spec/KEYS.md, written by the code itself. The binary `schema` of mainstem-tests
+//! writes them below a folder; this compares or copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,6 @@
 //! `mainstem agents`: the agents that files declare, without running any.
 
+mod keys;
 mod list;
 mod new;
 mod show;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<
         trust::look_and_warn(flags, config, reads(&args.command), terminal).or_exit(Exit::Config)?;
     let workspace = workspace(&settings).or_exit(Exit::Config)?;
     match &args.command {
+        AgentsCommand::Keys(keys) => keys::keys(keys),
         AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
         AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
         AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),

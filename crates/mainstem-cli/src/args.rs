@@ -12,7 +12,7 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use mainstem::{policy::Cost, vendor::VENDORS};
 
-pub(crate) use self::agents::{Agents, AgentsCommand, Form, List, Listing, New, Show, Validate};
+pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
 pub(crate) use self::{
     fleet::FleetLimits,
     sandbox::Sandbox,

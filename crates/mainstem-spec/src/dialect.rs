@@ -5,11 +5,7 @@
 
 use std::{fmt, path::Path};
 
-use crate::{
-    node::Value,
-    parse::{KEYS, Keyed},
-    suggest::closest,
-};
+use crate::{Key, node::Value, parse::Keyed, suggest::closest};
 
 mod claude_code;
 mod copilot;
@@ -68,22 +64,6 @@ type Table = &'static [(&'static str, Meaning)];
 impl Dialect {
     const OTHERS: [Self; 3] = [Self::ClaudeCode, Self::OpenCode, Self::Copilot];
 
-    /// Keys that no other product has: a file that has one is ours.
-    const OUR_OWN: [&str; 12] = [
-        "max_iters",
-        "disallowed_tools",
-        "workspace",
-        "workspace.mode",
-        "workspace.path",
-        "url",
-        "headers",
-        "persist_session",
-        "timeout_seconds",
-        "max_tokens_total",
-        "output_schema",
-        "mcp_servers",
-    ];
-
     /// Whose file it is: the path says so, or else the keys that only one product has.
     pub(crate) fn of(path: &Path, keys: &[Keyed<'_>]) -> Self {
         Self::of_path(path).unwrap_or_else(|| Self::of_keys(keys))
@@ -106,7 +86,8 @@ impl Dialect {
     }
 
     fn of_keys(keys: &[Keyed<'_>]) -> Self {
-        if keys.iter().any(|(key, _)| Self::OUR_OWN.contains(&key.as_str())) {
+        let is_only_ours = |name: &str| Key::all().any(|key| key.only_ours.contains(&name));
+        if keys.iter().any(|(key, _)| is_only_ours(key)) {
             return Self::Mainstem;
         }
         let is_own = |dialect: Self, (key, entry): &Keyed<'_>| {
@@ -124,13 +105,13 @@ impl Dialect {
 
     fn is_only_one_with(self, key: &str) -> bool {
         let has = |dialect: Self| dialect.lookup(key).is_some();
-        has(self) && !KEYS.contains(&key) && Self::OTHERS.into_iter().filter(|other| has(*other)).count() == 1
+        has(self) && !is_ours(key) && Self::OTHERS.into_iter().filter(|other| has(*other)).count() == 1
     }
 
     /// What a key means that isn't simply ours, and whose it is.
     pub(crate) fn meaning(self, key: &str) -> Option<(Self, Meaning)> {
         let of = |dialect: Self| Some((dialect, dialect.lookup(key)?));
-        of(self).or_else(|| match KEYS.contains(&key) {
+        of(self).or_else(|| match is_ours(key) {
             true => None,
             false => Self::OTHERS.into_iter().find_map(of),
         })
@@ -138,7 +119,7 @@ impl Dialect {
 
     /// Every key that a file of this product may have.
     pub(crate) fn vocabulary(self) -> impl Iterator<Item = &'static str> {
-        KEYS.into_iter().chain(self.table().iter().map(|(key, _)| *key))
+        Key::vocabulary().chain(self.table().iter().map(|(key, _)| *key))
     }
 
     /// Whether any product has such a key, or one that is nearly so called.
@@ -171,6 +152,11 @@ impl Dialect {
             Self::Copilot => copilot::model(name),
         }
     }
+}
+
+/// Returns `true` if the key is one of ours.
+fn is_ours(key: &str) -> bool {
+    Key::vocabulary().any(|name| name == key)
 }
 
 /// What a model's name in a file means here.

@@ -29,27 +29,11 @@
 //! | [`Skill`], [`parse_skill`], [`load_skills`] | instructions that a model reads when it needs them: a folder with a `SKILL.md` |
 //! | [`SkillSet`] | skills by name, with the same precedence |
 //! | [`SpecSet`] | specs by id; the program's win over files, files over built-in ones |
+//! | [`Key`] | a key of a file: its names, its values, what it is for |
 //! | [`SpecError`] | what is wrong, at which line and column, and what was probably meant |
 //!
 //! # Keys
-//! | key | value | default |
-//! |---|---|---|
-//! | `description` | text, required | |
-//! | `name` | the file name again; anything else is a warning | |
-//! | `model` | `provider:model`, or a registered name | the parent's |
-//! | `steps`, also `max_iters`, `maxTurns` | whole number from 1 | 10 |
-//! | `temperature`, `top_p` | number in 0–2, in 0–1 | the parent's |
-//! | `tools`, `skills` | list, or text with commas | all of the parent's |
-//! | `disallowed_tools` | the same | none |
-//! | `hidden`, `persist_session` | `true` or `false` | `false` |
-//! | `mode` | `primary`, `subagent`, `all` | `all` |
-//! | `workspace.mode` | `isolated`, `shared`; nested or with the dot | `isolated` |
-//! | `workspace.path` | path inside the workspace, where `AGENTS.md` is the prompt; the body is then ignored | |
-//! | `url` | `http(s)://…` of a remote agent; the body is then ignored | |
-//! | `headers` | name: value, where a value may hold `${ENV_VAR}` | none |
-//! | `permissions` | pattern: `allow`, `ask` or `deny`; or `deny: [pattern, …]` | none |
-//! | `timeout_seconds`, `max_tokens_total` | whole number from 0, from 1 | |
-//! | `output_schema` | a JSON schema, written in YAML | |
+#![doc = include_str!("../KEYS.md")]
 //!
 //! Any other key is a warning, so that a file written for a newer version still loads. A value that
 //! can't be read is an error, so that no agent runs under other rules than its file says.
@@ -71,6 +55,7 @@ mod create;
 mod dialect;
 mod error;
 mod front_matter;
+mod key;
 mod load;
 mod node;
 mod parse;
@@ -88,6 +73,7 @@ mod yaml;
 pub use create::{CreateError, create_file};
 pub use dialect::Dialect;
 pub use error::{Position, Severity, SpecError};
+pub use key::Key;
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts, locate};
 pub use parse::{Parsed, parse};
 pub use rules::is_name;

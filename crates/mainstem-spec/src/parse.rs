@@ -12,7 +12,7 @@ use crate::{
 mod foreign;
 mod key;
 
-pub(crate) use key::KEYS;
+pub(crate) use key::{Read, obey};
 
 /// A readable file.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,8 +86,8 @@ pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>
 pub(crate) type Keyed<'a> = (String, &'a Entry);
 
 /// A spec under way, and what was found so far.
-struct Reader {
-    spec: AgentSpec,
+pub(crate) struct Reader {
+    pub(crate) spec: AgentSpec,
     found: Vec<SpecError>,
     dialect: Dialect,
     disabled: bool,

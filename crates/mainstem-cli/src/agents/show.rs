@@ -3,12 +3,12 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::anyhow;
-use mainstem::spec::{AgentSpec, Origin, Parsed, SpecError, SpecSet, load_file};
+use mainstem::spec::{AgentSpec, Key, Origin, Parsed, SpecError, SpecSet, load_file};
 use serde_json::{Map, Value, json};
 
 use super::{
     json, print, say, sources,
-    value::{absent, entries, origin},
+    value::{absent, keys, origin},
 };
 use crate::{
     args::{Form, Show},
@@ -64,9 +64,8 @@ fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
 
 fn object(spec: &AgentSpec, parsed: &Parsed) -> Value {
     let place = |key: &str| parsed.place(key).map(|at| json!({ "line": at.line, "column": at.column }));
-    let values = entries(spec).into_iter();
-    let values: Map<_, _> =
-        values.map(|(key, value)| (key.to_owned(), json!({ "value": value, "at": place(key) }))).collect();
+    let entry = |key: &Key| json!({ "value": key.value(spec), "at": place(key.name) });
+    let values: Map<_, _> = keys().map(|key| (key.name.to_owned(), entry(key))).collect();
     json!({
         "id": spec.id,
         "origin": origin(&spec.origin),
@@ -82,11 +81,12 @@ fn text(spec: &AgentSpec, parsed: &Parsed) -> String {
         let _ = write!(text, ", written for {}", parsed.dialect);
     }
     text.push_str("\n\n");
-    for (key, value) in entries(spec) {
-        let from = parsed.place(key).map_or_else(|| "default".to_owned(), |at| format!("line {}", at.line));
-        let shown = shown(key, &value);
+    for key in keys() {
+        let from =
+            parsed.place(key.name).map_or_else(|| "default".to_owned(), |at| format!("line {}", at.line));
+        let shown = shown(key, &key.value(spec));
         let mut lines = shown.lines();
-        let _ = writeln!(text, "{key:<17} {from:<9} {}", lines.next().unwrap_or_default());
+        let _ = writeln!(text, "{:<17} {from:<9} {}", key.name, lines.next().unwrap_or_default());
         for line in lines {
             let _ = writeln!(text, "{:<27} {line}", "");
         }
@@ -97,12 +97,12 @@ fn text(spec: &AgentSpec, parsed: &Parsed) -> String {
     }
 }
 
-fn shown(key: &str, value: &Value) -> String {
+fn shown(key: &Key, value: &Value) -> String {
     match value {
         Value::Null => absent(key).to_owned(),
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(rules) if key == "permissions" => {
+        Value::Array(rules) if key.name == "permissions" => {
             let rule =
                 |rule: &Value| Some(format!("{} {}", rule["effect"].as_str()?, rule["pattern"].as_str()?));
             rules.iter().filter_map(rule).collect::<Vec<_>>().join("\n")

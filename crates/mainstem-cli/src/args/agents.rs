@@ -22,6 +22,8 @@ pub(crate) enum AgentsCommand {
     Show(Show),
     /// Write subagents/ID.md from a template; a file that is there is never touched.
     New(New),
+    /// List the keys that an agent's file can have, with their defaults.
+    Keys(Keys),
     /// Say everything that is wrong with agent files and skills; exits with 1 if there is an error.
     Validate(Validate),
 }
@@ -39,6 +41,13 @@ pub(crate) struct Show {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) listing: Listing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    /// What stdout gets.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: Form,
 }
 
 #[derive(Debug, Args)]

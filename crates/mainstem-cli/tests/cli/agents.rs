@@ -64,6 +64,17 @@ fn list_is_for_programs_too() {
 }
 
 #[test]
+fn keys_are_listed_with_their_defaults() {
+    let done = mainstem("agents keys").run();
+    let lines: Vec<_> = done.stdout.lines().map(|line| line.split("  ").next().unwrap_or_default()).collect();
+    assert_eq!(lines.first(), Some(&"KEY"));
+    assert!(lines.contains(&"steps, max_iters, maxTurns") && lines.contains(&"mcp_servers"), "{lines:?}");
+    let keys: Value = serde_json::from_str(&mainstem("agents keys --output json").run().stdout).unwrap();
+    let steps = keys.as_array().unwrap().iter().find(|key| key["name"] == "steps").unwrap();
+    assert_eq!((&steps["default"], &steps["value"]), (&json!("10"), &json!("whole number from 1")));
+}
+
+#[test]
 fn show_says_where_each_value_comes_from() {
     let done = workspace("show reviewer").run();
     assert!(!format!("{done:?}").contains("sk-secret"), "{done:?}");
@@ -79,6 +90,7 @@ fn show_says_where_each_value_comes_from() {
     tools             line 5    read_file, grep_files
     disallowed_tools  line 6    shell
     skills            default   all of the parent's
+    mcp_servers       default   all of the parent's
     hidden            default   false
     mode              line 7    subagent
     workspace.mode    default   isolated
@@ -107,6 +119,7 @@ fn show_says_where_each_value_comes_from() {
     tools             line 3    read_file
     disallowed_tools  default   none
     skills            default   all of the parent's
+    mcp_servers       default   all of the parent's
     hidden            default   false
     mode              default   all
     workspace.mode    default   isolated

@@ -60,7 +60,7 @@ fn a_key_means_the_same_in_every_product() {
                 );
             }
             if let Meaning::Same(ours) = meaning {
-                assert!(KEYS.contains(ours), "{key} is read as {ours}");
+                assert!(Key::named(ours).is_some(), "{key} is read as {ours}");
             }
         }
     }

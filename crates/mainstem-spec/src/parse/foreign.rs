@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn model(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn model(&mut self, node: &Node) -> Read<()> {
         if let (Dialect::Copilot, Value::List(_)) = (self.dialect, &node.value) {
             self.warn("model", node.at, format!("the models are {}'s; the parent's is used", self.dialect));
             return Ok(());
@@ -81,7 +81,7 @@ impl Reader {
         Ok(())
     }
 
-    pub(super) fn mode(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn mode(&mut self, node: &Node) -> Read<()> {
         // What files were before they were agents.
         let old =
             matches!(&node.value, Value::Text(text) if ["agent", "ask", "edit"].contains(&text.as_str()));
@@ -93,7 +93,7 @@ impl Reader {
         Ok(())
     }
 
-    pub(super) fn hidden(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn hidden(&mut self, node: &Node) -> Read<()> {
         self.spec.hidden = node.flag()?;
         if self.spec.hidden && self.dialect == Dialect::OpenCode {
             self.warn("hidden", node.at, "a hidden agent can't be spawned by a model either");

@@ -1,64 +1,39 @@
-//! Which key means what.
-
-use std::time::Duration;
+//! Reads the values of keys that need more than a rule.
 
 use super::{Keyed, Reader};
 use crate::{
-    Dialect, Header, McpServer, Permission, SpecError, WorkspaceMode,
+    Dialect, Header, Key, McpServer, Permission, SpecError,
     dialect::Meaning,
+    key,
     node::{Entry, Node, Value},
     rules::{self, Verdict},
     suggest::closest,
 };
 
-/// Every key there is, for "did you mean".
-pub(crate) const KEYS: [&str; 24] = [
-    "name",
-    "description",
-    "model",
-    "steps",
-    "max_iters",
-    "maxTurns",
-    "temperature",
-    "top_p",
-    "tools",
-    "disallowed_tools",
-    "skills",
-    "mcp_servers",
-    "hidden",
-    "mode",
-    "workspace",
-    "workspace.mode",
-    "workspace.path",
-    "url",
-    "headers",
-    "permissions",
-    "persist_session",
-    "timeout_seconds",
-    "max_tokens_total",
-    "output_schema",
-];
-
-/// The keys whose listed names are looked up by later checks.
-const LISTS: [&str; 6] = ["model", "tools", "disallowed_tools", "skills", "mcp_servers", "permissions"];
-
-/// Four names for one thing; an earlier one wins.
-const STEPS: [&str; 4] = ["steps", "max_iters", "maxTurns", "maxSteps"];
-
-pub(super) type Read<T> = Result<T, SpecError>;
+pub(crate) type Read<T> = Result<T, SpecError>;
 
 impl Reader {
     pub(super) fn keys(&mut self, keys: &[Keyed<'_>]) {
-        let steps = STEPS.into_iter().find(|name| keys.iter().any(|(key, _)| key == name));
         for (key, entry) in keys {
             self.repeated_within(&entry.node);
-            match steps {
-                Some(steps) if key != steps && STEPS.contains(&key.as_str()) => {
-                    self.warn(key, entry.at, format!("{key:?} is ignored, because {steps:?} is given too"));
+            match self.counted(key, keys) {
+                Some(first) => {
+                    self.warn(key, entry.at, format!("{key:?} is ignored, because {first:?} is given too"));
                 }
-                _ => self.key(key, entry),
+                None => self.key(key, entry),
             }
         }
+    }
+
+    /// Returns the name of the same key that counts instead of this one, if the file has several.
+    fn counted(&self, given: &str, keys: &[Keyed<'_>]) -> Option<&'static str> {
+        let name = match self.dialect.meaning(given) {
+            Some((_, Meaning::Same(ours))) => ours,
+            _ => given,
+        };
+        let key = Key::named(name).filter(|key| !key.aliases.is_empty())?;
+        let first = key.names().find(|name| keys.iter().any(|(key, _)| key == name))?;
+        (first != given).then_some(first)
     }
 
     fn key(&mut self, key: &str, entry: &Entry) {
@@ -86,58 +61,28 @@ impl Reader {
 
     /// Notes where the file says what the spec has for this key.
     pub(super) fn said(&mut self, key: &str, entry: &Entry) {
-        let key = if STEPS.contains(&key) { "steps" } else { key };
-        if let Some(key) = KEYS.into_iter().find(|name| *name == key) {
-            self.places.push((key, entry.at));
-            if LISTS.contains(&key) {
-                self.items.extend(entry.node.named().into_iter().map(|(name, at)| (key, name, at)));
-            }
+        let Some(key) = Key::named(key) else { return };
+        self.places.push((key.name, entry.at));
+        if key.lists_names {
+            self.items.extend(entry.node.named().into_iter().map(|(name, at)| (key.name, name, at)));
         }
     }
 
     /// Puts one value into the spec.
-    fn apply(&mut self, key: &str, entry: &Entry) -> Read<()> {
-        let node = &entry.node;
-        let spec = &mut self.spec;
-        match key {
-            "name" => self.name(node)?,
-            "description" => {
-                spec.description = obey(node, node.text()?, rules::description)?.trim().to_owned()
-            }
-            "model" => self.model(node)?,
-            "steps" | "max_iters" | "maxTurns" => spec.steps = obey(node, node.whole()?, rules::steps)?,
-            "temperature" => spec.temperature = Some(obey(node, node.number()?, rules::temperature)?),
-            "top_p" => spec.top_p = Some(obey(node, node.number()?, rules::top_p)?),
-            "tools" if matches!(node.value, Value::Map(_)) => return self.tool_flags(node.entries()?),
-            "tools" => self.tools(node)?,
-            "disallowed_tools" => self.disallowed_tools(node)?,
-            "skills" => spec.skills = Some(node.names()?),
-            "mcp_servers" => self.mcp_servers(node)?,
-            "hidden" => self.hidden(node)?,
-            "mode" => self.mode(node)?,
-            "workspace" => drop(node.entries()?),
-            "workspace.mode" => spec.workspace.mode = node.choice(&WorkspaceMode::NAMES)?,
-            "workspace.path" => {
-                spec.workspace.path = Some(obey(node, node.text()?, rules::workspace_path)?.into());
-            }
-            "url" => spec.url = Some(obey(node, node.text()?, rules::url)?.to_owned()),
-            "headers" => self.headers(node)?,
-            "permissions" => node.entries()?.iter().for_each(|entry| self.permission(entry)),
-            "persist_session" => spec.persist_session = node.flag()?,
-            "timeout_seconds" => spec.timeout = Some(Duration::from_secs(node.whole()?)),
-            "max_tokens_total" => {
-                spec.max_tokens_total = Some(obey(node, node.whole()?, rules::max_tokens_total)?);
-            }
-            "output_schema" => {
-                spec.output_schema = Some(obey(node, &node.json(), rules::output_schema)?.clone())
-            }
-            _ => self.unknown(key, entry),
+    fn apply(&mut self, name: &str, entry: &Entry) -> Read<()> {
+        match Key::named(name) {
+            Some(key) => (key.read)(self, entry)?,
+            None if name == key::SECTION => drop(entry.node.entries()?),
+            None => self.unknown(name, entry),
         }
-        self.said(key, entry);
+        // Flags of tools note the key that they are read as.
+        if name != "tools" || !matches!(entry.node.value, Value::Map(_)) {
+            self.said(name, entry);
+        }
         Ok(())
     }
 
-    fn name(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn name(&mut self, node: &Node) -> Read<()> {
         let name = node.text()?;
         // Elsewhere it is what people see.
         let is_shown = self.dialect != Dialect::Mainstem;
@@ -150,7 +95,7 @@ impl Reader {
     }
 
     /// Says nothing of what it found: it may be a secret.
-    fn headers(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn headers(&mut self, node: &Node) -> Read<()> {
         let entries = node.entries().map_err(|_| node.error("expected header names, each with its value"))?;
         for entry in entries {
             let (name, node) = (entry.key.as_str(), &entry.node);
@@ -167,7 +112,7 @@ impl Reader {
 
     /// Names, declarations by name, or a list of both. Says nothing of what a declaration holds:
     /// that may be a secret.
-    fn mcp_servers(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn mcp_servers(&mut self, node: &Node) -> Read<()> {
         let servers: Vec<_> = match &node.value {
             Value::Map(entries) => entries.iter().map(declared).collect(),
             Value::List(items) => items.iter().map(server).collect::<Read<Vec<_>>>()?.concat(),
@@ -178,7 +123,7 @@ impl Reader {
     }
 
     /// Either `pattern: deny` or `deny: [pattern, …]`.
-    fn permission(&mut self, entry: &Entry) {
+    pub(crate) fn permission(&mut self, entry: &Entry) {
         let rules = match &entry.node.value {
             Value::List(_) => {
                 let key = Node { at: entry.at, value: Value::Text(entry.key.clone()) };
@@ -224,8 +169,8 @@ pub(super) fn word(node: &Node) -> Read<String> {
     if text.is_empty() { Err(node.error("the value is empty")) } else { Ok(text.to_owned()) }
 }
 
-/// The value, if it satisfies the rule.
-fn obey<T: Copy>(node: &Node, value: T, rule: impl Fn(T) -> Verdict) -> Read<T> {
+/// Returns the value, if it satisfies the rule.
+pub(crate) fn obey<T: Copy>(node: &Node, value: T, rule: impl Fn(T) -> Verdict) -> Read<T> {
     rule(value).map_err(|message| node.error(message))?;
     Ok(value)
 }

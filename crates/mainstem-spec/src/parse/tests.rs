@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::Key;
 use crate::{Header, Mode, Permission, WorkspaceMode};
 
 fn read(text: &str) -> Result<Parsed, Vec<SpecError>> {
@@ -229,7 +230,7 @@ fn unknown_keys_are_warnings() {
 
 #[test]
 fn every_key_that_is_suggested_exists() {
-    for key in KEYS {
+    for key in Key::vocabulary() {
         let report = report(&format!("{key}: {{}}"));
         assert!(!report.contains("unknown key"), "{report}");
     }

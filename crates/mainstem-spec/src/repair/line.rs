@@ -1,6 +1,6 @@
 //! A line of front matter, and the key it may begin with.
 
-use crate::Dialect;
+use crate::{Dialect, Key, key::Text};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'a> {
@@ -9,24 +9,21 @@ pub(super) struct Line<'a> {
     entry: Option<(&'a str, &'a str)>,
 }
 
-/// Keys whose value is text, or a list that may be written as text.
-const TEXTS: [&str; 12] = [
-    "description",
-    "name",
-    "model",
-    "prompt",
-    "argument-hint",
-    "initialPrompt",
-    "color",
-    "target",
-    "tools",
-    "disallowedTools",
-    "disallowed_tools",
-    "skills",
-];
+/// Keys of other products whose value is text.
+const FOREIGN_TEXTS: [&str; 5] = ["prompt", "argument-hint", "initialPrompt", "color", "target"];
 
-/// Those of them that may be a list.
-const LISTS: [&str; 5] = ["tools", "disallowedTools", "disallowed_tools", "skills", "model"];
+/// A key of another product whose value is a list that may be written as text.
+const FOREIGN_NAMES: &str = "disallowedTools";
+
+/// Returns what text the key's value is.
+fn text(key: &str) -> Text {
+    match Key::named(key) {
+        Some(key) => key.text,
+        None if key == FOREIGN_NAMES => Text::Names,
+        None if FOREIGN_TEXTS.contains(&key) => Text::Plain,
+        None => Text::No,
+    }
+}
 
 impl<'a> Line<'a> {
     pub(super) fn new(text: &'a str) -> Self {
@@ -43,7 +40,7 @@ impl<'a> Line<'a> {
 
     /// What stands after the key, if the key's value is text.
     pub(super) fn value(&self) -> Option<&'a str> {
-        self.entry.filter(|(key, _)| TEXTS.contains(key)).map(|(_, value)| value)
+        self.entry.filter(|(key, _)| text(key) != Text::No).map(|(_, value)| value)
     }
 
     pub(super) fn is_description(&self) -> bool {
@@ -51,7 +48,7 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn may_be_list(&self) -> bool {
-        self.key().is_some_and(|key| LISTS.contains(&key))
+        self.key().is_some_and(|key| text(key) == Text::Names)
     }
 
     /// Whether it begins with a key that some product has, or with what looks like one mistyped.

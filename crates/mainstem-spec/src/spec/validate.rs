@@ -1,7 +1,7 @@
 //! Whether a spec built in code makes sense.
 
 use super::AgentSpec;
-use crate::{SpecError, rules};
+use crate::{Key, SpecError};
 
 impl AgentSpec {
     /// Checks what the types can't: the id, a description, numbers in range, and that at most one
@@ -16,22 +16,7 @@ impl AgentSpec {
     }
 
     fn broken_rules(&self) -> Vec<SpecError> {
-        let mut errors = Vec::new();
-        let mut check = |key: &str, verdict: rules::Verdict| {
-            errors.extend(verdict.err().map(|message| SpecError::error(message).about(key)));
-        };
-        check("name", rules::id(&self.id));
-        check("description", rules::description(&self.description));
-        check("steps", rules::steps(self.steps));
-        check("temperature", self.temperature.map_or(Ok(()), rules::temperature));
-        check("top_p", self.top_p.map_or(Ok(()), rules::top_p));
-        check("max_tokens_total", self.max_tokens_total.map_or(Ok(()), rules::max_tokens_total));
-        check("output_schema", self.output_schema.as_ref().map_or(Ok(()), rules::output_schema));
-        check("url", self.url.as_deref().map_or(Ok(()), rules::url));
-        for header in &self.headers {
-            check("headers", rules::header(&header.name, &header.value));
-        }
-        errors
+        Key::all().flat_map(|key| key.check(self)).collect()
     }
 
     fn conflicts(&self) -> impl Iterator<Item = SpecError> {

@@ -1,5 +1,6 @@
-//! Writes what is generated from the code: `docs/events.md`, `docs/limits.md` and
-//! `docs/schema/*.json`, into the directory given. `cargo xtask schema` runs it.
+//! Writes what is generated from the code into the directory given: `docs/events.md`,
+//! `docs/limits.md`, `docs/schema/*.json`, and the keys of agents' files. `cargo xtask schema` runs
+//! it.
 
 mod limits;
 
@@ -8,6 +9,7 @@ use std::{error::Error, fs, path::Path};
 use mainstem::{
     event::{AgentEvent, Diagnostics, Event, EventKind, FleetState, markdown_table},
     message::Message,
+    spec::Key,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 
@@ -17,6 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(docs.join("schema"))?;
     fs::write(docs.join("events.md"), events_page())?;
     fs::write(docs.join("limits.md"), limits::page())?;
+    let spec = Path::new(&root).join("crates/mainstem-spec");
+    fs::create_dir_all(&spec)?;
+    fs::write(spec.join("KEYS.md"), Key::table())?;
     let openapi = serde_json::to_string_pretty(&mainstem::api::openapi(""))? + "\n";
     fs::write(docs.join("schema").join("openapi.json"), openapi)?;
     write::<AgentEvent>(&docs, "agent_event")?;

@@ -16,7 +16,7 @@ const ALL: &str = "*";
 const EDITS: [&str; 2] = ["write_file", "edit_file"];
 
 impl Reader {
-    pub(in crate::parse) fn tools(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn tools(&mut self, node: &Node) -> Read<()> {
         let names = node.names()?;
         // Alone it is the default; with other names it adds them to the inherited tools.
         if names.iter().all(|name| name == ALL) && !names.is_empty() {
@@ -46,7 +46,7 @@ impl Reader {
 
     /// `tools: {write: false}` takes a tool away, and `{"*": false, read: true}` leaves only those
     /// that are true. Otherwise `true` says what holds anyway.
-    pub(in crate::parse) fn tool_flags(&mut self, flags: &[Entry]) -> Read<()> {
+    pub(crate) fn tool_flags(&mut self, flags: &[Entry]) -> Read<()> {
         let (mut on, mut off) = (Vec::new(), Vec::new());
         for entry in flags {
             if entry.node.flag()? { &mut on } else { &mut off }.push(entry.key.as_str());
@@ -87,7 +87,7 @@ impl Reader {
         refused
     }
 
-    pub(in crate::parse) fn disallowed_tools(&mut self, node: &Node) -> Read<()> {
+    pub(crate) fn disallowed_tools(&mut self, node: &Node) -> Read<()> {
         let names = node.names()?;
         self.strange_names("disallowed_tools", node, &names);
         for name in names {
