@@ -244,8 +244,9 @@ fn validate_points_out_everything() {
     assert_eq!(
         found[1],
         json!({
-            "file": "subagents/a.md", "line": 4, "column": 1, "severity": "warning", "key": "temperture",
-            "message": "unknown key \"temperture\"", "suggestion": "temperature",
+            "file": "subagents/a.md", "line": 4, "column": 1, "severity": "warning",
+            "code": "unknown_key", "key": "temperture", "message": "unknown key \"temperture\"",
+            "suggestion": "temperature", "help": null,
         })
     );
     assert_eq!((done.code, found[0]["severity"].as_str()), (Some(1), Some("error")));

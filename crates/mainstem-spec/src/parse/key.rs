@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Keyed, Reader};
 use crate::{
-    Dialect, Header, McpServer, Permission, SpecError, WorkspaceMode,
+    Dialect, FindingKind, Header, McpServer, Permission, SpecError, WorkspaceMode,
     dialect::Meaning,
     node::{Entry, Node, Value},
     rules::{self, Verdict},
@@ -80,7 +80,8 @@ impl Reader {
     }
 
     fn unknown(&mut self, key: &str, entry: &Entry) {
-        let warning = SpecError::warning(format!("unknown key {key:?}")).about(key).at(entry.at);
+        let warning = SpecError::warning(format!("unknown key {key:?}")).of_kind(FindingKind::UnknownKey);
+        let warning = warning.about(key).at(entry.at);
         self.found.push(warning.with_suggestion(closest(key, self.dialect.vocabulary())));
     }
 
