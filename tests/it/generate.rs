@@ -223,7 +223,7 @@ async fn children_have_it_if_they_list_it() {
     let has =
         |id: &str| harness.crew().catalog.get(id).unwrap().agent.tools().get("agent_generate").is_some();
     assert_eq!((has("maker"), has("other"), has("general-purpose")), (true, false, false));
-    assert_eq!(harness.warnings().collect::<Vec<_>>(), [] as [String; 0]);
+    assert_eq!(harness.diagnostics(), []);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn prompts(told: &Told, agent: &str) -> Vec<String> {
 
 fn warnings(harness: &Harness, dir: &tempfile::TempDir) -> String {
     let root = format!("{}/", dir.path().display());
-    harness.warnings().map(|line| format!("{line}\n").replace(&root, "")).collect()
+    harness.diagnostics().iter().map(|line| format!("{line}\n").replace(&root, "")).collect()
 }
 
 #[tokio::test(start_paused = true)]

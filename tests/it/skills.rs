@@ -36,7 +36,7 @@ async fn a_skill_is_listed_and_read_when_it_is_needed() {
         [Turn::new().load("pdf").load("pfd"), Turn::new().call("read_file", read), Turn::new().text("Done.")],
     ));
     let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
-    assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(harness.diagnostics(), []);
     // It changes nothing.
     let run = harness.stream_events_with("Fill it in", RunOptions::new().with_plan_mode(true));
     insta::assert_snapshot!(answers(run).await.join("\n"), @r#"
@@ -125,7 +125,8 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     let harness = build(bare().skill(Skill::new("pdf", "Mine", "Mine.")));
     assert_eq!(harness.crew().skills.get("pdf").unwrap().description, "Mine");
     let root = format!("{}/", ws.path().display());
-    let said: String = harness.warnings().map(|line| format!("{line}\n").replace(&root, "")).collect();
+    let said: String =
+        harness.diagnostics().iter().map(|line| format!("{line}\n").replace(&root, "")).collect();
     insta::assert_snapshot!(said, @r#"
     skills/bad/SKILL.md:1:1: error: the description is missing: say when to use the skill, the model chooses by it
     skills/pdf/SKILL.md: warning: skill "pdf" is declared twice: the one built in code replaces the one in skills/pdf/SKILL.md
@@ -136,7 +137,7 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     let harness = build(bare().tool(own));
     assert_eq!(harness.crew().root.tools().get("load_skill").unwrap().spec().description, "Mine");
     let taken = "warning: the program has a tool \"load_skill\", so the workspace's is not used";
-    assert!(harness.warnings().any(|line| line == taken));
+    assert!(harness.diagnostics().iter().any(|found| found.to_string() == taken));
     let error = bare().skill(Skill::new("a/b", "Mine", "")).build().unwrap_err().to_string();
     assert!(error.starts_with("skill \"a/b\": "), "{error}");
 }

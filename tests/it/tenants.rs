@@ -171,9 +171,9 @@ async fn a_tenants_files_are_read_again_and_win_over_those_for_all() {
     harness.call("go").await.unwrap();
     assert_eq!((critic(&acme), critic(&harness)), ("Own".to_owned(), "Common".to_owned()));
     let root = format!("{}/", ws.path().display());
-    let said: Vec<_> = acme.warnings().map(|line| line.replace(&root, "")).collect();
+    let said: Vec<_> = acme.diagnostics().iter().map(|line| line.to_string().replace(&root, "")).collect();
     insta::assert_snapshot!(said.join("\n"), @r#"subagents/critic.md: warning: agent "critic" is declared twice: the one in tenants/acme/subagents/critic.md replaces the one in subagents/critic.md"#);
-    assert_eq!(harness.warnings().count(), 0);
+    assert_eq!(harness.diagnostics(), []);
 }
 
 #[test]

@@ -243,7 +243,7 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
     let file = "---\ndescription: Edits\nworkspace.path: desk\n---\n";
     fs::write(ws.path().join("subagents/editor.md"), file).unwrap();
     let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
-    assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(harness.diagnostics(), []);
     assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit.");
     assert_eq!(
         answers(harness.stream_events("go")).await,
@@ -278,8 +278,9 @@ async fn a_root_has_the_directory_that_its_spec_names_and_shares_it() {
     assert_eq!((tree(ws.path()).as_str(), tree(elsewhere.path()).as_str()), ("", "a.md: a\n"));
     assert!(
         harness
-            .warnings()
-            .any(|warning| warning.contains("AGENTS.md: warning: agent \"main\" has no prompt"))
+            .diagnostics()
+            .iter()
+            .any(|found| found.to_string().contains("AGENTS.md: warning: agent \"main\" has no prompt"))
     );
     let error = Harness::builder("main", model).subagent(main()).build().unwrap_err().to_string();
     assert!(error.contains("workspace.path needs a harness with a workspace"), "{error}");
@@ -306,7 +307,7 @@ async fn an_allowlist_makes_an_agent_read_only() {
     #[cfg(unix)]
     let harness = harness.shell(guarded());
     let harness = harness.build().unwrap();
-    assert_eq!(harness.warnings().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(harness.diagnostics(), []);
     let answers = answers(harness.stream_events("go")).await;
     assert_eq!(
         answers,
@@ -359,7 +360,7 @@ fn tools(harness: HarnessBuilder) -> String {
     let harness =
         harness.subagent(spec("kid").with_disallowed_tools(["write_file"])).max_depth(0).build().unwrap();
     let names = |agent: &Agent| agent.tools().names().collect::<Vec<_>>().join(" ");
-    let warnings: String = harness.warnings().map(|warning| format!("{warning}\n")).collect();
+    let warnings: String = harness.diagnostics().iter().map(|warning| format!("{warning}\n")).collect();
     let kid = names(&harness.crew().catalog.get("kid").unwrap().agent);
     format!("{}\n{kid}\n{warnings}", names(&harness.crew().root))
 }

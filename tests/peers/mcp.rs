@@ -9,6 +9,7 @@ use std::{
 };
 
 use mainstem::{
+    declarations::Code,
     mcp::Server,
     message::ToolState,
     model::{ModelRequest, ModelStream, scripted::Turn},
@@ -293,7 +294,7 @@ async fn a_tool_that_comes_is_there_in_the_next_model_call() {
     let seen: Vec<_> = seen.lock().unwrap().iter().map(|(_, tools)| tools.clone()).collect();
     assert_eq!(seen, [ALL.to_owned(), format!("{ALL} more"), format!("{ALL} more")]);
     let broken = "error: a tool of the MCP server \"rig\" is left out: the schema of tool \"mcp__rig__broken\" is not valid";
-    let warnings: Vec<_> = harness.warnings().collect();
+    let warnings: Vec<_> = harness.diagnostics().iter().map(ToString::to_string).collect();
     assert!(warnings.len() == 1 && warnings[0].starts_with(broken), "{warnings:?}");
 }
 
@@ -360,7 +361,7 @@ async fn a_server_that_does_not_start_is_said_and_the_run_goes_on() {
         assert_eq!(harness.call("go").await.unwrap().text(), "Without it.");
         harness.ready().await;
         assert_eq!(
-            harness.warnings().collect::<Vec<_>>(),
+            harness.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>(),
             [format!("error: the MCP server \"rig\" can't be used: {expected}")]
         );
     }
@@ -380,12 +381,12 @@ async fn a_server_that_does_not_start_is_said_and_the_run_goes_on() {
     let broken = rig.server_with(&["--broken"]).with_env("TOKEN", "${CARGO_MANIFEST_DIR}");
     let harness = harness(ScriptedModel::new(), broken).build().unwrap();
     harness.ready().await;
-    let warning = harness.warnings().next().unwrap();
+    let warning = harness.diagnostics()[0].to_string();
     assert!(warning.ends_with("(exit status: 4); it said last: my token is [secret]"), "{warning}");
     let refused = Server::http("http://127.0.0.1:9/mcp?key=${CARGO_MANIFEST_DIR}");
     let harness = self::harness(ScriptedModel::new(), refused).build().unwrap();
     harness.ready().await;
-    let warning = harness.warnings().next().unwrap();
+    let warning = harness.diagnostics()[0].to_string();
     assert!(
         warning.contains("onnection refused") && !warning.contains(env!("CARGO_MANIFEST_DIR")),
         "{warning}"
@@ -434,7 +435,8 @@ async fn specs_say_whose_tools_an_agent_has() {
             (of("main"), of("kid")),
             (if listed_only { "" } else { ALL }.to_owned(), expected.to_owned())
         );
-        let warnings: Vec<_> = harness.warnings().filter(|warning| !warning.contains("broken")).collect();
+        let mut warnings = harness.diagnostics();
+        warnings.retain(|warning| !warning.message().contains("broken"));
         assert!(warnings.is_empty(), "{warnings:?}");
     }
     check(|spec| spec, false, ALL).await;
@@ -481,7 +483,7 @@ async fn an_agent_has_a_server_of_its_own_if_it_may() {
     let (refused, _) = build(false);
     let why = "error: agent \"kid\": MCP server \"rig\": agents may not start servers here; declare it for the program, or allow it \
                with `agent_servers`";
-    assert_eq!(refused.warnings().collect::<Vec<_>>(), [why]);
+    assert_eq!(refused.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>(), [why]);
 }
 
 /// Returns an agent's file that declares a server with these arguments.
@@ -517,7 +519,7 @@ async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_change
     let run = async || {
         let ended = events(session.run("go", RunOptions::new()).unwrap()).await;
         assert!(ended.iter().filter(|event| !event.is_root()).count() > 0, "the kid works in any case");
-        let warned = harness.warnings().any(|warning| warning.contains("not in effect until it is trusted"));
+        let warned = harness.diagnostics().iter().any(|found| found.code() == Code::Untrusted);
         (rig.count("start"), warned)
     };
     assert_eq!(run().await, (0, true), "nobody has trusted it");
@@ -540,7 +542,7 @@ async fn plan_mode_believes_trusted_servers_only() {
         let harness = harness(model, rig.server().with_trust(trusted)).build().unwrap();
         let run = harness.stream_events_with("go", RunOptions::new().with_plan_mode(true));
         let seen = results(&events(run).await);
-        assert_eq!(seen[0].0, expected, "{seen:?} {:?}", harness.warnings().collect::<Vec<_>>());
+        assert_eq!(seen[0].0, expected, "{seen:?} {:?}", harness.diagnostics());
     }
     check(true, ToolState::Success).await;
     check(false, ToolState::Denied).await;

@@ -37,7 +37,7 @@ enum Chore {
     },
     /// Rules of the tree that the compiler doesn't hold
     Tidy,
-    /// Write docs/events.md, docs/limits.md, docs/schema and the keys of agents' files from the code
+    /// Write docs/events.md, docs/limits.md, docs/schema and the keys of agents' files
     Schema {
         /// Compare with the tree instead of writing
         #[arg(long)]

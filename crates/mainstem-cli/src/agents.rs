@@ -8,12 +8,16 @@ mod validate;
 mod value;
 
 use std::{
+    fmt::Display,
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
 };
 
 use anyhow::ensure;
-use mainstem::spec::{Sources, SpecError};
+use mainstem::{
+    declarations::Diagnostic,
+    spec::{Sources, SpecSet},
+};
 
 use crate::{
     args::{Agents, AgentsCommand, Listing, Source},
@@ -59,6 +63,12 @@ fn sources(workspace: &Path, listing: &Listing) -> Sources {
     if listing.foreign { ours.with_other_products_of(workspace) } else { ours }
 }
 
+/// Reads the files of agents; blocks on the file system.
+fn load(workspace: &Path, listing: &Listing) -> (SpecSet, Vec<Diagnostic>) {
+    let (specs, found) = sources(workspace, listing).load();
+    (specs, found.into_iter().map(Diagnostic::from).collect())
+}
+
 /// Writes text to stdout, without control sequences. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     write(&sanitize::clean(text))
@@ -82,9 +92,9 @@ fn write(text: &str) -> Result<(), Fault> {
 }
 
 /// Says findings on stderr.
-fn say<'a>(errors: impl IntoIterator<Item = &'a SpecError>, terminal: Terminal) {
-    for error in errors {
-        let text = sanitize::clean(&error.to_string());
+fn say(found: impl IntoIterator<Item: Display>, terminal: Terminal) {
+    for found in found {
+        let text = sanitize::clean(&found.to_string());
         let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
         let _ = writeln!(io::stderr(), "{text}");
     }

@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 #[cfg(unix)]
 use mainstem::guard::{Files, Network};
 use mainstem::{
+    declarations::{Declarations, Diagnostic, Inputs},
     mcp::{Client, Server},
-    spec::{Sources, SpecError},
+    spec::Sources,
     tool::ToolSource,
     vendor::VENDORS,
 };
@@ -113,14 +114,19 @@ fn workspace(settings: &Settings) -> Finding {
             "name one that exists, by -w, MAINSTEM_WORKSPACE or `workspace` in ./mainstem.toml",
         );
     }
-    let sources = Sources::of_workspace(value);
-    let ((specs, found), (_, about_skills)) = (sources.load(), sources.load_skills());
-    let errors = found.iter().chain(&about_skills).filter(|error| SpecError::is_error(error)).count();
-    let agents = counted(specs.iter().count(), "agent");
-    let text = format!("workspace: {}, {agents} in files", value.display());
-    match errors {
+    match Inputs::new(Sources::of_workspace(value)).read(&Declarations::default()) {
+        Ok((declarations, found)) => {
+            let agents = counted(declarations.specs().len(), "agent");
+            agents_of(format!("workspace: {}, {agents} in files", value.display()), &found)
+        }
+        Err(error) => Finding::wrong(format!("workspace: {error}"), "see `mainstem agents validate`"),
+    }
+}
+
+fn agents_of(text: String, found: &[Diagnostic]) -> Finding {
+    match found.iter().filter(|found| found.is_error()).count() {
         0 => Finding::well(text),
-        _ => {
+        errors => {
             Finding::wrong(format!("{text}, {}", counted(errors, "error")), "see `mainstem agents validate`")
         }
     }

@@ -70,6 +70,11 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 
+/// What is wrong with the agents of a harness, a line each.
+pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
+    harness.diagnostics().into_iter().map(|found| found.to_string())
+}
+
 /// Whether the agent exists and may run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
     harness.can_lead(id).context("--agent")

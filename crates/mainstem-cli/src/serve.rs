@@ -88,7 +88,7 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
-    notes.into_iter().chain(harness.warnings()).for_each(|note| progress::say(&note, terminal));
+    notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
     Ok((harness, model.value))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use mainstem::{
     Harness,
+    declarations::{Code, Diagnostic},
     prelude::ScriptedModel,
     tool::{ToolSet, ToolSpec},
 };
@@ -46,12 +47,16 @@ pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<E
         harness.shutdown(Duration::ZERO).await;
         listed
     })?;
-    let warnings: Vec<_> = harness.warnings().collect();
-    warnings.iter().for_each(|warning| progress::say(warning, terminal));
-    let is_incomplete =
-        !untrusted.is_empty() || warnings.iter().any(|warning| warning.starts_with("error: "));
+    let found = harness.diagnostics();
+    found.iter().for_each(|found| progress::say(&found.to_string(), terminal));
+    let is_incomplete = !untrusted.is_empty() || found.iter().any(leaves_out);
     let is_wrong = listed == Exit::Reply && is_incomplete;
     Ok(if is_wrong { Exit::Config } else { listed })
+}
+
+/// Returns `true` if tools of a server are missing.
+fn leaves_out(found: &Diagnostic) -> bool {
+    found.is_error() && found.code() == Code::Server
 }
 
 /// The harness that a run would have, with a model that is never asked.

@@ -10,6 +10,7 @@ use axum::{
 };
 use mainstem::{
     BuildError,
+    declarations::LeaderError,
     event::{Clock, EventFilter, SystemClock},
     message::{Failure, RunId},
     policy::Tenant,
@@ -169,8 +170,12 @@ async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Optio
     }
     let named = format!("agent {agent:?} can't lead a run at the moment; the server's log says why");
     caller.harness.led_by(agent).await.map(Some).map_err(|error| match error {
-        BuildError::UnknownAgent { .. } => Problem::new(Code::UnknownAgent, error.to_string()),
-        BuildError::OnlySpawned { .. } => Problem::new(Code::OnlySpawned, error.to_string()),
+        BuildError::Leader(LeaderError::Unknown { .. }) => {
+            Problem::new(Code::UnknownAgent, error.to_string())
+        }
+        BuildError::Leader(LeaderError::OnlySpawned { .. }) => {
+            Problem::new(Code::OnlySpawned, error.to_string())
+        }
         // The cause may name files, which are the operator's to know.
         _ => {
             tracing::error!(%error, "an agent can't lead a run");

@@ -27,6 +27,8 @@ use crate::Origin;
 pub struct SpecError {
     /// Whether the spec is unusable, or only suspicious.
     pub severity: Severity,
+    /// What kind of finding it is.
+    pub kind: FindingKind,
     /// The file, or `None` for a spec that was built in code.
     pub path: Option<PathBuf>,
     /// Where in the file, if it is about one place.
@@ -47,6 +49,29 @@ pub enum Severity {
     Warning,
     /// The spec is left out.
     Error,
+}
+
+/// What kind of finding a [`SpecError`] is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A value is invalid, or two contradict each other.
+    #[default]
+    Invalid,
+    /// A file or directory can't be read.
+    Unreadable,
+    /// A key is unknown and ignored.
+    UnknownKey,
+    /// A key or value is interpreted in another way than it is written, or ignored.
+    Interpreted,
+    /// Two declarations have the same name; one replaces the other.
+    Duplicate,
+    /// A declaration is left out because a more important file of its name has errors.
+    Superseded,
+    /// A declaration stays as it was before its file had errors.
+    Reverted,
+    /// A text for a prompt is missing.
+    MissingPrompt,
 }
 
 /// A place in a file: lines and columns from 1, columns in characters.
@@ -78,6 +103,7 @@ impl SpecError {
     pub fn error(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
+            kind: FindingKind::default(),
             path: None,
             position: None,
             key: None,
@@ -109,6 +135,10 @@ impl SpecError {
     #[must_use]
     pub fn with_suggestion(self, suggestion: Option<&str>) -> Self {
         Self { suggestion: suggestion.map(str::to_owned), ..self }
+    }
+
+    pub(crate) fn of_kind(self, kind: FindingKind) -> Self {
+        Self { kind, ..self }
     }
 
     pub(crate) fn at(self, position: Position) -> Self {

@@ -72,7 +72,7 @@ mod yaml;
 
 pub use create::{CreateError, create_file};
 pub use dialect::Dialect;
-pub use error::{Position, Severity, SpecError};
+pub use error::{FindingKind, Position, Severity, SpecError};
 pub use key::Key;
 pub use load::{MAX_FILE_BYTES, load_dir, load_file, load_prompts, locate};
 pub use parse::{Parsed, parse};

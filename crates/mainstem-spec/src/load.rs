@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{AgentSpec, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse, rules};
+use crate::{AgentSpec, FindingKind, Origin, Parsed, Position, Severity, SpecError, SpecSet, parse, rules};
 
 /// The largest file in bytes that is read: 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -118,7 +118,8 @@ impl Directory {
 
 /// What a reload says of what it could not read.
 pub(crate) fn kept(what: &str) -> SpecError {
-    SpecError::warning(format!("{what} stays in effect as it was before its file had errors"))
+    let message = format!("{what} stays in effect as it was before its file had errors");
+    SpecError::warning(message).of_kind(FindingKind::Reverted)
 }
 
 /// Appends the `AGENTS.md` of the directory that a spec names to the spec's own prompt. A directory
@@ -180,7 +181,8 @@ fn load_prompt(spec: &mut AgentSpec, workspaces: &[PathBuf]) -> Result<(), SpecE
     let text = text.map_err(|error| {
         let lacks = if spec.prompt.is_empty() { "has no prompt" } else { "lacks a part of its prompt" };
         let message = format!("agent {:?} {lacks}: {}", spec.id, error.message);
-        SpecError { severity: Severity::Warning, message, ..error }.in_file(&path)
+        let kind = FindingKind::MissingPrompt;
+        SpecError { severity: Severity::Warning, kind, message, ..error }.in_file(&path)
     })?;
     let parts = [spec.prompt.trim(), text.trim()];
     spec.prompt = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
@@ -209,29 +211,30 @@ fn id(path: &Path) -> String {
 pub(crate) fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     let real = path.canonicalize().map_err(|error| unreadable(&error))?;
     if root.is_some_and(|root| !real.starts_with(root)) {
-        return Err(SpecError::error(
-            "the link leads out of the directory and isn't followed: copy the file",
-        ));
+        let message = "the link leads out of the directory and isn't followed: copy the file";
+        return Err(SpecError::error(message).of_kind(FindingKind::Unreadable));
     }
     if !real.is_file() {
-        return Err(SpecError::error("this is no regular file"));
+        return Err(SpecError::error("this is no regular file").of_kind(FindingKind::Unreadable));
     }
     let mut bytes = Vec::new();
     let file = File::open(&real).map_err(|error| unreadable(&error))?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(SpecError::error(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
+        let message = format!("the file is larger than {MAX_FILE_BYTES} bytes");
+        return Err(SpecError::error(message).of_kind(FindingKind::Unreadable));
     }
     String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
 pub(crate) fn unreadable(error: &io::Error) -> SpecError {
-    SpecError::error(format!("can't be read: {error}"))
+    SpecError::error(format!("can't be read: {error}")).of_kind(FindingKind::Unreadable)
 }
 
 fn not_text(bytes: &[u8], valid: usize) -> SpecError {
     let text = String::from_utf8_lossy(&bytes[..valid]);
-    SpecError::error("the file isn't UTF-8 text").at(Position::after(&text))
+    let error = SpecError::error("the file isn't UTF-8 text").of_kind(FindingKind::Unreadable);
+    error.at(Position::after(&text))
 }
 
 #[cfg(test)]

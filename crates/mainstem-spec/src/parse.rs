@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::Path};
 
 use crate::{
-    AgentSpec, Dialect, Origin, Position, SpecError,
+    AgentSpec, Dialect, FindingKind, Origin, Position, SpecError,
     front_matter::{self, FrontMatter},
     node::{Entry, Node, Value},
     repair, rules,
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     fn warn(&mut self, key: &str, at: Position, message: impl Into<String>) {
-        self.found.push(SpecError::warning(message).about(key).at(at));
+        self.found.push(SpecError::warning(message).of_kind(FindingKind::Interpreted).about(key).at(at));
     }
 }
 

@@ -4,7 +4,7 @@
 //! and a description that goes on below without being indented. What stays unclear is left to the
 //! error of the YAML reader. Lines keep their numbers.
 
-use crate::{Position, SpecError, node::Node, yaml};
+use crate::{FindingKind, Position, SpecError, node::Node, yaml};
 
 mod description;
 mod line;
@@ -59,8 +59,8 @@ impl Fix {
             1 => "this line is".to_owned(),
             n => format!("these {n} lines are"),
         };
-        let warning =
-            SpecError::warning(format!("{what} no YAML for what is meant; read as: {shown}")).at(self.at);
+        let warning = SpecError::warning(format!("{what} no YAML for what is meant; read as: {shown}"));
+        let warning = warning.of_kind(FindingKind::Interpreted).at(self.at);
         if self.key.is_empty() { warning } else { warning.about(&self.key) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use crate::{AgentSpec, Origin, SpecError};
+use crate::{AgentSpec, FindingKind, Origin, SpecError};
 
 /// Specs ordered by id, one an id.
 ///
@@ -131,7 +131,8 @@ impl Changes {
 
 /// A warning about the file that lost, if it was one.
 pub(crate) fn clash(what: &str, winner: &Origin, loser: &Origin) -> SpecError {
-    let warning = SpecError::warning(format!("{what} is declared twice: {winner} replaces {loser}"));
+    let warning = SpecError::warning(format!("{what} is declared twice: {winner} replaces {loser}"))
+        .of_kind(FindingKind::Duplicate);
     match loser {
         Origin::File(path) => warning.in_file(path),
         Origin::BuiltIn | Origin::Program => warning,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    Origin, Position, SpecError,
+    FindingKind, Origin, Position, SpecError,
     front_matter::{self, FrontMatter},
     node::{Entry, Node, Value},
     repair, rules,
@@ -136,7 +136,8 @@ impl Reader {
             "description" => self.description(&entry.node),
             other => {
                 let meant = closest(other, KEYS);
-                let warning = SpecError::warning(format!("unknown key {other:?}")).about(other).at(entry.at);
+                let warning = SpecError::warning(format!("unknown key {other:?}"));
+                let warning = warning.of_kind(FindingKind::UnknownKey).about(other).at(entry.at);
                 self.found.extend(meant.map(|_| warning.with_suggestion(meant)));
                 Ok(())
             }
@@ -152,7 +153,9 @@ impl Reader {
         let name = node.text()?;
         if name != self.skill.name {
             let message = format!("the skill is called {:?} after its folder, not {name:?}", self.skill.name);
-            self.found.push(SpecError::warning(message).about("name").at(node.at));
+            self.found.push(
+                SpecError::warning(message).of_kind(FindingKind::Interpreted).about("name").at(node.at),
+            );
         }
         Ok(())
     }

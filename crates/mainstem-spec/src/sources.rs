@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Origin, SkillSet, SpecError, SpecSet, Watch, load, skills};
+use crate::{FindingKind, Origin, SkillSet, SpecError, SpecSet, Watch, load, skills};
 
 /// Where agent files and skills are looked for, and whose counts where two have one name.
 ///
@@ -159,7 +159,8 @@ impl Sources {
 
 fn supplanted(what: &str, lesser: &Origin, path: &Path) -> SpecError {
     let why = "comes first, and has errors or is switched off";
-    SpecError::warning(format!("{what} is left out with {lesser}: this file {why}")).in_file(path)
+    let message = format!("{what} is left out with {lesser}: this file {why}");
+    SpecError::warning(message).of_kind(FindingKind::Superseded).in_file(path)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use mainstem_declarations::{DeclarationError, LeaderError};
 use mainstem_model::{ModelError, ResolveError};
 use mainstem_session::{OpenError, RunActive, RunError};
-use mainstem_spec::SpecError;
 use mainstem_subagent::CatalogError;
 use mainstem_tool::ToolSetError;
 
@@ -45,22 +45,9 @@ pub enum BuildError {
     /// Two tools clash, or one has no valid schema.
     #[error(transparent)]
     Tools(#[from] ToolSetError),
-    /// A spec built in code contradicts itself.
-    #[error("agent {id:?}: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Spec {
-        /// Which.
-        id: String,
-        /// How.
-        errors: Vec<SpecError>,
-    },
-    /// A skill built in code is none.
-    #[error("skill {name:?}: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Skill {
-        /// Which.
-        name: String,
-        /// Why.
-        errors: Vec<SpecError>,
-    },
+    /// A spec or skill built in code is invalid.
+    #[error(transparent)]
+    Declaration(DeclarationError),
     /// There is no tenant of this name, and there can't be.
     #[error("tenant {name:?}: {why}")]
     Tenant {
@@ -97,18 +84,7 @@ pub enum BuildError {
     #[cfg(feature = "files")]
     #[error("the shell can't be used: {0}")]
     Unguarded(#[source] mainstem_guard::GuardError),
-    /// The agent to run is not declared.
-    #[error("unknown agent {id:?}; known: {}", known.join(", "))]
-    UnknownAgent {
-        /// What was asked for.
-        id: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// The agent to run is there for others to spawn.
-    #[error("{id:?} can't be run: its mode is subagent")]
-    OnlySpawned {
-        /// Which.
-        id: String,
-    },
+    /// The agent to run can't lead.
+    #[error(transparent)]
+    Leader(#[from] LeaderError),
 }

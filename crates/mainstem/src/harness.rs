@@ -1,12 +1,13 @@
 //! The harness: a model, tools, a workspace and agents, put together once and run many times.
 
+mod agents;
 mod builder;
-mod recruiter;
 
 use std::{any::type_name, fmt, future::Future, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use futures_util::{FutureExt, future::join_all};
+use mainstem_declarations::{Diagnostic, LeaderError, leader};
 use mainstem_event::{EventStreamExt, StreamOptions, view::Events};
 use mainstem_journal::{Journal, Scoped};
 use mainstem_message::{Message, SessionId};
@@ -21,10 +22,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 pub use self::builder::HarnessBuilder;
-use self::{
-    builder::Servers,
-    recruiter::{Recruiter, leader},
-};
+use self::{agents::Agents, builder::Servers};
 use crate::BuildError;
 
 /// An agent with all it needs, ready to run. Cheap to clone; clones share their sessions.
@@ -34,7 +32,7 @@ pub struct Harness(Arc<Parts>);
 struct Parts {
     builder: Arc<HarnessBuilder>,
     tenant: Option<Arc<str>>,
-    recruiter: Recruiter,
+    agents: Agents,
     sessions: Sessions,
     tenants: DashMap<String, Harness>,
 }
@@ -192,7 +190,7 @@ impl Harness {
     ) -> Result<Self, BuildError> {
         let scope = builder.scope(tenant.as_deref())?;
         let tasks = builder.task_set(scope.workspace.as_deref(), tenant.as_deref());
-        let recruiter = Recruiter::new(builder.clone(), scope)?;
+        let agents = Agents::open(builder.clone(), scope)?;
         let records = match (builder.journal_of_all(), &tenant) {
             (None, _) => Records::new(tasks.clone()),
             (Some(all), None) => Records::new(tasks.clone()).with_journal(all.clone()),
@@ -201,13 +199,13 @@ impl Harness {
                 Records::new(tasks.clone()).with_journal(Arc::new(own))
             }
         };
-        let (parts, crews, name) = (builder.clone(), Arc::new(recruiter.clone()), tenant.clone());
+        let (parts, crews, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
         let session = move || {
             let session = parts.session(crews.clone(), tasks.clone());
             name.iter().fold(session, |session, name| session.attribute("tenant", &**name))
         };
         let sessions = Sessions::new(store, tenant.clone(), records, session);
-        Ok(Self(Arc::new(Parts { builder, tenant, recruiter, sessions, tenants: DashMap::new() })))
+        Ok(Self(Arc::new(Parts { builder, tenant, agents, sessions, tenants: DashMap::new() })))
     }
 
     /// Returns the limits of agents; a run can only lower them.
@@ -226,28 +224,27 @@ impl Harness {
     pub async fn shutdown(&self, grace: Duration) {
         let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.tasks().clone()).collect();
         join_all(tenants.iter().chain([self.tasks()]).map(|tasks| tasks.shutdown(grace))).await;
-        let tenants: Vec<_> =
-            self.0.tenants.iter().map(|tenant| tenant.0.recruiter.servers().clone()).collect();
-        join_all(tenants.iter().chain([self.0.recruiter.servers()]).map(Servers::shutdown)).await;
+        let tenants: Vec<_> = self.0.tenants.iter().map(|tenant| tenant.0.agents.servers().clone()).collect();
+        join_all(tenants.iter().chain([self.0.agents.servers()]).map(Servers::shutdown)).await;
     }
 
     /// Starts the MCP servers that are not at work, and waits until it is known which tools they have; what is wrong with them is then
-    /// among the [`warnings`](Self::warnings). Nobody needs to: a run that has their tools does the same.
+    /// among the [`diagnostics`](Self::diagnostics). Nobody needs to: a run that has their tools does the same.
     pub async fn ready(&self) {
-        self.0.recruiter.servers().ready().await;
+        self.0.agents.servers().ready().await;
     }
 
     /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
     pub fn crew(&self) -> Arc<Crew> {
-        self.0.recruiter.crew()
+        self.0.agents.current()
     }
 
     /// Whether an agent of this id is declared that may be a root.
     ///
     /// # Errors
     /// There is none, or it is only there to be spawned.
-    pub fn can_lead(&self, agent: &str) -> Result<(), BuildError> {
-        leader(&self.crew(), agent).map(drop)
+    pub fn can_lead(&self, agent: &str) -> Result<(), LeaderError> {
+        leader(&self.crew().catalog, agent).map(drop)
     }
 
     /// Those who work where another agent is the root, for [`RunOptions::with_crew`]: with this harness's model and limits, what the
@@ -260,15 +257,16 @@ impl Harness {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn led_by(&self, agent: impl Into<String>) -> Result<Arc<Crew>, BuildError> {
-        self.0.recruiter.led_by(agent.into()).await
+        self.0.agents.led_by(&agent.into()).await
     }
 
-    /// What was wrong with the agents, the skills and the tools of the workspace when they were last read, in words, each with its severity:
-    /// errors left something out, warnings did not; and what is wrong with MCP servers now. Files are read by [`HarnessBuilder::build`], and before a run if files have changed.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let mut warnings = self.0.recruiter.warnings().to_vec();
-        warnings.extend(self.0.recruiter.servers().problems());
-        warnings.into_iter()
+    /// Returns what was wrong with the agents, the skills and the tools of the workspace when they
+    /// were last read, and what is wrong with MCP servers now. Errors left something out, warnings
+    /// did not. Files are read by [`HarnessBuilder::build`], and before a run if files have changed.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut found = self.0.agents.diagnostics().to_vec();
+        found.extend(self.0.agents.servers().diagnostics());
+        found
     }
 }
 

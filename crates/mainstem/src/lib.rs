@@ -23,6 +23,7 @@ pub use mainstem_anthropic as anthropic;
 pub use mainstem_api as api;
 #[cfg(feature = "client")]
 pub use mainstem_client as client;
+pub use mainstem_declarations as declarations;
 pub use mainstem_encode as encode;
 pub use mainstem_event as event;
 #[cfg(feature = "gemini")]

@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use mainstem::spec::{AgentSpec, SpecError};
+use mainstem::spec::AgentSpec;
 use serde_json::{Value, json};
 
 use super::{
-    counted, json, print, say, sources,
+    counted, json, load, print, say,
     value::{mode, origin},
 };
 use crate::{
     args::{Form, List},
     exit::{Exit, Fault},
-    table,
+    progress, table,
     terminal::Terminal,
 };
 
 const HEADS: [&str; 6] = ["ID", "MODE", "HIDDEN", "MODEL", "TOOLS", "ORIGIN"];
 
 pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
-    let (specs, found) = sources(workspace, &args.listing).load();
+    let (specs, found) = load(workspace, &args.listing);
     match args.listing.output {
         Form::Json => json(&specs.iter().map(object).collect())?,
         Form::Text => print(&table(specs.iter()))?,
@@ -28,7 +28,8 @@ pub(super) fn list(args: &List, workspace: &Path, terminal: Terminal) -> Result<
     say(errors, terminal);
     if !warnings.is_empty() {
         let count = counted(warnings.len(), "warning");
-        say([&SpecError::warning(format!("{count} in these files: see mainstem agents validate"))], terminal);
+        let note = format!("warning: {count} in these files: see mainstem agents validate");
+        progress::say(&note, terminal);
     }
     Ok(Exit::Reply)
 }

@@ -3,11 +3,14 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::anyhow;
-use mainstem::spec::{AgentSpec, Key, Origin, Parsed, SpecError, SpecSet, load_file};
+use mainstem::{
+    declarations::Diagnostic,
+    spec::{AgentSpec, Key, Origin, Parsed, SpecSet, load_file},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
-    json, print, say, sources,
+    json, load, print, say,
     value::{absent, keys, origin},
 };
 use crate::{
@@ -17,9 +20,9 @@ use crate::{
 };
 
 pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<Exit, Fault> {
-    let (specs, found) = sources(workspace, &args.listing).load();
-    let about = |found: &&SpecError| {
-        let name = found.path.as_deref().and_then(Path::file_stem).map(|name| name.to_string_lossy());
+    let (specs, found) = load(workspace, &args.listing);
+    let about = |found: &&Diagnostic| {
+        let name = found.file().and_then(Path::file_stem).map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.trim_end_matches(".agent") == args.id)
     };
     let of_file = |spec: &AgentSpec| match &spec.origin {
@@ -40,7 +43,7 @@ pub(super) fn show(args: &Show, workspace: &Path, terminal: Terminal) -> Result<
         Form::Json => json(&object(spec, &parsed))?,
         Form::Text => print(&text(spec, &parsed))?,
     }
-    let path = |found: &&SpecError| found.path.as_deref() == path(spec);
+    let path = |found: &&Diagnostic| found.file() == path(spec);
     say(found.iter().filter(path), terminal);
     Ok(Exit::Reply)
 }

@@ -8,10 +8,11 @@ use std::{
 use anyhow::anyhow;
 use mainstem::{
     Harness, HarnessBuilder,
+    declarations::{Diagnostic, Severity},
     prelude::ScriptedModel,
-    spec::{Severity, SpecError, SpecSet, load_dir, load_file, load_prompts},
+    spec::{SpecSet, load_dir, load_file, load_prompts},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{counted, json, print};
 use crate::{
@@ -38,10 +39,10 @@ pub(super) fn validate(
         }
     };
     match args.listing.output {
-        Form::Json => json(&found.iter().map(object).collect())?,
+        Form::Json => json(&json!(found))?,
         Form::Text => print(&found.iter().map(|found| format!("{found}\n")).collect::<String>())?,
     }
-    let count = |severity| found.iter().filter(|found| found.severity == severity).count();
+    let count = |severity| found.iter().filter(|found| found.severity() == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let _ = writeln!(io::stderr(), "{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     let passes = errors == 0 && (warnings == 0 || !args.strict);
@@ -57,7 +58,7 @@ fn harness(args: &Validate, settings: &Settings, workspace: &Path) -> anyhow::Re
 }
 
 /// The agents of these files and directories, and what is wrong with the files.
-fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<SpecError>), Fault> {
+fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnostic>), Fault> {
     let (mut specs, mut found) = (SpecSet::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
@@ -78,17 +79,5 @@ fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<SpecErr
         }
     }
     found.extend(load_prompts(&mut specs, &[workspace.to_owned()]));
-    Ok((specs, found))
-}
-
-fn object(found: &SpecError) -> Value {
-    json!({
-        "file": found.path,
-        "line": found.position.map(|at| at.line),
-        "column": found.position.map(|at| at.column),
-        "severity": found.severity.to_string(),
-        "key": found.key,
-        "message": found.message,
-        "suggestion": found.suggestion,
-    })
+    Ok((specs, found.into_iter().map(Diagnostic::from).collect()))
 }

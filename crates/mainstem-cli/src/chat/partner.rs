@@ -76,7 +76,7 @@ impl Partner {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
         let notes = harness::notes(&settings, false);
-        notes.into_iter().chain(harness.warnings()).for_each(|note| progress::say(&note, terminal));
+        notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
         let opened = harness.open_session(id).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
         let root = harness.crew().root.clone();

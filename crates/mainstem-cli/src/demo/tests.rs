@@ -10,7 +10,7 @@ use super::*;
 
 async fn events() -> Vec<AgentEvent> {
     let harness = furnish(Harness::builder("main", model(1.0)), 1.0).build().unwrap();
-    assert_eq!(harness.warnings().collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(harness.diagnostics(), []);
     harness.stream_events(PROMPT).collect().await
 }
 

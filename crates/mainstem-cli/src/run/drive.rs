@@ -30,6 +30,7 @@ use super::{end::Stop, filter::filter, ledger::Ledger};
 use crate::{
     args,
     ask::{Line, Questions},
+    harness,
     host::{PATIENCE, advised},
     output::{Output, Stdout},
     progress::{self, Progress},
@@ -265,7 +266,7 @@ impl Warnings {
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {
-        let warnings = self.harness.iter().flat_map(Harness::warnings);
+        let warnings = self.harness.iter().flat_map(harness::found);
         warnings.filter(|warning| self.said.insert(warning.clone()))
     }
 }

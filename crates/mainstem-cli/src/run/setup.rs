@@ -57,7 +57,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         journal,
     };
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
-    notes.extend(harness.warnings());
+    notes.extend(harness::found(&harness));
     if let Some(id) =
         args.only_agent.as_deref().filter(|id| *id != "main" && harness.crew().catalog.get(id).is_none())
     {

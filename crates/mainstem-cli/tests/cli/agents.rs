@@ -136,6 +136,10 @@ fn show_says_where_each_value_comes_from() {
     --
     ./.claude/agents/critic.md:3:8: warning: names of Claude Code's tools are read as ours: Read is read_file
     ");
+}
+
+#[test]
+fn show_is_for_programs_too() {
     let done = workspace("show tester --output json").run();
     let shown: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(shown["values"]["hidden"], json!({ "value": true, "at": { "line": 3, "column": 1 } }));
@@ -257,8 +261,9 @@ fn validate_points_out_everything() {
     assert_eq!(
         found[1],
         json!({
-            "file": "subagents/a.md", "line": 4, "column": 1, "severity": "warning", "key": "temperture",
-            "message": "unknown key \"temperture\"", "suggestion": "temperature",
+            "file": "subagents/a.md", "line": 4, "column": 1, "severity": "warning",
+            "code": "unknown_key", "key": "temperture", "message": "unknown key \"temperture\"",
+            "suggestion": "temperature", "help": null,
         })
     );
     assert_eq!((done.code, found[0]["severity"].as_str()), (Some(1), Some("error")));

@@ -118,6 +118,6 @@ fn a_file_holds_no_secret_and_no_nonsense() {
     );
     check(
         "[mcp.'a b']\ncommand = 'b'",
-        "[mcp] in the configuration: \"a b\" is no name for an MCP server: use at most 32 letters, digits, - and single _",
+        "[mcp] in the configuration: \"a b\" is not a valid name for an MCP server: use at most 32 letters, digits, - and single _",
     );
 }

@@ -2,7 +2,7 @@
 
 use super::{Keyed, Reader};
 use crate::{
-    Dialect, Header, Key, McpServer, Permission, SpecError,
+    Dialect, FindingKind, Header, Key, McpServer, Permission, SpecError,
     dialect::Meaning,
     key,
     node::{Entry, Node, Value},
@@ -55,7 +55,8 @@ impl Reader {
     }
 
     fn unknown(&mut self, key: &str, entry: &Entry) {
-        let warning = SpecError::warning(format!("unknown key {key:?}")).about(key).at(entry.at);
+        let warning = SpecError::warning(format!("unknown key {key:?}")).of_kind(FindingKind::UnknownKey);
+        let warning = warning.about(key).at(entry.at);
         self.found.push(warning.with_suggestion(closest(key, self.dialect.vocabulary())));
     }
 

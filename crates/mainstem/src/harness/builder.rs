@@ -2,7 +2,7 @@
 //! decided elsewhere.
 
 mod check;
-mod crew;
+mod compose;
 #[cfg(feature = "files")]
 mod files;
 #[cfg(feature = "files")]
@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use mainstem_declarations::Trust;
 use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SystemClock};
 use mainstem_journal::Journal;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
@@ -29,10 +30,7 @@ use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskSet, TaskStore};
 use mainstem_tool::Tool;
 
-pub(super) use self::{
-    crew::{Declared, Scope},
-    servers::Servers,
-};
+pub(super) use self::{compose::Scope, servers::Servers};
 use super::Harness;
 use crate::BuildError;
 
@@ -60,7 +58,7 @@ pub struct HarnessBuilder {
     journal: Option<Arc<dyn Journal>>,
     permissions: Rules,
     workspace_permissions: Rules,
-    trust: trust::Trust,
+    trust: Trust,
     plan_tools: bool,
     generate: bool,
     budget: Budget,
@@ -99,7 +97,7 @@ impl Harness {
             journal: None,
             permissions: Rules::new(),
             workspace_permissions: Rules::new(),
-            trust: trust::Trust::default(),
+            trust: Trust::default(),
             plan_tools: false,
             generate: false,
             budget: Budget::default(),
@@ -137,7 +135,7 @@ impl HarnessBuilder {
     /// Before each run the harness looks whether these files have changed, off the async threads,
     /// and reads them again if so: what was edited is in effect from then on, and what is at work
     /// keeps what it began with. A file that has errors then leaves its agent as it was;
-    /// [`Harness::warnings`] says both.
+    /// [`Harness::diagnostics`] says both.
     ///
     /// With [`file_tools`](Self::file_tools) the root gets tools for the files in it, which
     /// children inherit like any other tool; none of them leaves the directory. A child whose
@@ -164,7 +162,7 @@ impl HarnessBuilder {
     ///
     /// let harness = build(Harness::builder("main", ScriptedModel::new()).foreign_agents())?;
     /// assert!(harness.crew().catalog.get("critic").is_some());
-    /// assert!(harness.warnings().next().unwrap().contains("\"color\" of Claude Code is ignored"));
+    /// assert!(harness.diagnostics()[0].message().contains("\"color\" of Claude Code is ignored"));
     /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.crew().catalog.get("critic").is_none());
     /// # std::fs::remove_dir_all(&workspace)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -339,7 +337,7 @@ impl HarnessBuilder {
     ///
     /// # Errors
     /// A workspace that is none, tools that clash, an agent declared in code that can't be built.
-    /// Files that can't be read are left out and said in [`Harness::warnings`].
+    /// Files that can't be read are left out and said in [`Harness::diagnostics`].
     pub fn build(self) -> Result<Harness, BuildError> {
         Harness::open(Arc::new(self), Store::new(), None)
     }

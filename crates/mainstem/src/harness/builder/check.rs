@@ -1,75 +1,50 @@
 //! What is wrong with agents, found without running any.
 
-use mainstem_model::ResolveError;
-use mainstem_spec::{Severity, SpecError, SpecSet};
-use mainstem_subagent::CatalogError;
+use mainstem_declarations::{Declarations, Diagnostic, examine};
+use mainstem_spec::SpecSet;
 
-use super::{
-    HarnessBuilder,
-    crew::{Declared, Scope},
-};
+use super::{HarnessBuilder, compose::Scope};
 use crate::BuildError;
 
 impl HarnessBuilder {
     /// Reads the agents and skills of the workspace and returns everything that a run would find
     /// wrong with them: in their files, and with the tools, models, skills and servers that they
-    /// name. A model that can't be asked from here, such as for want of a key, is a warning: its
+    /// name. A model that this machine can't use, such as one without a key, is a warning: its
     /// file is in order.
     ///
     /// Starts nothing; blocks on the file system.
     ///
     /// # Errors
-    /// As [`build`](Self::build), of what the program itself declares.
-    pub fn check(&self) -> Result<Vec<SpecError>, BuildError> {
+    /// As [`build`](Self::build), for the program's own declarations.
+    pub fn check(&self) -> Result<Vec<Diagnostic>, BuildError> {
         let scope = self.scope(None)?;
-        let (declared, mut found) = self.read(&scope)?;
-        found.extend(self.problems(&scope, &declared, declared.specs())?);
+        let (declarations, mut found) = scope.inputs.read(&Declarations::default())?;
+        found.extend(self.problems(&scope, &declarations)?);
         Ok(found)
     }
 
     /// Returns what a run would find wrong with these agents if they were declared beside those of
-    /// the workspace, which they replace where they have the same id.
+    /// the workspace. They replace agents with the same id.
     ///
     /// Starts nothing; blocks on the file system.
     ///
     /// # Errors
-    /// As [`build`](Self::build), of what the program itself declares.
-    pub fn check_agents(&self, agents: &SpecSet) -> Result<Vec<SpecError>, BuildError> {
+    /// As [`build`](Self::build), for the program's own declarations.
+    pub fn check_agents(&self, agents: &SpecSet) -> Result<Vec<Diagnostic>, BuildError> {
         let scope = self.scope(None)?;
-        let (declared, _) = self.read(&scope)?;
-        let mut all = declared.specs().clone();
-        for agent in agents.iter() {
-            all.remove(&agent.id);
-            all.insert(agent.clone());
-        }
-        let mut found = self.problems(&scope, &declared, &all)?;
-        let files: Vec<_> = agents.iter().map(|agent| &agent.origin).collect();
-        found.retain(|found| files.iter().any(|origin| found.is_about(origin)));
+        let (declarations, _) = scope.inputs.read(&Declarations::default())?;
+        let mut found = self.problems(&scope, &declarations.with_agents(agents))?;
+        found.retain(|found| agents.iter().any(|agent| found.is_about(&agent.origin)));
         Ok(found)
     }
 
-    fn read(&self, scope: &Scope) -> Result<(Declared, Vec<SpecError>), BuildError> {
-        self.declared(scope, &mut scope.sources.watch(), &Declared::default())
-    }
-
-    fn problems(
-        &self,
-        scope: &Scope,
-        declared: &Declared,
-        specs: &SpecSet,
-    ) -> Result<Vec<SpecError>, BuildError> {
-        let (mut factory, _) = self.factory(scope, None, declared.skills())?;
-        let (offers, mut found) = scope.servers.renew(specs, |spec| self.untrusted(scope, spec));
+    fn problems(&self, scope: &Scope, declarations: &Declarations) -> Result<Vec<Diagnostic>, BuildError> {
+        let specs = declarations.specs();
+        let (mut factory, _) = self.factory(scope, None, declarations.skills())?;
+        let workspaces = scope.inputs.sources().workspaces();
+        let (offers, mut found) = scope.servers.renew(specs, |spec| self.trust.untrusted(spec, workspaces));
         factory.servers = offers;
-        found.extend(factory.catalog(specs).1.iter().map(|problem| milder(problem, problem.finding(specs))));
+        found.extend(examine(&factory.catalog(specs).1, specs));
         Ok(found)
     }
-}
-
-/// A file is in order if its model only lacks something of this machine.
-fn milder(problem: &CatalogError, mut finding: SpecError) -> SpecError {
-    if let CatalogError::Model { source: ResolveError::Provider { .. }, .. } = problem {
-        finding.severity = Severity::Warning;
-    }
-    finding
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use mainstem_declarations::{Code, Diagnostic};
 use mainstem_mcp::{Client, Server};
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, McpServer, SpecError, SpecSet, locate};
@@ -78,7 +79,7 @@ impl Servers {
         &self,
         specs: &SpecSet,
         untrusted: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<SpecError>) {
+    ) -> (Vec<Offer>, Vec<Diagnostic>) {
         let audience = |client: &Client| match client.server().is_listed_only() {
             true => Audience::Listed,
             false => Audience::Everyone,
@@ -95,10 +96,11 @@ impl Servers {
                     offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
                     own.insert((spec.id.clone(), declared.name.clone()), client);
                 }
-                Err(why) => {
+                Err((code, why)) => {
                     let why = format!("agent {:?}: MCP server {:?}: {why}", spec.id, declared.name);
                     let finding = SpecError::error(why).about("mcp_servers");
-                    problems.push(locate(finding, spec, Some(&declared.name)));
+                    let finding = locate(finding, spec, Some(&declared.name));
+                    problems.push(Diagnostic::new(code, finding));
                 }
             }
         }
@@ -113,20 +115,23 @@ impl Servers {
         declared: &McpServer,
         untrusted: &[Part],
         known: &Own,
-    ) -> Result<Client, String> {
+    ) -> Result<Client, (Code, String)> {
         if !self.0.agents_may {
-            return Err("agents may not start servers here; declare it for the program, or allow it with `agent_servers`".to_owned());
+            let why = "agents may not start servers here; declare it for the program, or allow it with `agent_servers`";
+            return Err((Code::Untrusted, why.to_owned()));
         }
         let key = server_key(&declared.name);
         if let Some(part) = untrusted.iter().find(|part| part.key() == key) {
-            return Err(format!("it is not in effect until it is trusted ({part})"));
+            return Err((Code::Untrusted, format!("it is not in effect until it is trusted ({part})")));
         }
-        let declaration = declared.declaration.as_ref().ok_or("it is declared without anything")?;
-        let server = Server::deserialize(declaration).map_err(|error| error.to_string())?;
+        let invalid = |why: &str| (Code::Server, why.to_owned());
+        let declaration = declared.declaration.as_ref();
+        let declaration = declaration.ok_or_else(|| invalid("it is declared without anything"))?;
+        let server = Server::deserialize(declaration).map_err(|error| invalid(&error.to_string()))?;
         let known = known.get(&(spec.id.clone(), declared.name.clone())).cloned();
         match known.filter(|client| *client.server() == server) {
             Some(client) => Ok(client),
-            None => Client::new(&*declared.name, server).map_err(|error| error.to_string()),
+            None => Client::new(&*declared.name, server).map_err(|error| invalid(&error.to_string())),
         }
     }
 
@@ -142,8 +147,9 @@ impl Servers {
         join_all(self.all().iter().map(Client::shutdown)).await;
     }
 
-    pub(in crate::harness) fn problems(&self) -> Vec<String> {
-        self.all().iter().flat_map(ToolSource::problems).map(|problem| format!("error: {problem}")).collect()
+    pub(in crate::harness) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let problems = self.all().into_iter().flat_map(|client| client.problems());
+        problems.map(|problem| Diagnostic::error(Code::Server, problem)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Own> {

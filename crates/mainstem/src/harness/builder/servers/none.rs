@@ -1,5 +1,6 @@
 //! Without MCP there are no servers.
 
+use mainstem_declarations::{Code, Diagnostic};
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, SpecError, SpecSet, locate};
 use mainstem_subagent::Offer;
@@ -24,7 +25,7 @@ impl Servers {
         &self,
         specs: &SpecSet,
         _: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<SpecError>) {
+    ) -> (Vec<Offer>, Vec<Diagnostic>) {
         let wants =
             |spec: &AgentSpec| spec.mcp_servers.iter().flatten().any(|server| server.declaration.is_some());
         let said = |spec: &AgentSpec| {
@@ -32,7 +33,8 @@ impl Servers {
                 "agent {:?} declares an MCP server, and this program is built without the feature `mcp`",
                 spec.id
             );
-            locate(SpecError::error(why).about("mcp_servers"), spec, None)
+            let finding = locate(SpecError::error(why).about("mcp_servers"), spec, None);
+            Diagnostic::new(Code::Server, finding)
         };
         (Vec::new(), specs.iter().filter(|spec| wants(spec)).map(said).collect())
     }
@@ -41,7 +43,7 @@ impl Servers {
 
     pub(in crate::harness) async fn shutdown(&self) {}
 
-    pub(in crate::harness) fn problems(&self) -> Vec<String> {
+    pub(in crate::harness) fn diagnostics(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
 }

@@ -1,4 +1,4 @@
-//! A family of agents, and where each of them works.
+//! A family of agents, and the directory of each.
 
 use std::path::Path;
 
@@ -38,22 +38,23 @@ fn specs() -> Vec<AgentSpec> {
 #[test]
 fn an_agent_works_where_the_nearest_above_it_does_that_shares_nothing() {
     let specs = specs();
-    let check = |path: &str, expected: Place| {
+    let check = |path: &str, expected: WorkingDirectory| {
         let spec = |key: &AgentKey| {
             let id = key.as_str().rsplit('/').next()?;
             specs.iter().find(|spec| spec.id == id).cloned().map(Arc::new)
         };
         let is_known = |session: &SessionId| !session.as_str().split('/').any(|id| id == "tool");
-        let found =
-            place(agent(path), spec, |session| Some(agent(session.as_str())).filter(|_| is_known(session)));
+        let found = working_directory(agent(path), spec, |session| {
+            Some(agent(session.as_str())).filter(|_| is_known(session))
+        });
         assert_eq!(found, expected, "{path}");
     };
-    let named = |path: &str, is_in_code| Place::Named { path: Path::new(path).into(), is_in_code };
-    let own = |path: &str| Place::Own(agent(path));
+    let named = |path: &str, is_in_code| WorkingDirectory::Named { path: Path::new(path).into(), is_in_code };
+    let own = |path: &str| WorkingDirectory::Own(agent(path));
     check("own", own("own"));
-    check("shared", Place::Root);
-    check("shared/other", Place::Root);
-    check("shared/other/shared", Place::Root);
+    check("shared", WorkingDirectory::Root);
+    check("shared/other", WorkingDirectory::Root);
+    check("shared/other/shared", WorkingDirectory::Root);
     check("shared/own", own("shared/own"));
     check("own/shared", own("own"));
     check("own/shared/other", own("own"));
@@ -64,7 +65,7 @@ fn an_agent_works_where_the_nearest_above_it_does_that_shares_nothing() {
     check("own/named/shared", named("team", false));
     check("code/shared", named("/anywhere", true));
     // It has its prompt from there, and works where its parent does.
-    check("prompted", Place::Root);
+    check("prompted", WorkingDirectory::Root);
     check("own/prompted", own("own"));
     // A tool of the program: not in the catalog, and not among the children.
     check("tool", own("tool"));

@@ -1,0 +1,41 @@
+//! Whether an agent can lead a run.
+
+use mainstem_spec::AgentSpec;
+use mainstem_subagent::Catalog;
+
+/// Why an agent can't lead a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeaderError {
+    /// No such agent is declared.
+    #[error("unknown agent {id:?}; known: {}", known.join(", "))]
+    Unknown {
+        /// The requested id.
+        id: String,
+        /// The agents that can lead.
+        known: Vec<String>,
+    },
+    /// The agent is only there to be spawned.
+    #[error("{id:?} can't be run: its mode is subagent")]
+    OnlySpawned {
+        /// The requested id.
+        id: String,
+    },
+}
+
+/// Returns the declaration of the agent that leads.
+///
+/// # Errors
+/// The agent is not declared, or is only there to be spawned.
+pub fn leader<'a>(catalog: &'a Catalog, id: &str) -> Result<&'a AgentSpec, LeaderError> {
+    if let Some(entry) = catalog.get(id) {
+        let spec = Some(&*entry.spec).filter(|spec| spec.is_runnable());
+        return spec.ok_or_else(|| LeaderError::OnlySpawned { id: id.to_owned() });
+    }
+    let can_lead = catalog.iter().filter(|entry| entry.spec.is_listed() && entry.spec.is_runnable());
+    let known = can_lead.map(|entry| entry.spec.id.clone()).collect();
+    Err(LeaderError::Unknown { id: id.to_owned(), known })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! From what is declared to the agents of a run.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use mainstem_declarations::{Code, Declarations, Diagnostic, Inputs, settle};
+use mainstem_react::Agent;
+use mainstem_spec::{AgentSpec, SkillSet, Sources};
+use mainstem_subagent::{AgentFactory, Crew, rules};
+use mainstem_tool::{Artifacts, ToolSet};
+
+#[cfg(feature = "files")]
+use super::places;
+use super::{HarnessBuilder, servers::Servers};
+use crate::BuildError;
+
+/// The directory of a harness or a tenant, and what it reads.
+pub(in crate::harness) struct Scope {
+    pub(in crate::harness) workspace: Option<PathBuf>,
+    pub(in crate::harness) inputs: Inputs,
+    /// The MCP servers, one set for all agents of the scope.
+    pub(in crate::harness) servers: Servers,
+}
+
+impl HarnessBuilder {
+    /// The scope of a tenant, or that of the harness itself.
+    pub(in crate::harness) fn scope(&self, tenant: Option<&str>) -> Result<Scope, BuildError> {
+        let (workspace, sources) = self.workspace_of(tenant)?;
+        let own = tenant.and_then(|tenant| self.tenants.get(tenant)).into_iter().flatten();
+        let specs = self.specs.iter().chain(own).cloned();
+        let inputs = Inputs::new(sources).with_specs(specs).with_skills(self.skills.clone());
+        Ok(Scope { workspace, inputs, servers: self.servers.connect()? })
+    }
+
+    fn workspace_of(&self, tenant: Option<&str>) -> Result<(Option<PathBuf>, Sources), BuildError> {
+        let Some(base) = &self.workspace else { return Ok((None, Sources::new())) };
+        let (base, mut sources) = (existing(base)?, Sources::new());
+        let mut workspace = base.clone();
+        if let Some(tenant) = tenant {
+            workspace = base.join("tenants").join(tenant);
+            // If this fails, the path is not a directory.
+            fs::create_dir_all(&workspace).ok();
+            sources = self.read_from(sources, &existing(&workspace)?);
+        }
+        Ok((Some(workspace), self.read_from(sources, &base)))
+    }
+
+    fn read_from(&self, sources: Sources, workspace: &Path) -> Sources {
+        let sources = sources.with_workspace(workspace);
+        if self.foreign_agents { sources.with_other_products_of(workspace) } else { sources }
+    }
+
+    /// Builds the agents of a run, with diagnostics for those that are left out or stay as they
+    /// were in `last`. The root is the harness's own agent, unless another one leads.
+    pub(in crate::harness) fn compose(
+        &self,
+        scope: &Scope,
+        declarations: &Declarations,
+        last: Option<&Crew>,
+        leader: Option<&AgentSpec>,
+    ) -> Result<(Crew, Vec<Diagnostic>), BuildError> {
+        let workspaces = scope.inputs.sources().workspaces();
+        let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
+        let spec = leader.or_else(|| specs.get(&self.name));
+        let root = spec.cloned().unwrap_or_else(|| AgentSpec::new(&*self.name, "the root"));
+        let mut skills = declarations.skills().clone();
+        skills.retain(|skill| root.skills.as_ref().is_none_or(|list| list.contains(&skill.name)));
+        let (mut factory, replaced) = self.factory(scope, spec, &skills)?;
+        let (offers, about_servers) =
+            scope.servers.renew(&specs, |spec| self.trust.untrusted(spec, workspaces));
+        factory.servers = offers;
+        let (mut catalog, problems) = factory.catalog(&specs);
+        let last = last.map(|last| &last.catalog);
+        let mut found =
+            settle(problems, &scope.inputs, &specs, last, &mut catalog).map_err(BuildError::Agent)?;
+        found.extend(about_servers);
+        found.extend(untrusted);
+        found.extend(replaced.iter().map(|tool| tool_replaced(tool)));
+        let prompt = self.system_prompt.clone().filter(|_| leader.is_none());
+        let agent = self.root(&factory, &root, prompt)?;
+        let rules = self
+            .permissions
+            .narrowed_by(&self.workspace_permissions)
+            .narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
+        let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
+        let crew = crew.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
+        Ok((crew, found))
+    }
+
+    pub(super) fn factory(
+        &self,
+        scope: &Scope,
+        root: Option<&AgentSpec>,
+        skills: &SkillSet,
+    ) -> Result<(AgentFactory, Vec<String>), BuildError> {
+        let mut tools = ToolSet::new();
+        for tool in &self.tools {
+            tools.insert(tool.clone())?;
+        }
+        let (file_tools, mut replaced) = self.furnish(&mut tools, scope, root)?;
+        if !skills.is_empty() && tools.get("load_skill").is_some() {
+            replaced.push("load_skill".to_owned());
+        }
+        let mut factory = AgentFactory::new(self.model.clone());
+        factory.registry = self.registry.clone();
+        factory.tools = tools;
+        factory.has_workspace = scope.workspace.is_some();
+        factory.file_tools = file_tools;
+        factory.options = self.options.clone();
+        factory.middleware.clone_from(&self.middleware);
+        factory.plan_tools = self.plan_tools;
+        if self.generate {
+            factory.generate_in = Some(scope.workspace.clone().ok_or(BuildError::GenerateNowhere)?);
+        }
+        factory.skills = skills.iter().map(|skill| skill.name.clone()).collect();
+        Ok((factory, replaced))
+    }
+
+    /// The store of long results: beside the files of each agent, if agents have tools for files.
+    #[cfg(feature = "files")]
+    fn artifacts(
+        &self,
+        scope: &Scope,
+        root: Option<&AgentSpec>,
+    ) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        let workspace = scope.workspace.as_ref().filter(|_| self.files.has_any());
+        let Some(workspace) = workspace else { return Ok(None) };
+        let workspaces = places::workspaces(self.protected(workspace)?, root)?;
+        Ok(Some(Arc::new(workspaces)))
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn artifacts(&self, _: &Scope, _: Option<&AgentSpec>) -> Result<Option<Arc<dyn Artifacts>>, BuildError> {
+        Ok(None)
+    }
+
+    /// Adds the tools of the workspace; returns the names of those that were added, and of those
+    /// that a tool of the program replaces.
+    #[cfg(feature = "files")]
+    fn furnish(
+        &self,
+        tools: &mut ToolSet,
+        scope: &Scope,
+        root: Option<&AgentSpec>,
+    ) -> Result<(Vec<String>, Vec<String>), BuildError> {
+        self.furnish_from(tools, scope.workspace.as_deref(), root)
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn furnish(
+        &self,
+        _: &mut ToolSet,
+        _: &Scope,
+        _: Option<&AgentSpec>,
+    ) -> Result<(Vec<String>, Vec<String>), BuildError> {
+        Ok(Default::default())
+    }
+
+    fn root(
+        &self,
+        factory: &AgentFactory,
+        spec: &AgentSpec,
+        prompt: Option<Arc<str>>,
+    ) -> Result<Agent, BuildError> {
+        let mut agent = factory.root(spec, self.limits).map_err(BuildError::Agent)?;
+        if let Some(prompt) = prompt {
+            agent = agent.system_prompt(prompt);
+        }
+        if let Some(most) = self.max_iterations {
+            agent = agent.max_iterations(most);
+        }
+        Ok(agent.build()?)
+    }
+}
+
+fn tool_replaced(tool: &str) -> Diagnostic {
+    let message = format!("the program has a tool {tool:?}, so the workspace's is not used");
+    Diagnostic::warning(Code::ToolReplaced, message)
+}
+
+fn existing(path: &Path) -> Result<PathBuf, BuildError> {
+    if path.is_dir() { Ok(path.to_owned()) } else { Err(BuildError::Workspace { path: path.to_owned() }) }
+}
