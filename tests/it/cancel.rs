@@ -23,7 +23,7 @@ fn fleet() -> Harness {
     harness(model).subagent(AgentSpec::new("a", "A")).subagent(AgentSpec::new("b", "B")).build().unwrap()
 }
 
-/// All that the session recorded.
+/// Returns all that the session recorded.
 fn recorded(session: &Session) -> Vec<AgentEvent> {
     let mut cursor = session.log().subscribe_from(1);
     std::iter::from_fn(|| cursor.try_next()).collect()

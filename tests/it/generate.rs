@@ -8,7 +8,7 @@ use crate::support::harness;
 
 const GOOD: &str = "---\ndescription: Finds typos\ntools: [read_file]\n---\nYou find typos.\n";
 
-/// A root that makes this call and then is done, with a model whose drafts are these.
+/// Returns a root that makes this call and then is done, with a model whose drafts are these.
 fn drafts(call: Value, drafts: &[&str]) -> ScriptedModel {
     ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_generate", call), Turn::new().text("Done.")])
@@ -19,7 +19,7 @@ fn typos() -> Value {
     json!({ "name": "typo-finder", "description": "Finds typos in texts" })
 }
 
-/// The events, and the state and text of the call's result.
+/// Returns the events, and the state and text of the call's result.
 async fn run(harness: HarnessBuilder, options: RunOptions) -> (Vec<AgentEvent>, ToolState, String) {
     let harness = harness.agent_generate(true).build().unwrap();
     let events: Vec<_> = harness.stream_events_with("go", options).collect().await;

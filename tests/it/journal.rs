@@ -106,7 +106,7 @@ async fn check_goes_on(journal: FaultyJournal) {
     drop((session, second));
     let events = all(&journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-    assert_eq!(events.iter().filter(|event| event.ends_run()).count(), 2);
+    assert_eq!(events.iter().filter(|event| event.is_run_end()).count(), 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness, ms};
 
-/// The most children that were at work at one time.
+/// Returns the most children that were at work at one time.
 fn most_at_once(events: &[AgentEvent]) -> usize {
     let (mut live, mut most) = (0_usize, 0);
     for event in events.iter().filter(|event| !event.is_root()) {

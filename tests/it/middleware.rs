@@ -457,7 +457,7 @@ impl Middleware for Breaks {
     }
 }
 
-/// How each agent ended, in the order of their ends.
+/// Returns how each agent ended, in the order of their ends.
 async fn ends(middleware: impl Middleware) -> String {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])

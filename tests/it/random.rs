@@ -110,7 +110,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The scripts of all nodes; each is found by its name in the task.
+/// Returns the scripts of all nodes; each is found by its name in the task.
 fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
     let agent = if name == "n;" { "main" } else { "worker" };
     let task = |index: usize| format!("{}-{index};", name.trim_end_matches(';'));

@@ -178,7 +178,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     laws(&events).unwrap();
     let own: Vec<_> = events.iter().filter(|event| event.run_id() == Some(handle.id())).collect();
     assert_eq!(own.len(), 1, "{own:?}");
-    assert!(own[0].cancels_queued_run(), "{own:?}");
+    assert!(own[0].is_queued_run_cancel(), "{own:?}");
     assert_eq!(own[0].kind.to_string(), "RUN_CANCELLED cancelled by the user (over HTTP)");
     let runs = session.runs();
     let outcomes: Vec<_> = runs.iter().map(|run| run.end.as_ref().unwrap().outcome).collect();

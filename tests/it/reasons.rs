@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{Spawns, harness, ms};
 
-/// How each agent ended: its id, the outcome, and why.
+/// Returns how each agent ended: its id, the outcome, and why.
 fn ends(events: &[AgentEvent]) -> Vec<String> {
     let end = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { outcome, error, .. } => {
@@ -25,7 +25,7 @@ fn ends(events: &[AgentEvent]) -> Vec<String> {
     events.iter().filter_map(end).collect()
 }
 
-/// The texts of the root's tool results, and how each ended.
+/// Returns the texts of the root's tool results, and how each ended.
 fn results(events: &[AgentEvent]) -> (String, Vec<ToolState>) {
     let (mut text, mut states) = (String::new(), Vec::new());
     for event in events.iter().filter(|event| event.is_root()) {

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, workspace, write};
 
-/// An agent file.
+/// Returns an agent file.
 fn agent(description: &str, prompt: &str) -> String {
     format!("---\ndescription: {description}\n---\n{prompt}\n")
 }
 
-/// A tool that changes the files of this workspace, in the middle of a turn.
+/// Returns a tool that changes the files of this workspace, in the middle of a turn.
 fn edits(dir: PathBuf) -> impl Tool {
     tool_fn("edits", "Edits", move |_, _: serde_json::Map<String, serde_json::Value>| {
         write(&dir, "subagents/critic.md", &agent("New", "You are the new critic."));
@@ -23,7 +23,7 @@ fn edits(dir: PathBuf) -> impl Tool {
     })
 }
 
-/// The first line of the instructions of an agent's model calls, in their order.
+/// Returns the first line of the instructions of an agent's model calls, in their order.
 fn prompts(told: &Told, agent: &str) -> Vec<String> {
     let told = told.lock().unwrap();
     let mine = told.iter().filter(|(who, _)| who == agent);

@@ -15,7 +15,7 @@ use crate::{
     support::{Spawns, harness},
 };
 
-/// What a process has recorded when it is killed after so many events.
+/// Returns what a process has recorded when it is killed after so many events.
 pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
@@ -28,7 +28,7 @@ fn starts_of(events: &[AgentEvent], agent: &str) -> usize {
     events.iter().filter(is_start).filter(|event| event.agent_label() == agent).count()
 }
 
-/// The results that the root has read.
+/// Returns the results that the root has read.
 fn results(session: &Session) -> Vec<String> {
     let history = session.history();
     let parts = history.iter().flat_map(|message| &message.content);
@@ -41,7 +41,7 @@ fn results(session: &Session) -> Vec<String> {
     parts.filter_map(text).collect()
 }
 
-/// A turn is cut after each of its events, and taken up.
+/// Returns a turn is cut after each of its events, and taken up.
 async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
     let events = whole(script()).await;
     let answer = |event: &AgentEvent| match &event.kind {

@@ -13,12 +13,12 @@ use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, spawn_args, workspace, write};
 
-/// What an agent is told, at all of its model calls.
+/// Returns what an agent is told, at all of its model calls.
 fn told_to(told: &Told, agent: &str) -> String {
     told.lock().unwrap().iter().filter(|(who, _)| who == agent).map(|(_, system)| system.as_str()).collect()
 }
 
-/// All results of the root's calls.
+/// Returns all results of the root's calls.
 async fn results(run: Run) -> String {
     let results = run.at_depth(0).kinds(["TOOL_RESULT_TEXT_DELTA"]);
     let texts = results.filter_map(async |event| match &event.kind {

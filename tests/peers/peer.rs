@@ -14,8 +14,8 @@ use std::{
 /// with `node_modules` and `python`.
 const PEERS: &str = "MAINSTEM_PEERS";
 
-/// Where the packages are. Only a person's own machine may lack them; the test that asks says so,
-/// and is over.
+/// Returns where the packages are. Only a person's own machine may lack them; the test that asks
+/// says so, and is over.
 pub(crate) fn packages(test: &str) -> Option<PathBuf> {
     let packages = env::var_os(PEERS).map(PathBuf::from);
     if packages.is_none() {
@@ -76,7 +76,7 @@ impl Peer {
         peer
     }
 
-    /// The mock of all vendors' APIs, playing `aimock.json`.
+    /// Returns the mock of all vendors' APIs, playing `aimock.json`.
     pub(crate) fn aimock(packages: &Path) -> Self {
         let script = packages.join("node_modules/@copilotkit/aimock/dist/cli.js");
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/aimock.json");

@@ -53,7 +53,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     Ok(())
 }
 
-/// The features of the facade, for each alone, and none of them.
+/// Returns the features of the facade, for each alone, and none of them.
 fn features(root: &Path) -> Result<Vec<String>> {
     let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&json).context("cannot read cargo metadata")?;

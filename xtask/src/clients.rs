@@ -11,7 +11,7 @@ use crate::{
     server::Server,
 };
 
-/// A Python that has what `tests/clients/requirements.txt` lists.
+/// Returns a Python that has what `tests/clients/requirements.txt` lists.
 pub(crate) fn python() -> Result<Option<PathBuf>> {
     place("MAINSTEM_PYTHON", "a Python with tests/clients/requirements.txt installed")
 }

@@ -45,7 +45,7 @@ fn make(root: &Path, metadata: &Metadata) -> Result<()> {
     exec(&mut command)
 }
 
-/// What is in the package that cargo has made.
+/// Returns what is in the package that cargo has made.
 fn read(root: &Path, metadata: &Metadata, manifest: &Manifest) -> Result<Package> {
     let name = format!("{}-{}", manifest.name, manifest.version);
     let archive = metadata.target_directory.join("package").join(format!("{name}.crate"));
@@ -60,7 +60,7 @@ fn read(root: &Path, metadata: &Metadata, manifest: &Manifest) -> Result<Package
     })
 }
 
-/// The text of a file of the tree; empty for one that cargo has made.
+/// Returns the text of a file of the tree; empty for one that cargo has made.
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

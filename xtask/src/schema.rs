@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     }
 }
 
-/// What the tree should hold.
+/// Returns what the tree should hold.
 fn generate(root: &Path) -> Result<Files> {
     let folder = tempfile::tempdir()?;
     let schema =
@@ -39,7 +39,7 @@ fn generate(root: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// The generated files that the tree has.
+/// Returns the generated files that the tree has.
 fn owned(root: &Path) -> Result<Vec<String>> {
     let mut files = tree::files(root)?;
     files.retain(|path| path.starts_with(OWNED));

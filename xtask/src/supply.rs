@@ -50,7 +50,7 @@ pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     report(&compare(&running, &list), "read what is new, then `cargo xtask supply --accept`")
 }
 
-/// The foreign crates that run code while others are compiled, one a line.
+/// Returns the foreign crates that run code while others are compiled, one a line.
 fn running(metadata: &str) -> Result<BTreeSet<String>> {
     let metadata: Metadata = serde_json::from_str(metadata).context("cannot read cargo metadata")?;
     let foreign = metadata.packages.into_iter().filter(|package| package.source.is_some());

@@ -64,7 +64,7 @@ impl Decoder {
         }
     }
 
-    /// What the server says went wrong, or what is wrong with what it says.
+    /// Returns what the server says went wrong, or what is wrong with what it says.
     #[cold]
     fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
         let malformed = || self.server.malformed(Messages::ANSWER, data, problem);

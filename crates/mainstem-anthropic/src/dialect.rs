@@ -13,7 +13,8 @@ pub struct Dialect {
     pub(crate) no_sampling: bool,
 }
 
-/// Whether the complaint is that there is a temperature at all, rather than about its value.
+/// Returns `true` if the complaint is that there is a temperature at all, rather than about its
+/// value.
 fn refuses_sampling(complaint: &Complaint) -> bool {
     let says = |words: &[&str]| words.iter().any(|word| complaint.message.contains(word));
     complaint.status == Some(400)

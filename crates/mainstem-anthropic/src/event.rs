@@ -140,8 +140,8 @@ impl Usage {
 }
 
 impl From<Usage> for mainstem_message::Usage {
-    /// The vendor's `input_tokens` are those that no cache had to do with; ours are all. Its
-    /// `output_tokens` include thinking, as ours do.
+    /// Returns the vendor's `input_tokens` are those that no cache had to do with; ours are all.
+    /// Its `output_tokens` include thinking, as ours do.
     fn from(usage: Usage) -> Self {
         let written = usage.cache_creation_input_tokens.unwrap_or(0);
         let read = usage.cache_read_input_tokens.unwrap_or(0);

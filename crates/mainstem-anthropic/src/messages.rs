@@ -61,7 +61,7 @@ impl Api for Messages {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "api.anthropic.com"
     }
 

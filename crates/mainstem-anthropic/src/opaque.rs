@@ -19,7 +19,7 @@ pub(crate) fn keep(name: &str, value: &str) -> Opaque {
     kept.into_iter().collect()
 }
 
-/// What was kept under this name.
+/// Returns what was kept under this name.
 pub(crate) fn kept<'a>(opaque: &'a Opaque, name: &str) -> Option<&'a str> {
     opaque.get(VENDOR)?.get(name)?.as_str()
 }

@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use self::{message::Conversation, thinking::Thinking};
 use crate::{Messages, dialect::Dialect, schema};
 
-/// Most tokens of an answer where the caller says nothing, for the API insists on a limit. Every model since Claude 4 can write as many.
+/// Most tokens of an answer where the caller says nothing, for the API insists on a limit. Every
+/// model since Claude 4 can write as many.
 const MAX_TOKENS: u32 = 32_000;
 
 /// The least `top_p` that goes with thinking.
@@ -69,7 +70,7 @@ impl Serialize for Body<'_> {
 }
 
 impl Body<'_> {
-    /// The thinking counts towards the limit, and must leave room for an answer.
+    /// Returns the thinking counts towards the limit, and must leave room for an answer.
     fn max_tokens(&self) -> u32 {
         let ours = || MAX_TOKENS.saturating_add(self.thinking.budget());
         self.request.options.max_tokens.unwrap_or_else(ours)
@@ -125,7 +126,7 @@ fn choice(request: &ModelRequest) -> Option<Value> {
     Some(choice)
 }
 
-/// The API's one format: JSON of a schema, always strict.
+/// Returns the API's one format: JSON of a schema, always strict.
 fn format(options: &ModelOptions) -> Option<(String, Value)> {
     let Some(ResponseFormat::JsonSchema { schema, .. }) = &options.response_format else { return None };
     Some(("format".to_owned(), json!({ "type": "json_schema", "schema": schema::output(schema) })))

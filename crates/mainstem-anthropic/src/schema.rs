@@ -17,8 +17,8 @@ const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// The schema of a tool's input: unions at its top become one object that allows what any of their
-/// members does. Arguments are checked against the schema itself when the tool is called.
+/// Returns the schema of a tool's input: unions at its top become one object that allows what any
+/// of their members does. Arguments are checked against the schema itself when the tool is called.
 pub(crate) fn input(schema: &Value) -> Cow<'_, Value> {
     let Some(object) = schema.as_object() else { return Cow::Owned(json!({ "type": "object" })) };
     let has_union = UNIONS.iter().any(|union| object.contains_key(*union));
@@ -58,8 +58,8 @@ fn merge(object: &mut Map<String, Value>, members: &[Value], together: bool) {
     }
 }
 
-/// The schema of an answer: objects are closed, and what the vendor can't hold the model to is told
-/// to it in the description.
+/// Returns the schema of an answer: objects are closed, and what the vendor can't hold the model to
+/// is told to it in the description.
 pub(crate) fn output(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else { return schema.clone() };
     let (mut kept, mut told) = (Map::new(), Vec::new());
@@ -90,7 +90,7 @@ pub(crate) fn output(schema: &Value) -> Value {
     kept.into()
 }
 
-/// Whether the vendor takes this keyword with this value.
+/// Returns `true` if the vendor takes this keyword with this value.
 fn is_known(name: &str, value: &Value) -> bool {
     match name {
         "type" | "enum" | "const" | "required" | "title" | "description" => true,

@@ -246,7 +246,7 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// A request that can be repeated with its key.
+/// Returns a request that can be repeated with its key.
 fn once(operation: Operation) -> Operation {
     let description =
         "A request with the key and body of an earlier one, within a day, returns the run of that one.";
@@ -254,7 +254,7 @@ fn once(operation: Operation) -> Operation {
     operation.header("Idempotency-Key", description, key)
 }
 
-/// A stream that can be resumed.
+/// Returns a stream that can be resumed.
 fn last(operation: Operation) -> Operation {
     let number = json!({ "type": "integer", "minimum": 0 });
     operation.header("Last-Event-ID", "The number of the last event that was received.", number)

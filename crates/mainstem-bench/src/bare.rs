@@ -52,7 +52,7 @@ impl Bare {
         Ok(Self { http, url: format!("{base_url}/chat/completions") })
     }
 
-    /// All children of the load at once, each in a task of its own.
+    /// Returns all children of the load at once, each in a task of its own.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let task = Script::Say(load.say).to_task();
         let body = json!({

@@ -37,7 +37,8 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Makes its HTTP client, and lets a child say one word so that nothing is done for the first time later on.
+    /// Makes its HTTP client, and lets a child say one word so that nothing is done for the first
+    /// time later on.
     pub(crate) async fn connect(side: Side, url: &str) -> Result<Self> {
         let client = match side {
             Side::Bare => Self::Bare(Bare::new(url)?),

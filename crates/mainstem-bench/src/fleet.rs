@@ -23,12 +23,12 @@ const ROOT: &str = "root";
 pub(crate) struct Fleet(Harness);
 
 impl Fleet {
-    /// Its models are at the server.
+    /// Returns its models are at the server.
     pub(crate) fn over_http(base_url: &str) -> Result<Self> {
         Self::new(model(base_url)?)
     }
 
-    /// Its models answer at once, in this process.
+    /// Returns its models answer at once, in this process.
     pub(crate) fn scripted(load: &Load) -> Result<Self> {
         let (mut model, mut script, mut agent) = (ScriptedModel::new(), load.script(), ROOT);
         while let Script::Start { children, each } = script {
@@ -53,12 +53,12 @@ impl Fleet {
         Ok(Self(harness))
     }
 
-    /// A run whose children are this load; nothing happens before it is polled.
+    /// Returns a run whose children are this load; nothing happens before it is polled.
     pub(crate) fn start(&self, load: &Load) -> Run {
         self.0.stream_events(load.script().to_task())
     }
 
-    /// A run, read to its end.
+    /// Returns a run, read to its end.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let mut run = self.start(load);
         let mut ends = 0;
@@ -81,12 +81,12 @@ impl Fleet {
     }
 }
 
-/// The model at the server.
+/// Returns the model at the server.
 pub(crate) fn model(base_url: &str) -> Result<OpenAi> {
     Ok(OpenAi::new("scripted").with_api_key("a-key-of-the-bench").with_base_url(base_url)?)
 }
 
-/// Whether it comes from one of the children whose deltas are counted.
+/// Returns `true` if it comes from one of the children whose deltas are counted.
 pub(crate) fn is_leaf(event: &AgentEvent) -> bool {
     event.source().is_some_and(|source| &*source.agent_id == WORKER)
 }

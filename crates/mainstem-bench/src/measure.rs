@@ -14,7 +14,7 @@ pub(crate) fn cpu() -> Duration {
     clock(ClockId::ProcessCPUTime)
 }
 
-/// The time of day: the one clock that events, chunks of the server and this process share.
+/// Returns the time of day: the one clock that events, chunks of the server and this process share.
 pub(crate) fn now() -> Duration {
     clock(ClockId::Realtime)
 }
@@ -37,12 +37,12 @@ pub(crate) fn allow_many_connections() -> Result<()> {
         .context("can't raise the limit of open files")
 }
 
-/// The middle one; 0 of none.
+/// Returns the middle one; 0 of none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which this share of all lies; 0 of none.
+/// Returns the value below which this share of all lies; 0 of none.
 pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
     let mut values: Vec<_> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -65,22 +65,22 @@ impl Pairs {
         (0..times).map(|_| Ok((ours()?, theirs()?))).collect::<Result<_>>().map(Self)
     }
 
-    /// The middle of ours.
+    /// Returns the middle of ours.
     pub(crate) fn ours(&self) -> f64 {
         self.median(|ours, _| ours)
     }
 
-    /// The middle of theirs.
+    /// Returns the middle of theirs.
     pub(crate) fn theirs(&self) -> f64 {
         self.median(|_, theirs| theirs)
     }
 
-    /// The middle of how many times theirs ours is.
+    /// Returns the middle of how many times theirs ours is.
     pub(crate) fn ratio(&self) -> f64 {
         self.median(|ours, theirs| ours / theirs)
     }
 
-    /// The middle of how much ours is above theirs.
+    /// Returns the middle of how much ours is above theirs.
     pub(crate) fn difference(&self) -> f64 {
         self.median(|ours, theirs| ours - theirs)
     }

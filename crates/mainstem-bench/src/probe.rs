@@ -36,7 +36,7 @@ pub(crate) enum Probe {
 pub(crate) struct Stalled {
     /// Deltas that never arrived, and gaps.
     pub(crate) lost: u64,
-    /// How much memory grew meanwhile, in bytes.
+    /// Returns how much memory grew meanwhile, in bytes.
     pub(crate) growth: i64,
 }
 

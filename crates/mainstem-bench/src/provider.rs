@@ -27,7 +27,7 @@ impl Provider {
         Self(model)
     }
 
-    /// All children of the load at once, each in a task of its own.
+    /// Returns all children of the load at once, each in a task of its own.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let task = Message::user(Script::Say(load.say).to_task());
         let request = ModelRequest { messages: vec![Arc::new(task)], ..ModelRequest::default() };

@@ -56,7 +56,7 @@ impl Bench {
         if self.quick { (amount / 10).max(1) } else { amount }
     }
 
-    /// The middle of so many repetitions.
+    /// Returns the middle of so many repetitions.
     fn median(&self, times: u32, mut take: impl FnMut() -> Result<f64>) -> Result<f64> {
         Ok(median((0..self.scaled(times)).map(|_| take()).collect::<Result<Vec<_>>>()?))
     }

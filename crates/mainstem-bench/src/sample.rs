@@ -29,12 +29,12 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 impl Sample {
-    /// A load over HTTP; connecting counts, making the HTTP client does not.
+    /// Creates a load over HTTP; connecting counts, making the HTTP client does not.
     pub(crate) fn over_http(side: Side, url: &str, load: &Load) -> Result<Self> {
         block_on(async { Self::of(&Client::connect(side, url).await?, load).await })
     }
 
-    /// A load of scripted models.
+    /// Creates a load of scripted models.
     pub(crate) fn in_process(load: &Load) -> Result<Self> {
         block_on(Self::of(&Client::Fleet(Fleet::scripted(load)?), load))
     }

@@ -49,23 +49,23 @@ impl Load {
         self
     }
 
-    /// All children are silent after what they said.
+    /// Returns all children are silent after what they said.
     pub(crate) fn hanging(mut self) -> Self {
         self.say.hangs = true;
         self
     }
 
-    /// The children are this deep; one agent at each level above them.
+    /// Returns the children are this deep; one agent at each level above them.
     pub(crate) fn at_depth(self, depth: u16) -> Self {
         Self { depth, ..self }
     }
 
-    /// All deltas of all children.
+    /// Returns all deltas of all children.
     pub(crate) fn deltas(&self) -> u64 {
         u64::from(self.children) * u64::from(self.say.deltas)
     }
 
-    /// The root's task.
+    /// Returns the root's task.
     pub(crate) fn script(&self) -> Script {
         let leaves = Script::Start { children: self.children, each: Box::new(Script::Say(self.say)) };
         (1..self.depth).fold(leaves, |each, _| Script::Start { children: 1, each: Box::new(each) })
@@ -78,7 +78,7 @@ impl Script {
         serde_json::json!(self).to_string()
     }
 
-    /// The agent that does it.
+    /// Returns the agent that does it.
     pub(crate) fn agent(&self) -> &'static str {
         match self {
             Self::Say(_) => WORKER,

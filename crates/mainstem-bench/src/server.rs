@@ -35,7 +35,7 @@ impl Server {
         Ok(Self { process, url: url.trim().to_owned() })
     }
 
-    /// What to give as base URL.
+    /// Returns what to give as base URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

@@ -46,7 +46,7 @@ impl Figure {
         })
     }
 
-    /// Whether it is a hard one that was missed.
+    /// Returns `true` if it is a hard one that was missed.
     pub(crate) fn fails(&self) -> bool {
         self.hard && self.is_reached() == Some(false)
     }
@@ -83,7 +83,7 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A table in Markdown, with columns of one width.
+/// Returns a table in Markdown, with columns of one width.
 pub(crate) fn text(figures: &[Figure]) -> String {
     let head = ["row", "what", "measured", "first", "reached"].map(str::to_owned);
     let rows: Vec<_> = std::iter::once(head).chain(figures.iter().map(Figure::cells)).collect();

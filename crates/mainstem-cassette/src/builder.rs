@@ -34,20 +34,20 @@ impl CassetteBuilder {
         }
     }
 
-    /// The mode, whatever `MAINSTEM_CASSETTE` says.
+    /// Sets the mode, whatever `MAINSTEM_CASSETTE` says.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// A value that must not be on the tape, besides the keys in requests, which are found by
+    /// Sets a value that must not be on the tape, besides the keys in requests, which are found by
     /// themselves.
     pub fn redact(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
         self
     }
 
-    /// A place in JSON bodies that differs from run to run: a JSON pointer, such as
+    /// Sets a place in JSON bodies that differs from run to run: a JSON pointer, such as
     /// `/metadata/user_id`; a `*` in it stands for every key or index. It is neither recorded nor
     /// compared.
     pub fn ignore(mut self, pointer: &str) -> Self {
@@ -90,7 +90,8 @@ impl CassetteBuilder {
     }
 }
 
-/// The vendor's server. What has its credentials there has them in every error that names it.
+/// Returns the vendor's server. What has its credentials there has them in every error that names
+/// it.
 fn upstream(text: &str) -> Result<Url, CassetteError> {
     let wrong = |problem: String| CassetteError::Upstream { problem };
     let url = parse(text).map_err(|error| wrong(error.to_string()))?;

@@ -67,7 +67,7 @@ fn matches(name: &str, key: &str) -> bool {
     name == "*" || name == key
 }
 
-/// Whether two canonical requests are the same.
+/// Returns `true` if two canonical requests are the same.
 pub(super) fn same(one: &Asked, other: &Asked) -> bool {
     one.method == other.method
         && target(&one.path) == target(&other.path)
@@ -77,8 +77,8 @@ pub(super) fn same(one: &Asked, other: &Asked) -> bool {
         }
 }
 
-/// Whether two values are the same, a fraction's last bit aside: it can change when it is written
-/// and read.
+/// Returns `true` if two values are the same, a fraction's last bit aside: it can change when it is
+/// written and read.
 pub(super) fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(number), Value::Number(other)) => number == other || near(number, other),

@@ -81,27 +81,27 @@ impl Cassette {
         Self::builder(path, upstream).open().await
     }
 
-    /// A tape, and the base URL of the server whose answers are, or will be, on it.
+    /// Returns a tape, and the base URL of the server whose answers are, or will be, on it.
     pub fn builder(path: impl Into<PathBuf>, upstream: &str) -> CassetteBuilder {
         CassetteBuilder::new(path.into(), upstream)
     }
 
-    /// What to set as base URL: on the loopback, with the path of the vendor's.
+    /// Returns what to set as base URL: on the loopback, with the path of the vendor's.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where the tape is.
+    /// Returns where the tape is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it does.
+    /// Returns what it does.
     pub fn mode(&self) -> Mode {
         self.deck.mode
     }
 
-    /// What was asked so far and is not on the tape, each with how it differs from what is.
+    /// Returns what was asked so far and is not on the tape, each with how it differs from what is.
     pub fn misses(&self) -> Vec<String> {
         self.deck.tape().misses().to_vec()
     }

@@ -122,7 +122,7 @@ impl Deck {
     }
 }
 
-/// An error as the vendors' APIs have it.
+/// Returns an error as the vendors' APIs have it.
 pub(super) fn refusal(status: StatusCode, message: &str) -> Response<Reply> {
     let error = json!({ "message": message, "type": "cassette", "code": "cassette", "param": null });
     plain(status, json!({ "type": "error", "error": error }).to_string(), "application/json")

@@ -18,7 +18,7 @@ const BEFORE: usize = 12;
 /// One place.
 #[derive(Debug, PartialEq)]
 pub(super) struct Difference {
-    /// A JSON pointer into the body; something else for what is not in it.
+    /// Returns a JSON pointer into the body; something else for what is not in it.
     pub(super) at: String,
     pub(super) recorded: Option<Value>,
     pub(super) asked: Option<Value>,
@@ -94,7 +94,7 @@ fn shown(value: Option<&Value>, from: usize) -> String {
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let mut excerpt: String = chars.by_ref().take(SHOWN).collect();

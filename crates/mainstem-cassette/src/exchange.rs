@@ -122,7 +122,7 @@ impl TryFrom<Written> for Chunk {
 }
 
 impl Body {
-    /// What these bytes are; nothing if there are none.
+    /// Returns what these bytes are; nothing if there are none.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return None;
@@ -134,7 +134,7 @@ impl Body {
         })
     }
 
-    /// The bytes that one does not see.
+    /// Returns the bytes that one does not see.
     pub(super) fn hidden(&self) -> Vec<u8> {
         match self {
             Self::Base64(text) => BASE64_STANDARD.decode(text).unwrap_or_default(),
@@ -144,7 +144,7 @@ impl Body {
 }
 
 impl Answer {
-    /// All chunks in one.
+    /// Returns all chunks in one.
     pub(super) fn body(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).copied().collect()
     }

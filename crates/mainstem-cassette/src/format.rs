@@ -17,12 +17,12 @@ struct Head {
     mainstem_cassette: u64,
 }
 
-/// The first line, with its line break.
+/// Returns the first line, with its line break.
 pub(super) fn head() -> String {
     line_of(&Head { mainstem_cassette: VERSION })
 }
 
-/// The line of an exchange, with its line break.
+/// Returns the line of an exchange, with its line break.
 pub(super) fn encode(exchange: &Exchange) -> String {
     line_of(exchange)
 }

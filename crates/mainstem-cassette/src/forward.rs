@@ -66,7 +66,7 @@ async fn next(body: &mut mpsc::Receiver<Piece>) -> Option<Piece> {
     Some(piece)
 }
 
-/// Why an answer is not recorded.
+/// Returns why an answer is not recorded.
 fn objection(deck: &Deck, answer: &Answer) -> Option<String> {
     if answer.headers().contains_key("content-encoding") {
         return Some("it is compressed, so that no secret in it could be found".to_owned());
@@ -88,7 +88,7 @@ fn unreachable(deck: &Deck, asked: &Asked, error: &dyn Error) -> Response<Reply>
     }
 }
 
-/// The innermost cause, which names no URL.
+/// Returns the innermost cause, which names no URL.
 fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

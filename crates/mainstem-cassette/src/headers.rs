@@ -56,7 +56,7 @@ fn listed(headers: &HeaderMap, may: impl Fn(&str) -> bool) -> BTreeMap<String, S
     listed.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect()
 }
 
-/// What the vendor gets.
+/// Returns what the vendor gets.
 pub(super) fn sent_on(mut headers: HeaderMap) -> HeaderMap {
     for name in NOT_SENT_ON {
         headers.remove(name);

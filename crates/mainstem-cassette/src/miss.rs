@@ -11,8 +11,8 @@ use super::{
 /// How many differences are listed.
 const LISTED: usize = 5;
 
-/// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes
-/// first.
+/// Returns the sentence. A provider's error quotes some 200 characters of it, so what helps most
+/// comes first.
 pub(super) fn sentence(tape: &str, asked: &Asked, recorded: &[(usize, Asked)]) -> String {
     let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
     format!("{what}: {}", nearest(asked, recorded))

@@ -26,7 +26,7 @@ impl Mode {
     /// As `MAINSTEM_CASSETTE` says: `auto`, `record`, `replay` or `off`; `auto` if it is not set.
     ///
     /// # Errors
-    /// It says something else.
+    /// If it says something else.
     pub fn from_env() -> Result<Self, CassetteError> {
         match env::var(VARIABLE) {
             Ok(value) if !value.trim().is_empty() => value.parse(),
@@ -34,17 +34,17 @@ impl Mode {
         }
     }
 
-    /// Whether what is on the tape is played.
+    /// Returns `true` if what is on the tape is played.
     pub(super) fn plays(self) -> bool {
         matches!(self, Self::Auto | Self::Replay)
     }
 
-    /// Whether the vendor's answers get onto the tape.
+    /// Returns `true` if the vendor's answers get onto the tape.
     pub(super) fn records(self) -> bool {
         matches!(self, Self::Auto | Self::Record)
     }
 
-    /// Whether the vendor is asked at all.
+    /// Returns `true` if the vendor is asked at all.
     pub(super) fn asks(self) -> bool {
         self != Self::Replay
     }

@@ -25,7 +25,7 @@ pub(super) async fn reply(answer: Answer, paced: bool) -> Result<Response<Reply>
     Ok(respond(status, map(&answer.headers), body.boxed_unsync()))
 }
 
-/// How an answer goes on that did not get to its end.
+/// Returns how an answer goes on that did not get to its end.
 async fn ended(end: End) -> Cut {
     match end {
         // It is the client that leaves, as it did before.

@@ -69,7 +69,7 @@ impl Secrets {
         }
     }
 
-    /// How many forms are looked for.
+    /// Returns how many forms are looked for.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -125,13 +125,13 @@ impl Secrets {
         }
     }
 
-    /// Whether one is in a line to be written, or in what it stands for.
+    /// Returns `true` if one is in a line to be written, or in what it stands for.
     pub(super) fn are_in(&self, exchange: &Exchange, line: &str) -> bool {
         let asked = exchange.request.body.as_ref().map(Body::hidden).unwrap_or_default();
         [line.as_bytes(), &exchange.response.body(), &asked].iter().any(|bytes| !self.find(bytes).is_empty())
     }
 
-    /// Where they are: start and end, in order, without overlaps.
+    /// Returns where they are: start and end, in order, without overlaps.
     fn find(&self, bytes: &[u8]) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -154,8 +154,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The chunks without what was found in all of them together. One that was all secret is gone, and
-/// the next waits for both.
+/// Returns the chunks without what was found in all of them together. One that was all secret is
+/// gone, and the next waits for both.
 fn cut_out(chunks: Vec<Chunk>, found: &[(usize, usize)]) -> Vec<Chunk> {
     let mut left: Vec<Chunk> = Vec::new();
     let (mut start, mut waits) = (0, 0);
@@ -170,7 +170,7 @@ fn cut_out(chunks: Vec<Chunk>, found: &[(usize, usize)]) -> Vec<Chunk> {
     left
 }
 
-/// A chunk that begins at `start`, without what was found.
+/// Returns a chunk that begins at `start`, without what was found.
 fn without(bytes: &[u8], start: usize, found: &[(usize, usize)]) -> Vec<u8> {
     let end = start + bytes.len();
     let (mut kept, mut at) = (Vec::new(), start);

@@ -47,7 +47,7 @@ enum State {
 }
 
 impl Tape {
-    /// An empty one.
+    /// Creates an empty one.
     pub(super) fn new(path: PathBuf, ignored: Ignored, secrets: Secrets) -> Self {
         Self { path, entries: Vec::new(), ignored, secrets, misses: Vec::new(), problem: None }
     }
@@ -66,7 +66,7 @@ impl Tape {
         Ok(true)
     }
 
-    /// A request as it may be shown and compared.
+    /// Returns a request as it may be shown and compared.
     pub(super) fn asked(&mut self, method: &Method, url: &Url, headers: &HeaderMap, body: &[u8]) -> Asked {
         self.secrets.learn(headers, url);
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -81,7 +81,7 @@ impl Tape {
         asked
     }
 
-    /// The next answer to it that has not been played.
+    /// Returns the next answer to it that has not been played.
     pub(super) fn play(&mut self, asked: &Asked) -> Option<Answer> {
         let waits =
             |entry: &&mut Entry| entry.state == State::Waiting && same(&entry.exchange.request, asked);
@@ -101,14 +101,14 @@ impl Tape {
         sentence
     }
 
-    /// A place for the answer to a request.
+    /// Returns a place for the answer to a request.
     pub(super) fn begin(&mut self, asked: Asked) -> usize {
         let exchange = Exchange { request: asked, response: Answer::default() };
         self.entries.push(Entry { exchange, state: State::Open, line: None });
         self.entries.len() - 1
     }
 
-    /// The answer that is coming there.
+    /// Returns the answer that is coming there.
     pub(super) fn answer(&mut self, index: usize) -> &mut Answer {
         &mut self.entries[index].exchange.response
     }
@@ -173,33 +173,33 @@ impl Tape {
         }
     }
 
-    /// What nobody asked for.
+    /// Returns what nobody asked for.
     fn rest(&self) -> Vec<String> {
         let rest = self.entries.iter().enumerate().filter(|(_, entry)| entry.state == State::Waiting);
         rest.map(|(index, entry)| format!("{} (line {})", entry.exchange.request.line(), line(index)))
             .collect()
     }
 
-    /// What was missed so far.
+    /// Returns what was missed so far.
     pub(super) fn misses(&self) -> &[String] {
         &self.misses
     }
 }
 
 impl Entry {
-    /// Whether it is, or will be, on the tape.
+    /// Returns `true` if it is, or will be, on the tape.
     fn is_kept(&self) -> bool {
         matches!(self.state, State::Waiting | State::Played | State::Recorded)
     }
 
-    /// The request, as it may be shown.
+    /// Returns the request, as it may be shown.
     fn request(&self, secrets: &Secrets) -> Asked {
         let mut request = self.exchange.request.clone();
         secrets.redact_request(&mut request);
         request
     }
 
-    /// The line to write, without any secret; none if that can't be had.
+    /// Returns the line to write, without any secret; none if that can't be had.
     fn line(&mut self, secrets: &Secrets) -> Option<&str> {
         if self.line.as_ref().is_none_or(|(known, _)| *known != secrets.len()) {
             let mut exchange = self.exchange.clone();
@@ -212,7 +212,7 @@ impl Entry {
     }
 }
 
-/// The line of an exchange, below the first.
+/// Returns the line of an exchange, below the first.
 fn line(index: usize) -> usize {
     index + 2
 }

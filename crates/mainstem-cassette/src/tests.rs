@@ -62,14 +62,14 @@ async fn post(cassette: &Cassette, body: &str) -> TcpStream {
     send(cassette, "POST /v1/chat HTTP/1.1", body).await
 }
 
-/// All that comes, to the end of the connection.
+/// Returns all that comes, to the end of the connection.
 async fn rest(mut stream: TcpStream) -> String {
     let mut read = Vec::new();
     _ = stream.read_to_end(&mut read).await;
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// All that comes until this has come.
+/// Returns all that comes until this has come.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut read = Vec::new();
     while !String::from_utf8_lossy(&read).contains(end) {
@@ -82,7 +82,7 @@ async fn ask(cassette: &Cassette, body: &str) -> String {
     rest(post(cassette, body).await).await
 }
 
-/// The body of an answer of one piece.
+/// Returns the body of an answer of one piece.
 async fn said(cassette: &Cassette, body: &str) -> String {
     let answer = ask(cassette, body).await;
     answer.split("\r\n\r\n").nth(1).unwrap().split("\r\n").nth(1).unwrap_or_default().to_owned()
@@ -94,7 +94,7 @@ fn ms(millis: u64) -> Duration {
 
 const CHUNKED: &str = "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n";
 
-/// An answer in these chunks, each sent by itself.
+/// Returns an answer in these chunks, each sent by itself.
 fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
     let paced = chunks.iter().flat_map(|bytes| [Step::Pause(ms(20)), raw::chunk(bytes)]);
     [raw::head("200 OK", CHUNKED)]
@@ -104,7 +104,7 @@ fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
         .collect()
 }
 
-/// A short answer.
+/// Returns a short answer.
 fn short(text: &str) -> Vec<Step> {
     raw::whole("200 OK", "content-type: text/plain\r\n", text)
 }

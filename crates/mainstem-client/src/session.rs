@@ -52,7 +52,7 @@ impl RemoteSession {
     }
 }
 
-/// A key with which a request has its effect once, however often it is sent.
+/// Returns a key with which a request has its effect once, however often it is sent.
 fn once(request: RequestBuilder) -> RequestBuilder {
     request.header("idempotency-key", RandomIds.next("client-"))
 }

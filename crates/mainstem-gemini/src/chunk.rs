@@ -19,7 +19,7 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Whether it may be a complaint instead.
+    /// Returns `true` if it may be a complaint instead.
     pub(crate) fn answers_nothing(&self) -> bool {
         let Self { candidates, prompt_feedback, usage_metadata, error } = self;
         error.is_some() || candidates.is_none() && prompt_feedback.is_none() && usage_metadata.is_none()
@@ -59,7 +59,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Whether the part is of something that the service did by itself.
+    /// Returns `true` if the part is of something that the service did by itself.
     pub(crate) fn is_the_services(&self) -> bool {
         let Self { executable_code, code_execution_result, tool_call, tool_response, .. } = self;
         [executable_code, code_execution_result, tool_call, tool_response].iter().any(|part| part.is_some())

@@ -72,7 +72,7 @@ impl Decoder {
         }
     }
 
-    /// A stream element, or all of them in an array: the form without `alt=sse`.
+    /// Returns a stream element, or all of them in an array: the form without `alt=sse`.
     fn decode_elements(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         if !body.trim_start().starts_with('[') {
             return self.decode_chunk(body, deltas);
@@ -87,9 +87,9 @@ impl Decoder {
         self.server.malformed(GenerateContent::ANSWER, data, error)
     }
 
-    /// The model failed to write a call. Where it only thought, the loop asks again, for nothing
-    /// was answered; where it said nothing at all, or began an answer that must not be taken for
-    /// the whole, the call has failed.
+    /// Returns the model failed to write a call. Where it only thought, the loop asks again, for
+    /// nothing was answered; where it said nothing at all, or began an answer that must not be
+    /// taken for the whole, the call has failed.
     fn failed_call(&self, finish: &Finish) -> Result<StopReason, ModelError> {
         if self.said.called() {
             return Ok(StopReason::ToolCalls);

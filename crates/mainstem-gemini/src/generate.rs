@@ -51,7 +51,7 @@ impl Api for GenerateContent {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "generativelanguage.googleapis.com"
     }
 

@@ -23,7 +23,8 @@ pub(crate) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, Strin
     serialize(&body, &request.options.extra).map_err(|error| error.to_string())
 }
 
-/// The caller's own fields win, and are merged into ours, for nearly everything of ours is inside of `generationConfig`.
+/// Returns the caller's own fields win, and are merged into ours, for nearly everything of ours is
+/// inside of `generationConfig`.
 fn serialize(body: &Body<'_>, extra: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
     if extra.is_empty() {
         return serde_json::to_vec(body);
@@ -181,7 +182,8 @@ struct ThinkingConfig {
     include_thoughts: bool,
 }
 
-/// A number of tokens ([0 is off, -1 is as the model likes](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
+/// Returns a number of tokens ([0 is off, -1 is as the model
+/// likes](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
 fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
     match effort.trim().parse().ok().or_else(|| budget(effort).filter(|_| generation == Generation::Two)) {
         Some(budget) => ThinkingConfig {
@@ -197,7 +199,7 @@ fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
     }
 }
 
-/// What Google takes OpenAI's words for, in models that think by a budget.
+/// Returns what Google takes OpenAI's words for, in models that think by a budget.
 fn budget(effort: &str) -> Option<i32> {
     Some(match effort.trim() {
         "none" => 0,

@@ -6,10 +6,10 @@ use reqwest::Url;
 
 use crate::ConfigError;
 
-/// A base URL as people write it.
+/// Returns a base URL as people write it.
 ///
 /// # Errors
-/// The text is not a URL with the scheme `http` or `https`; the error shows it without user,
+/// If the text is not a URL with the scheme `http` or `https`; the error shows it without user,
 /// password and query.
 pub fn parse(text: &str) -> Result<Url, ConfigError> {
     let shown = shown(text);

@@ -56,7 +56,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The failure of the call.
+    /// Returns the failure of the call.
     pub(crate) fn into_error(self, server: &Server) -> ModelError {
         let refusal = self.complaint.refusal(server, self.status);
         self.retry_after.into_iter().fold(refusal, ModelError::with_retry_after)
@@ -88,7 +88,7 @@ pub(crate) async fn ask(
 /// `reason` says why the answer comes in one piece, if that was asked for.
 ///
 /// # Errors
-/// The response is of no type that the API has.
+/// If the response is of no type that the API has.
 pub(crate) async fn begin<A: Api>(
     server: &Server,
     response: Response,
@@ -131,7 +131,7 @@ impl Payloads {
         Self(Source::Lines(Box::pin(FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT)))))
     }
 
-    /// The next payload.
+    /// Returns the next payload.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<String, Cut>>> {
         match &mut self.0 {
             Source::Events(events) => events
@@ -180,7 +180,8 @@ async fn whole(server: &Server, mut response: Response) -> Result<String, ModelE
         .map_err(|_| server.error(ErrorKind::Protocol, "answered with bytes that are not UTF-8"))
 }
 
-/// The beginning of a body that only explains a failure: as much as comes, and is reasonable.
+/// Returns the beginning of a body that only explains a failure: as much as comes, and is
+/// reasonable.
 async fn beginning(mut response: Response) -> String {
     let mut body = Vec::new();
     while body.len() < REFUSAL_LIMIT

@@ -38,7 +38,7 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
     /// Reads a base URL as people write it.
     ///
     /// # Errors
-    /// It is not an http(s) URL.
+    /// If it is not an http(s) URL.
     fn base_url(text: &str) -> Result<Url, ConfigError> {
         parse(text)
     }
@@ -48,7 +48,7 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
 
     /// Returns `true` if this is the host (and port) of the vendor's own service, which requires a
     /// key.
-    fn requires_key(host: &str) -> bool;
+    fn is_key_required(host: &str) -> bool;
 
     /// Writes the body of a request.
     ///
@@ -66,8 +66,8 @@ pub trait Api: Clone + Default + fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns `true` if the server holds its answer to a JSON schema; see
-    /// [`Model::holds_schema`](mainstem_model::Model::holds_schema).
-    fn holds_schema(&self, _model: &str, _server: &Server, _request: &ModelRequest) -> bool {
+    /// [`Model::can_enforce_schema`](mainstem_model::Model::can_enforce_schema).
+    fn can_enforce_schema(&self, _model: &str, _server: &Server, _request: &ModelRequest) -> bool {
         false
     }
 
@@ -121,7 +121,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// A variable for the key and one for the base URL.
+    /// Creates a variable for the key and one for the base URL.
     pub const fn new(key: &'static str, base_url: &'static str) -> Self {
         Self { key, base_url, other_key: None, other_base_url: None, token: None, headers: &[] }
     }

@@ -31,7 +31,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The same as text, for an API that takes the object in a string.
+    /// Returns the same as text, for an API that takes the object in a string.
     pub fn as_text(&self) -> Cow<'a, str> {
         match self.0 {
             Form::Written(object) => object.get().into(),

@@ -52,14 +52,14 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// What the body of a refused request says, whatever it is.
+    /// Returns what the body of a refused request says, whatever it is.
     pub fn of(status: u16, body: &str) -> Self {
         let said = serde_json::from_str(body).ok().and_then(|value| Self::read(&value));
         let said = said.unwrap_or_else(|| Self { message: excerpt(body), ..Self::default() });
         Self { status: Some(status), ..said }
     }
 
-    /// The complaint in a piece of JSON, if it is one.
+    /// Returns the complaint in a piece of JSON, if it is one.
     pub fn read(value: &Value) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
         let error = match value.get("error").filter(|error| !error.is_null()) {
@@ -80,7 +80,7 @@ impl Complaint {
         })
     }
 
-    /// What kind of failure it is.
+    /// Returns what kind of failure it is.
     pub fn kind(&self) -> ErrorKind {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
@@ -113,7 +113,7 @@ impl Complaint {
             || self.status == Some(400) && self.message.contains("credit balance is too low")
     }
 
-    /// The failure of a call that was refused with this status.
+    /// Returns the failure of a call that was refused with this status.
     pub(crate) fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
         let mut what = format!("answered {status}");
         if !self.message.is_empty() {
@@ -131,7 +131,7 @@ impl Complaint {
         self.failure(server, &what)
     }
 
-    /// The failure of a call that had been accepted.
+    /// Returns the failure of a call that had been accepted.
     pub fn interruption(&self, server: &Server) -> ModelError {
         self.failure(server, &format!("broke off its answer: {}", server.quote(&self.message)))
     }
@@ -148,8 +148,8 @@ impl Complaint {
     }
 }
 
-/// The sentence, or the complaint itself where it has none. OpenRouter hides its provider's own
-/// words in the metadata.
+/// Returns the sentence, or the complaint itself where it has none. OpenRouter hides its provider's
+/// own words in the metadata.
 fn message(error: &Value) -> String {
     let said = error.get("message").or_else(|| error.get("detail")).unwrap_or(error);
     let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
@@ -159,7 +159,7 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// The reason in one of Google's details, [`ErrorInfo`], and the quotas in another,
+/// Returns the reason in one of Google's details, [`ErrorInfo`], and the quotas in another,
 /// [`QuotaFailure`].
 ///
 /// [`ErrorInfo`]: https://google.aip.dev/193#errorinfo
@@ -173,7 +173,7 @@ fn reasons(detail: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// The time in Google's [`RetryInfo`]: seconds with a fraction, and an `s`.
+/// Returns the time in Google's [`RetryInfo`]: seconds with a fraction, and an `s`.
 ///
 /// [`RetryInfo`]: https://docs.cloud.google.com/tasks/docs/reference/rpc/google.rpc#retryinfo
 fn retry_delay(detail: &Value) -> Option<Duration> {
@@ -181,7 +181,7 @@ fn retry_delay(detail: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The words that servers use for codes and types, where no HTTP status tells.
+/// Returns the words that servers use for codes and types, where no HTTP status tells.
 fn kind_of(word: &str) -> Option<ErrorKind> {
     Some(match word {
         "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" => {
@@ -222,7 +222,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// The beginning of a text, on one line.
+/// Returns the beginning of a text, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).flat_map(str::chars);
     let mut excerpt: String = words.by_ref().take(QUOTED).collect();

@@ -139,7 +139,7 @@ impl<A: Api> Endpoint<A> {
         *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
     }
 
-    /// What was found out holds for one model of one server.
+    /// Sets what was found out holds for one model of one server.
     fn moved(mut self) -> Self {
         let url = A::url(&self.base, &self.model);
         self.server_mut().set_url(url);
@@ -165,8 +165,8 @@ impl<A: Api> Model for Endpoint<A> {
         Some(A::PROVIDER)
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.api.holds_schema(&self.model, &self.server, request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.api.can_enforce_schema(&self.model, &self.server, request)
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -23,7 +23,7 @@ pub trait Decode: Send + Unpin + 'static {
     /// Reads one payload: the data of one event, or one line.
     ///
     /// # Errors
-    /// It is not what the API sends, or says that the answer failed. Nothing is read after that.
+    /// If it is not what the API sends, or says that the answer failed. Nothing is read after that.
     fn decode(&mut self, payload: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
     /// Reads an answer of one piece, and ends it.
@@ -32,13 +32,13 @@ pub trait Decode: Send + Unpin + 'static {
     /// The same.
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
-    /// Whether the payload just read was the last.
+    /// Returns `true` if the payload just read was the last.
     fn is_done(&self) -> bool;
 
     /// Ends the answer: what it cost and why it stopped.
     ///
     /// # Errors
-    /// It broke off.
+    /// If it broke off.
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError>;
 }
 
@@ -58,7 +58,7 @@ enum State {
 }
 
 impl<D: Decode> Exchange<D> {
-    /// The exchange that begins with `opening` and is read by `decoder`.
+    /// Returns the exchange that begins with `opening` and is read by `decoder`.
     pub(crate) fn new(
         server: Arc<Server>,
         decoder: D,
@@ -98,7 +98,7 @@ impl<D: Decode> Exchange<D> {
         self.decoder.finish(&mut self.deltas)
     }
 
-    /// The connection failed, which does no harm to an answer that was complete.
+    /// Returns the connection failed, which does no harm to an answer that was complete.
     fn cut(&mut self, cut: Cut) -> Result<(), ModelError> {
         self.finish().map_err(|_| cut.into_error(&self.server))
     }

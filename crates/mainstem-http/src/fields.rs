@@ -13,7 +13,7 @@ pub struct Fields<'a, M> {
 }
 
 impl<'a, M: SerializeMap> Fields<'a, M> {
-    /// A map without fields.
+    /// Creates a map without fields.
     ///
     /// # Errors
     /// The serializer's.

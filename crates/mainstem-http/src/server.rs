@@ -53,7 +53,7 @@ pub enum Auth {
 }
 
 impl Server {
-    /// The server of this endpoint, without a key.
+    /// Returns the server of this endpoint, without a key.
     pub fn new(url: Url, auth: Auth) -> Self {
         Self { host: address::host(&url), url, credential: None, auth, headers: HeaderMap::new() }
     }
@@ -85,7 +85,7 @@ impl Server {
         self.auth = auth;
     }
 
-    /// A header of every request. One that carries the key by hand wins over the key.
+    /// Returns a header of every request. One that carries the key by hand wins over the key.
     ///
     /// # Errors
     /// HTTP does not allow the name or the value, which is not shown.
@@ -107,7 +107,7 @@ impl Server {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
 
-    /// The endpoint.
+    /// Returns the endpoint.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -122,7 +122,7 @@ impl Server {
         self.credential.is_some()
     }
 
-    /// All headers of a request.
+    /// Returns all headers of a request.
     ///
     /// # Errors
     /// No header can carry the key.
@@ -155,7 +155,7 @@ impl Server {
         Ok(value)
     }
 
-    /// A failure at this server; `what` goes on after its name.
+    /// Returns a failure at this server; `what` goes on after its name.
     pub fn error(&self, kind: ErrorKind, what: &str) -> ModelError {
         ModelError::new(kind, self.sentence(what))
     }
@@ -165,28 +165,28 @@ impl Server {
         self.error(ErrorKind::Unsupported, what)
     }
 
-    /// What a server sent in place of an `answer` of its API; the beginning of it is quoted,
-    /// without secrets.
+    /// Returns what a server sent in place of an `answer` of its API; the beginning of it is
+    /// quoted, without secrets.
     #[cold]
     pub fn malformed(&self, answer: &str, data: &str, error: &dyn fmt::Display) -> ModelError {
         let (said, error) = (self.quote(data), self.quote(&error.to_string()));
         self.error(ErrorKind::Protocol, &format!("sent what is no {answer}: {error}: {said}"))
     }
 
-    /// What the server says went wrong in the middle of its answer; `None` if the data holds no
-    /// complaint.
+    /// Returns what the server says went wrong in the middle of its answer; `None` if the data
+    /// holds no complaint.
     #[cold]
     pub fn interruption(&self, data: &str) -> Option<ModelError> {
         let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
         Some(complaint.interruption(self))
     }
 
-    /// An answer that ends without what ends one.
+    /// Returns an answer that ends without what ends one.
     pub fn unfinished(&self) -> ModelError {
         self.error(ErrorKind::Transport, "ended the connection before its answer was complete")
     }
 
-    /// The server's name and what happened.
+    /// Returns the server's name and what happened.
     pub(crate) fn sentence(&self, what: &str) -> String {
         format!("{} {what}", self.host)
     }
@@ -210,7 +210,7 @@ impl Server {
 }
 
 impl fmt::Debug for Server {
-    /// The URL without user, password and query, and the names of the headers.
+    /// Returns the URL without user, password and query, and the names of the headers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = format!("{}://{}{}", self.url.scheme(), self.host, self.url.path());
         f.debug_struct("Server")

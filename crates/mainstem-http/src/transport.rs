@@ -57,7 +57,7 @@ impl HttpClient {
     }
 }
 
-/// What happened to the connection, and what to look at.
+/// Returns what happened to the connection, and what to look at.
 pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
     let (kind, cause) =
         (if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Transport }, root(&error));
@@ -73,7 +73,7 @@ pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
     server.error(kind, &what).with_source(error.without_url())
 }
 
-/// The innermost cause: the others only say that something failed.
+/// Returns the innermost cause: the others only say that something failed.
 fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

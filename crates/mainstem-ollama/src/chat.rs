@@ -31,7 +31,7 @@ pub struct Chat {
 
 /// The setting of [`Ollama`] that other vendors' models do not have.
 pub trait OllamaExt: Sized {
-    /// How many tokens of a conversation the model holds, its answer included: the option
+    /// Returns how many tokens of a conversation the model holds, its answer included: the option
     /// `num_ctx`. Ollama's [default](https://docs.ollama.com/context-length) is small, and it drops
     /// what does not fit without a word. More takes more memory, and a model that was loaded for
     /// another number is loaded again.
@@ -59,8 +59,8 @@ impl Api for Chat {
         host::base_url(text)
     }
 
-    /// The address of the whole API or of the chat, which people paste too, are as good as that of
-    /// the host.
+    /// Returns the address of the whole API or of the chat, which people paste too, are as good as
+    /// that of the host.
     fn url(base: &Url, _: &str) -> Url {
         let mut url = base.clone();
         let path = url.path().trim_end_matches('/');
@@ -72,7 +72,7 @@ impl Api for Chat {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == CLOUD
     }
 
@@ -92,12 +92,12 @@ impl Api for Chat {
     /// Beside tools, a schema [keeps the model from calling
     /// any](https://github.com/ollama/ollama/issues/8095), and models in the cloud [hold
     /// none](https://docs.ollama.com/capabilities/structured-outputs).
-    fn holds_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
+    fn can_enforce_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
         let is_cloud = server.host() == CLOUD || model.ends_with("-cloud") || model.ends_with(":cloud");
         request.tools.is_empty() && !is_cloud
     }
 
-    /// What only the Ollama on a machine can be helped with.
+    /// Returns what only the Ollama on a machine can be helped with.
     fn advice(model: &str, server: &Server, complaint: &Complaint) -> Option<String> {
         match complaint.status {
             _ if server.host() == CLOUD => None,

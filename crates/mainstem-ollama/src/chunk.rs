@@ -48,8 +48,9 @@ pub(crate) struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    /// What was counted. The prompt includes what was cached of it, what was written includes the
-    /// thinking, of which there is no count of its own, and a count of zero is left out.
+    /// Returns what was counted. The prompt includes what was cached of it, what was written
+    /// includes the thinking, of which there is no count of its own, and a count of zero is left
+    /// out.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let Self { prompt_eval_count: read, eval_count: written, prompt_eval_cached_count: cached, .. } =
             self;
@@ -61,8 +62,8 @@ impl Chunk<'_> {
 }
 
 impl Function<'_> {
-    /// The arguments as JSON. They are an object; proxies that come from other APIs send a string
-    /// with one in it.
+    /// Returns the arguments as JSON. They are an object; proxies that come from other APIs send a
+    /// string with one in it.
     pub(crate) fn arguments(&self) -> String {
         let written = self.arguments.map(RawValue::get).unwrap_or_default();
         serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())

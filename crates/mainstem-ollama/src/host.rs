@@ -20,7 +20,7 @@ pub(crate) fn base_url(host: &str) -> Result<Url, ConfigError> {
     Ok(url)
 }
 
-/// A URL. With a scheme, the port is that of the scheme.
+/// Returns a URL. With a scheme, the port is that of the scheme.
 fn spelled_out(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").map_or((None, host), |(scheme, rest)| (Some(scheme), rest));
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -41,7 +41,7 @@ fn with_port(authority: &str, default: &str) -> String {
     format!("{host}{authority}{}", if has_port { "" } else { default })
 }
 
-/// A server listens at the unspecified address, but no client can connect to it everywhere.
+/// Returns a server listens at the unspecified address, but no client can connect to it everywhere.
 fn connectable(url: &mut Url) -> Result<(), ConfigError> {
     let loopback = match url.host_str() {
         Some("0.0.0.0") => "127.0.0.1",

@@ -73,7 +73,8 @@ fn tool(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> Tool<'_> {
     Tool { kind: "function", function: Function { name, description, parameters } }
 }
 
-/// What Ollama calls options, the caller's own in front. Nothing where all is left to the model.
+/// Returns what Ollama calls options, the caller's own in front. Nothing where all is left to the
+/// model.
 fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
     let ours = [
         ("num_ctx", num_ctx.map(Value::from)),
@@ -93,7 +94,7 @@ fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
     (!ours.is_empty()).then_some(Value::Object(ours))
 }
 
-/// A switch, or a level that the model knows.
+/// Returns a switch, or a level that the model knows.
 fn think(effort: &str) -> Value {
     match effort {
         "none" | "off" | "false" => false.into(),

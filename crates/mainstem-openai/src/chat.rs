@@ -22,7 +22,7 @@ pub type OpenAi = Endpoint<ChatCompletions>;
 #[derive(Clone, Debug, Default)]
 pub struct ChatCompletions(pub(crate) Settings);
 
-/// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
+/// Returns a deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
 /// `api-key`, a token of Entra ID as a bearer's.
 ///
 /// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use
@@ -51,7 +51,7 @@ impl Api for ChatCompletions {
         below(base, &["chat", "completions"])
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         is_openai(host)
     }
 
@@ -68,8 +68,8 @@ impl Api for ChatCompletions {
         self.0.whole.clone().or_else(|| dialect.whole.clone())
     }
 
-    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
-        self.0.holds_schema(server)
+    fn can_enforce_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.can_enforce_schema(server)
     }
 }
 

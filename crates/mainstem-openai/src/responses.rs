@@ -40,7 +40,7 @@ impl Api for Responses {
         below(base, &["responses"])
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         is_openai(host)
     }
 
@@ -57,8 +57,8 @@ impl Api for Responses {
         self.0.whole.clone().or_else(|| dialect.whole.clone())
     }
 
-    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
-        self.0.holds_schema(server)
+    fn can_enforce_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.can_enforce_schema(server)
     }
 }
 

@@ -12,12 +12,12 @@ pub(crate) struct Settings {
     /// Why answers shall come in one piece.
     pub(crate) whole: Option<Arc<str>>,
     /// Unless it goes by the server.
-    pub(crate) holds_schema: Option<bool>,
+    pub(crate) can_enforce_schema: Option<bool>,
 }
 
 impl Settings {
-    pub(crate) fn holds_schema(&self, server: &Server) -> bool {
-        self.holds_schema.unwrap_or_else(|| is_openai(server.host()))
+    pub(crate) fn can_enforce_schema(&self, server: &Server) -> bool {
+        self.can_enforce_schema.unwrap_or_else(|| is_openai(server.host()))
     }
 }
 
@@ -33,13 +33,13 @@ const PROJECT: &str = "openai-project";
 /// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
 /// other vendors' models do not have.
 pub trait OpenAiExt: Sized {
-    /// The organization that pays.
+    /// Returns the organization that pays.
     ///
     /// # Errors
     /// If HTTP does not allow the value.
     fn with_organization(self, organization: &str) -> Result<Self, ConfigError>;
 
-    /// The project that pays.
+    /// Returns the project that pays.
     ///
     /// # Errors
     /// If HTTP does not allow the value.
@@ -48,7 +48,7 @@ pub trait OpenAiExt: Sized {
     /// Says whether the server holds answers to a JSON schema, besides tools. OpenAI does; of
     /// others it is not assumed, and a form is asked for as the arguments of a tool.
     #[must_use]
-    fn with_json_schema(self, holds_schema: bool) -> Self;
+    fn with_json_schema(self, can_enforce_schema: bool) -> Self;
 
     /// Asks for answers in one piece, for a server that cannot stream. Each says so with the
     /// reason.
@@ -65,8 +65,8 @@ impl<A: Api + AsMut<Settings>> OpenAiExt for Endpoint<A> {
         self.with_header(PROJECT, project)
     }
 
-    fn with_json_schema(self, holds_schema: bool) -> Self {
-        set(self, |settings| settings.holds_schema = Some(holds_schema))
+    fn with_json_schema(self, can_enforce_schema: bool) -> Self {
+        set(self, |settings| settings.can_enforce_schema = Some(can_enforce_schema))
     }
 
     fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self {

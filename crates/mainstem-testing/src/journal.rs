@@ -197,7 +197,7 @@ async fn readers_see_only_what_is_kept(journal: &dyn Journal) {
             let event = reader.next().await.unwrap();
             let is_kept = log.committed() >= Some(event.seq);
             assert!(is_kept || !event.kind.is_durable(), "{event} was shown before it was committed");
-            if event.ends_run() {
+            if event.is_run_end() {
                 assert_eq!(all(journal, "d").await.last(), Some(&event));
                 break;
             }

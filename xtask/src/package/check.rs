@@ -20,10 +20,10 @@ const RELEASES_BEHIND: u32 = 2;
 /// A package, as it would be uploaded.
 #[derive(Default)]
 pub(super) struct Package {
-    /// Its folder, from the root.
+    /// Returns its folder, from the root.
     pub(super) folder: String,
     pub(super) manifest: Manifest,
-    /// The size of the archive.
+    /// Returns the size of the archive.
     pub(super) bytes: u64,
     /// Paths in the package, each with the text of the file.
     pub(super) files: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ fn contents(package: &Package) -> Vec<Problem> {
     missing.chain(tests).chain(size).collect()
 }
 
-/// A library's README begins its docs, so that its example is a test.
+/// Returns a library's README begins its docs, so that its example is a test.
 fn readme(package: &Package) -> Vec<Problem> {
     let Some(library) = package.files.get("src/lib.rs") else { return Vec::new() };
     let text = package.files.get("README.md").map_or("", String::as_str);
@@ -95,7 +95,7 @@ fn is_behind(oldest: Option<&str>, toolchain: &str) -> bool {
     oldest + RELEASES_BEHIND == channel
 }
 
-/// The 95 of 1.95.0.
+/// Returns the 95 of 1.95.0.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
 }
@@ -118,7 +118,7 @@ fn includes(package: &Package) -> Vec<Problem> {
     missing.collect()
 }
 
-/// The paths in `include_str!` and `include_bytes!`, but for those that only doctests read.
+/// Returns the paths in `include_str!` and `include_bytes!`, but for those that only doctests read.
 fn included(text: &str) -> impl Iterator<Item = &str> {
     let compiled = text.split("#[cfg(doctest)]").next().unwrap_or_default();
     let calls = compiled.split("include_").skip(1);

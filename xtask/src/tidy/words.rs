@@ -122,7 +122,7 @@ fn has_form(line: &str) -> bool {
     })
 }
 
-/// The name that a line declares for others.
+/// Returns the name that a line declares for others.
 fn public_name(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub ")?;
     let rest = rest.trim_start_matches("async ").trim_start_matches("const ");
@@ -131,7 +131,7 @@ fn public_name(line: &str) -> Option<&str> {
     is_declared.then(|| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
 }
 
-/// Whether a part of a name, in snake or camel case, is a banned word.
+/// Returns `true` if a part of a name, in snake or camel case, is a banned word.
 fn has_banned_word(name: &str) -> bool {
     let mut parts = vec![String::new()];
     for c in name.chars() {

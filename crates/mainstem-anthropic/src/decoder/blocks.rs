@@ -36,7 +36,7 @@ enum Block {
 }
 
 impl Blocks {
-    /// Whether any tool was called.
+    /// Returns `true` if any tool was called.
     pub(super) fn any_calls(&self) -> bool {
         self.calls > 0
     }
@@ -119,14 +119,14 @@ impl Block {
     }
 }
 
-/// A delta of a text, unless it is empty.
+/// Returns a delta of a text, unless it is empty.
 fn push(text: String, delta: impl FnOnce(String) -> ModelDelta, deltas: &mut Deltas) {
     if !text.is_empty() {
         deltas.push_back(delta(text));
     }
 }
 
-/// An input that is there already; in a stream it is an empty object at first.
+/// Returns an input that is there already; in a stream it is an empty object at first.
 fn whole(input: Value) -> Option<String> {
     match input {
         Value::Null => None,

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::Anthropic;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is
-/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)`
-/// for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with
+/// what is kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call,
+/// `7+2(read,written,reasoning)` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -61,7 +61,7 @@ fn text(index: u64, text: &str) -> String {
     delta(index, &format!(r#"{{"type":"text_delta","text":"{text}"}}"#))
 }
 
-/// A fragment of arguments; its quotation marks are escaped here.
+/// Returns a fragment of arguments; its quotation marks are escaped here.
 fn json(index: u64, json: &str) -> String {
     let json = json.replace('"', "\\\"");
     delta(index, &format!(r#"{{"type":"input_json_delta","partial_json":"{json}"}}"#))
@@ -338,7 +338,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of bytes that arrive in these pieces.
+/// Returns the deltas of bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     decode(&payloads::<Messages>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }

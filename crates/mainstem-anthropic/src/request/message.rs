@@ -20,7 +20,8 @@ pub(super) struct Turn<'a> {
     content: Vec<Block<'a>>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for, and where it is.
+/// Returns the instructions and all messages. Fails with what the API has no form for, and where it
+/// is.
 pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, String> {
     let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = request.messages.iter().take_while(is_system).count();
@@ -40,7 +41,7 @@ pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, S
     Ok(Conversation { system: instructions(request, leading), turns: turns.finish() })
 }
 
-/// The instructions, and the system messages that the conversation begins with.
+/// Returns the instructions, and the system messages that the conversation begins with.
 fn instructions(request: &ModelRequest, leading: usize) -> Option<Cow<'_, str>> {
     let system = request.system.iter().map(|system| Cow::Borrowed(&**system));
     let messages = request.messages.iter().take(leading).map(|message| joined(&message.content));
@@ -82,8 +83,8 @@ impl<'a> Turns<'a> {
         Ok(())
     }
 
-    /// The content of the last turn, if it is this role's, or of a new one: adjacent messages of
-    /// one role are one turn.
+    /// Returns the content of the last turn, if it is this role's, or of a new one: adjacent
+    /// messages of one role are one turn.
     fn content(&mut self, role: Role) -> &mut Vec<Block<'a>> {
         if self.open.role != role {
             let open = mem::replace(&mut self.open, Turn { role, content: Vec::new() });
@@ -103,7 +104,7 @@ impl<'a> Turns<'a> {
 }
 
 impl Turn<'_> {
-    /// The turn, if anything is said in it. The API refuses one of the model's that ends in
+    /// Returns the turn, if anything is said in it. The API refuses one of the model's that ends in
     /// thinking, as an answer does that was cut off.
     fn finish(mut self) -> Option<Self> {
         while self.content.pop_if(|block| block.is_thinking()).is_some() {}

@@ -51,7 +51,7 @@ fn call(id: &str, arguments: &str) -> ContentBlock {
     ContentBlock::ToolCall(ToolCall::new(id, "f", arguments))
 }
 
-/// A thinking block with what a vendor wants back.
+/// Returns a thinking block with what a vendor wants back.
 fn thinking(thinking: &str, opaque: Value) -> ContentBlock {
     let opaque = opaque.as_object().cloned().unwrap();
     ContentBlock::Thinking { thinking: thinking.into(), opaque }

@@ -21,7 +21,7 @@ fn anthropic(server: &Server) -> Anthropic {
     Anthropic::new("claude-test").with_base_url(&server.url()).unwrap().with_api_key("sk-ant-123456789")
 }
 
-/// A refusal as Anthropic words it.
+/// Returns a refusal as Anthropic words it.
 fn refused(status: &str, headers: &str, kind: &str, message: &str) -> Vec<Step> {
     let body = format!(
         r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_011CSHoEeqs5C35K2UUqR7Fy"}}"#
@@ -29,7 +29,7 @@ fn refused(status: &str, headers: &str, kind: &str, message: &str) -> Vec<Step> 
     whole(status, &format!("content-type: application/json\r\n{headers}"), &body)
 }
 
-/// The head of a request, its lines in order.
+/// Returns the head of a request, its lines in order.
 fn head_of(request: &str, server: &Server) -> String {
     let request = request.replace(&server.host(), "HOST");
     let mut head: Vec<_> = request.split("\r\n\r\n").next().unwrap().lines().collect();
@@ -146,7 +146,7 @@ async fn an_overload_is_asked_again() {
     assert_eq!(answer, "(again after 1, 0ns) Hi |stop");
 }
 
-/// A question with a temperature.
+/// Returns a question with a temperature.
 fn warm() -> ModelRequest {
     let mut options = ModelOptions::new();
     options.temperature = Some(0.2);

@@ -23,7 +23,8 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure::new(what, share * 100.0, " %").at_least(30.0)])
 }
 
-/// How much of what it has to say the slowest child has said when half of everything is said.
+/// Returns how much of what it has to say the slowest child has said when half of everything is
+/// said.
 async fn slowest(load: &Load) -> Result<f64> {
     let mut run = Fleet::scripted(load)?.start(load);
     let (mut said, mut all) = (HashMap::new(), 0);

@@ -38,7 +38,7 @@ struct Said {
 }
 
 impl Request {
-    /// The first message of the user is its script, until there are results.
+    /// Returns the first message of the user is its script, until there are results.
     fn script(self) -> io::Result<Script> {
         if self.messages.last().is_some_and(|said| said.role == "tool") {
             return Ok(Script::Say(Say { deltas: 1, ..Say::default() }));
@@ -63,7 +63,7 @@ impl Visit {
         }
     }
 
-    /// The next request; `None` once the client has gone.
+    /// Returns the next request; `None` once the client has gone.
     async fn request(&mut self) -> io::Result<Option<Request>> {
         let (mut line, mut length) = (String::new(), 0);
         while self.stream.read_line(&mut line).await? > 0 && line != "\r\n" {
@@ -101,7 +101,7 @@ impl Visit {
         self.stream.write_all(&bytes).await
     }
 
-    /// The deltas, after the beginning of the answer.
+    /// Returns the deltas, after the beginning of the answer.
     async fn say(&mut self, say: Say, mut bytes: Vec<u8>) -> io::Result<()> {
         if say.pace == 0 {
             for index in 0..say.deltas {

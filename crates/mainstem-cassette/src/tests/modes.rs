@@ -79,7 +79,7 @@ async fn off_leaves_the_tape_alone() {
     assert_eq!(shelf.text(), "no tape at all");
 }
 
-/// A tape with an answer to `{"a": 1}`.
+/// Returns a tape with an answer to `{"a": 1}`.
 async fn taped() -> Shelf {
     let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
     let cassette = shelf.open(&vendor.url(), Mode::Record).await;

@@ -1,5 +1,5 @@
-//! The JSON Schema of the envelope, and the table of kinds for people, from the same table as the
-//! enum.
+//! The JSON Schema of the envelope, and the table of kinds for `docs/events.md`, from the same
+//! table as the enum.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -15,7 +15,7 @@ impl JsonSchema for AgentEvent {
         "AgentEvent".into()
     }
 
-    /// One alternative for each kind, and one for kinds of a later version.
+    /// Returns an alternative for each kind, and one for kinds of a later version.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut kinds: Vec<Value> = EventKind::table(generator).iter().map(of_kind).collect();
         kinds.push(json!({
@@ -59,7 +59,7 @@ fn of_kind(row: &Row) -> Value {
     json!({ "title": row.tag, "description": row.doc.trim(), "properties": properties, "required": required })
 }
 
-/// The table of kinds as Markdown: what `docs/events.md` is made of.
+/// Returns the table of kinds as Markdown, for `docs/events.md`.
 pub fn markdown_table() -> String {
     let mut generator = SchemaGenerator::default();
     let mut text = String::from("| `type` | meaning | fields beside the envelope |\n|---|---|---|\n");

@@ -30,17 +30,17 @@ struct Open {
 }
 
 impl Said {
-    /// Whether any function was called.
+    /// Returns `true` if any function was called.
     pub(super) fn called(&self) -> bool {
         self.calls > 0
     }
 
-    /// Whether there were thoughts and nothing else.
+    /// Returns `true` if there were thoughts and nothing else.
     pub(super) fn only_thoughts(&self) -> bool {
         self.thought && !self.answered && self.calls == 0
     }
 
-    /// Whether a block of text or thoughts goes on.
+    /// Returns `true` if a block of text or thoughts goes on.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }

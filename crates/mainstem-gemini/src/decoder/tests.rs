@@ -12,9 +12,9 @@ fn decoder() -> Decoder {
     Decoder::new(Arc::new(server))
 }
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and what is
-/// kept for the end of a block, `0+id:name`, `0:arguments`, `0.` and what is kept for an ended
-/// call, `7+2` for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and
+/// what is kept for the end of a block, `0+id:name`, `0:arguments`, `0.` and what is kept for an
+/// ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode<S: AsRef<str>>(payloads: &[S]) -> String {
     let mut decoder = decoder();
     let mut deltas = Deltas::new();
@@ -60,12 +60,12 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A chunk with these parts.
+/// Returns a chunk with these parts.
 fn parts(parts: &str) -> String {
     format!(r#"{{"candidates":[{{"content":{{"parts":[{parts}],"role":"model"}},"index":0}}]}}"#)
 }
 
-/// A chunk that finishes.
+/// Returns a chunk that finishes.
 fn finish(reason: &str) -> String {
     format!(r#"{{"candidates":[{{"finishReason":"{reason}","index":0}}]}}"#)
 }
@@ -344,7 +344,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of such bytes.
+/// Returns the deltas of such bytes.
 fn replay(bytes: &[u8]) -> String {
     decode(&payloads::<GenerateContent>([bytes]))
 }

@@ -49,8 +49,8 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Whether a function's response may hold it:
-    /// [inline, of these types](https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+    /// Returns `true` if a function's response may hold it: [inline, of these
+    /// types](https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
     pub(super) fn fits_a_response(&self) -> bool {
         let types = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
         matches!(self, Self::InlineData(blob) if types.contains(&blob.mime_type))

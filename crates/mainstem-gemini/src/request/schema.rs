@@ -26,7 +26,8 @@ const PLAIN: [&str; 12] = [
     "propertyOrdering",
 ];
 
-/// The schema of a function's parameters; nothing for a function without any, as the API asks.
+/// Returns the schema of a function's parameters; nothing for a function without any, as the API
+/// asks.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let schema = translate(schema);
     let has = |name| match &schema[name] {
@@ -37,7 +38,7 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
     ["properties", "additionalProperties", "$ref", "anyOf", "oneOf"].into_iter().any(has).then_some(schema)
 }
 
-/// A schema; one that is a mere `true` or `false` allows everything.
+/// Returns a schema; one that is a mere `true` or `false` allows everything.
 pub(super) fn translate(schema: &Value) -> Value {
     let mut translated = Map::new();
     for (keyword, value) in schema.as_object().map(merged).iter().flat_map(|schema| schema.iter()) {
@@ -49,7 +50,7 @@ pub(super) fn translate(schema: &Value) -> Value {
     Value::Object(translated)
 }
 
-/// The keyword that says the same in the dialect, if there is one.
+/// Returns the keyword that says the same in the dialect, if there is one.
 fn keyword_of<'k>(keyword: &'k str, value: &Value) -> Option<(&'k str, Value)> {
     Some(match (keyword, value) {
         ("$ref", Value::String(to)) => (keyword, to.replacen("#/definitions/", "#/$defs/", 1).into()),
@@ -84,7 +85,7 @@ fn words(values: &[Value]) -> Option<Value> {
     (!words.is_empty()).then(|| json!(words))
 }
 
-/// A schema with what `allOf` adds to it, as far as that does not contradict what is there.
+/// Returns a schema with what `allOf` adds to it, as far as that does not contradict what is there.
 fn merged(schema: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
     let Some(all) = schema.get("allOf") else { return Cow::Borrowed(schema) };
     let mut whole = schema.clone();

@@ -29,7 +29,7 @@ fn options(set: impl FnOnce(&mut ModelOptions)) -> Arc<ModelOptions> {
     Arc::new(options)
 }
 
-/// What an opaque holds under our key.
+/// Returns what an opaque holds under our key.
 fn kept(own: Value) -> Opaque {
     json!({ "gemini": own, "anthropic": { "signature": "theirs" } }).as_object().unwrap().clone()
 }

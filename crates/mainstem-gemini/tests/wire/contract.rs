@@ -12,7 +12,7 @@ const COUNTED: &str = r#"{"candidates": [{"finishReason": "STOP"}],"usageMetadat
 const WHOLE: &str =
     r#"{"candidates": [{"content": {"parts": [{"text": "Hi"}],"role": "model"},"finishReason": "STOP"}]}"#;
 
-/// A result without its call: videos have a form.
+/// Returns a result without its call: videos have a form.
 fn result() -> Message {
     let result = ToolResult {
         tool_call_id: "nowhere".into(),

@@ -21,7 +21,7 @@ fn gemini(server: &Server) -> Gemini {
     Gemini::new("gemini-test").with_base_url(&server.url()).unwrap().with_api_key("AIza-123456789")
 }
 
-/// A response of one piece, as Google sends its errors.
+/// Returns a response of one piece, as Google sends its errors.
 fn refused(status: &str, body: &str) -> Vec<Step> {
     whole(status, "content-type: application/json; charset=UTF-8\r\n", body)
 }

@@ -37,7 +37,7 @@ impl<A: Api> Endpoint<A> {
         match (first([Some(key), other_key]), first([token, None])) {
             (Some(key), _) => Ok(endpoint.with_api_key(key)),
             (None, Some(token)) => Ok(endpoint.with_auth_token(token)),
-            (None, None) if A::requires_key(endpoint.server.host()) => {
+            (None, None) if A::is_key_required(endpoint.server.host()) => {
                 Err(ConfigError::NoKey { variable: key, instead: base_url })
             }
             (None, None) => Ok(endpoint),
@@ -45,8 +45,8 @@ impl<A: Api> Endpoint<A> {
     }
 }
 
-/// The value of a variable, without the space and the line break that come with copying; `None` if
-/// nothing is left.
+/// Returns the value of a variable, without the space and the line break that come with copying;
+/// `None` if nothing is left.
 fn trimmed(var: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -66,7 +66,7 @@ impl Api for Echo {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "echo.example"
     }
 
@@ -84,7 +84,7 @@ fn from_vars(vars: &[(&str, &str)]) -> Result<Endpoint<Echo>, ConfigError> {
     Endpoint::from_vars("m", var)
 }
 
-/// The address, and the headers in order of their names.
+/// Returns the address, and the headers in order of their names.
 fn shown(endpoint: &Endpoint<Echo>) -> String {
     let headers = endpoint.server().headers().unwrap();
     let mut lines: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();

@@ -7,8 +7,8 @@ use crate::Ollama;
 
 const ENDED: &str = "!transport: 127.0.0.1:11434 ended the connection before its answer was complete";
 
-/// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an
-/// ended call, `7+2(3)` for usage and what was cached, `|stop`, `!kind: message`.
+/// Returns the deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`,
+/// `0.` for an ended call, `7+2(3)` for usage and what was cached, `|stop`, `!kind: message`.
 fn decode(lines: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Ollama::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -52,7 +52,7 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A line with a message.
+/// Returns a line with a message.
 fn line(message: &str) -> String {
     format!(r#"{{"model":"m","created_at":"2025-07-07T20:22:19.184789Z","message":{message},"done":false}}"#)
 }
@@ -239,7 +239,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of recorded bytes that arrive in these pieces.
+/// Returns the deltas of recorded bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     decode(&payloads::<Chat>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }

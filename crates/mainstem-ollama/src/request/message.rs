@@ -39,7 +39,8 @@ struct Function<'a> {
     arguments: Arguments<'a>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for, and where it stands.
+/// Returns the instructions and all messages. Fails with what the API has no form for, and where it
+/// stands.
 pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> {
     let system = request.system.iter().map(|system| Turn {
         role: "system",
@@ -62,7 +63,7 @@ pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> 
     Ok(turns)
 }
 
-/// What a message says besides the results of tools; nothing where it says nothing.
+/// Returns what a message says besides the results of tools; nothing where it says nothing.
 fn said(message: &Message) -> Result<Option<Turn<'_>>, (usize, String)> {
     let role = match message.role {
         Role::System => "system",
@@ -98,13 +99,13 @@ fn result(result: &ToolResult) -> Turn<'_> {
     Turn { role: "tool", content, images, tool_name, tool_call_id, ..Turn::default() }
 }
 
-/// All images, or the place of the first block that is other data, and what that is.
+/// Returns all images, or the place of the first block that is other data, and what that is.
 fn images(blocks: &[ContentBlock]) -> Result<Vec<&str>, (usize, String)> {
     let images = blocks.iter().enumerate().filter_map(|(at, block)| Some((at, image(block)?)));
     images.map(|(at, image)| image.map_err(|what| (at, what))).collect()
 }
 
-/// The image of a data block, or what else it is.
+/// Returns the image of a data block, or what else it is.
 fn image(block: &ContentBlock) -> Option<Result<&str, String>> {
     let ContentBlock::Data { media_type, source, .. } = block else { return None };
     Some(match source {
@@ -114,7 +115,7 @@ fn image(block: &ContentBlock) -> Option<Result<&str, String>> {
     })
 }
 
-/// The text blocks, joined; borrowed if there is only one.
+/// Returns the text blocks, joined; borrowed if there is only one.
 fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
     join(blocks.iter().filter_map(ContentBlock::as_text))
 }

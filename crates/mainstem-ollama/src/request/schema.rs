@@ -25,7 +25,7 @@ const MOST_REFERENCES: usize = 200;
 /// How deep a schema may be.
 const DEEPEST: usize = 64;
 
-/// The parameters of a tool.
+/// Returns the parameters of a tool.
 pub(super) fn parameters(schema: &Value) -> Value {
     let mut translation = Translation { root: schema, open: Vec::new(), left: MOST_REFERENCES, depth: 0 };
     let mut fields = translation.schema(schema);

@@ -28,7 +28,7 @@ async fn check_without_key(script: Vec<Step>, expected: &str) {
     assert_eq!(answer.replace(&server.host(), "HOST"), expected);
 }
 
-/// A refusal as Ollama writes one.
+/// Returns a refusal as Ollama writes one.
 fn refused(status: &str, error: &str) -> Vec<Step> {
     let body = serde_json::json!({ "error": error }).to_string();
     whole(status, "content-type: application/json; charset=utf-8\r\n", &body)
@@ -82,8 +82,8 @@ async fn a_stream_ends_when_it_is_done() {
     check::<Chat>(cut, "Hi |stop").await;
 }
 
-/// A stream of one line, and then as much of another one as is given here, in an HTTP chunk that is
-/// complete.
+/// Returns a stream of one line, and then as much of another one as is given here, in an HTTP chunk
+/// that is complete.
 fn cut(rest: &[u8]) -> Vec<Step> {
     let mut script = lines(&[TEXT]);
     script.pop();

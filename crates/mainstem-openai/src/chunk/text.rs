@@ -27,7 +27,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// All text, thinking left out.
+    /// Returns all text, thinking left out.
     pub(crate) fn into_text(self) -> Cow<'a, str> {
         match self {
             Self::Nothing => Cow::Borrowed(""),

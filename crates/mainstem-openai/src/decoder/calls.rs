@@ -28,7 +28,7 @@ struct Call {
 }
 
 impl Calls {
-    /// Whether any call was made.
+    /// Returns `true` if any call was made.
     pub(super) fn any(&self) -> bool {
         self.0.iter().any(|call| call.started)
     }
@@ -74,7 +74,8 @@ impl Calls {
 }
 
 impl Call {
-    /// Whether a fragment that came to this call's place goes on with it, or begins another.
+    /// Returns `true` if a fragment that came to this call's place goes on with it, or begins
+    /// another.
     fn continues(&self, id: Option<&str>, name: Option<&str>) -> bool {
         match (self.id.as_deref(), id) {
             (Some(own), Some(id)) => own == id,

@@ -33,7 +33,7 @@ enum Brings {
 }
 
 impl Template {
-    /// The delta of a payload that differs from the last in its text alone.
+    /// Returns the delta of a payload that differs from the last in its text alone.
     pub(super) fn read(&self, payload: &str) -> Option<ModelDelta> {
         let opening = self.at.checked_sub(1)?;
         let (before, after) = self.around.split_at(self.at);

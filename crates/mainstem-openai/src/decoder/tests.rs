@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAi;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for
-/// an ended call, `7+2` for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`,
+/// `0.` for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     decode_with(payloads, |_| {})
 }
@@ -54,14 +54,14 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A chunk with a delta.
+/// Returns a chunk with a delta.
 fn delta(delta: &str) -> String {
     format!(
         r#"{{"id":"c","object":"chat.completion.chunk","choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#
     )
 }
 
-/// A chunk that finishes.
+/// Returns a chunk that finishes.
 fn finish(reason: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":{reason}}}]}}"#)
 }
@@ -331,7 +331,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of recorded bytes.
+/// Returns the deltas of recorded bytes.
 fn replay(bytes: &[u8]) -> String {
     decode(&payloads::<ChatCompletions>([bytes]).iter().map(String::as_str).collect::<Vec<_>>())
 }

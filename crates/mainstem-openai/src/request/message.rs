@@ -50,7 +50,7 @@ struct Function<'a> {
     arguments: Cow<'a, str>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for.
+/// Returns the instructions and all messages. Fails with what the API has no form for.
 pub(super) fn messages<'a>(
     request: &'a ModelRequest,
     dialect: &Dialect,
@@ -125,7 +125,7 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The text blocks, joined; borrowed if there is only one.
+/// Returns the text blocks, joined; borrowed if there is only one.
 pub(crate) fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
     join(blocks.iter().filter_map(ContentBlock::as_text))
 }

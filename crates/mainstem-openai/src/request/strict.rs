@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Whether a schema is one that [strict mode] takes: each object lists all of its properties as
-/// required and allows no others. Others are sent as a wish.
+/// Returns `true` if a schema is one that [strict mode] takes: each object lists all of its
+/// properties as required and allows no others. Others are sent as a wish.
 ///
 /// [strict mode]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 pub(crate) fn fits_strict(schema: &Value) -> bool {

@@ -111,7 +111,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What an `error` event or a failed response says, whatever it is.
+    /// Returns what an `error` event or a failed response says, whatever it is.
     #[cold]
     fn failure(&self, said: &Value) -> ModelError {
         match Complaint::read(said) {

@@ -78,7 +78,7 @@ impl Item {
         self.0.get(name)?.as_str()
     }
 
-    /// The parts of `content` or `summary`: what their text is called, and the text.
+    /// Returns the parts of `content` or `summary`: what their text is called, and the text.
     pub(crate) fn texts(&self, list: &str) -> impl Iterator<Item = (&'static str, &str)> {
         let parts = self.0.get(list).and_then(Value::as_array).into_iter().flatten();
         parts.filter_map(|part| {

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 const VENDOR: &str = "openai";
 
-/// A reasoning item that can be sent back. Nothing of one without encrypted content: the vendor
-/// does not store it, so that its id alone names nothing.
+/// Returns a reasoning item that can be sent back. Nothing of one without encrypted content: the
+/// vendor does not store it, so that its id alone names nothing.
 pub(super) fn reasoning(mut item: Map<String, Value>) -> Opaque {
     if !is_encrypted(&item) {
         return Opaque::new();
@@ -25,20 +25,20 @@ pub(super) fn reasoning(mut item: Map<String, Value>) -> Opaque {
     under_vendor(item)
 }
 
-/// The phase of a message, for models that have one.
+/// Returns the phase of a message, for models that have one.
 pub(super) fn phase(phase: Option<&str>) -> Opaque {
     phase.map_or_else(Opaque::new, |phase| {
         under_vendor(Map::from_iter([("phase".to_owned(), Value::from(phase))]))
     })
 }
 
-/// The reasoning item that a thinking block was, if the vendor is this one.
+/// Returns the reasoning item that a thinking block was, if the vendor is this one.
 pub(super) fn kept_reasoning(opaque: &Opaque) -> Option<&Map<String, Value>> {
     of_vendor(opaque)
         .filter(|item| item.get("type").is_some_and(|kind| kind == "reasoning") && is_encrypted(item))
 }
 
-/// The phase of the message that a text block was part of.
+/// Returns the phase of the message that a text block was part of.
 pub(super) fn kept_phase(opaque: &Opaque) -> Option<&str> {
     of_vendor(opaque)?.get("phase")?.as_str()
 }

@@ -74,7 +74,7 @@ async fn a_stream_ends_with_finish_reason_or_done() {
     check::<ChatCompletions>(cut, "Hi |stop").await;
 }
 
-/// A server that refuses a first request, then accepts; the requests it saw.
+/// Returns a server that refuses a first request, then accepts; the requests it saw.
 async fn taught(complaint: &str, accepted: Vec<Step>, request: ModelRequest, expected: &str) -> Vec<String> {
     let refused = whole("400 Bad Request", "content-type: application/json\r\n", complaint);
     let mut server = Server::start(vec![refused, accepted.clone(), accepted]).await;

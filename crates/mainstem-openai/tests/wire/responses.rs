@@ -21,7 +21,7 @@ fn responses(server: &Server) -> OpenAiResponses {
         .with_api_key("sk-123456789")
 }
 
-/// The body of a request.
+/// Returns the body of a request.
 fn body(request: &str) -> &str {
     request.split_once("\r\n\r\n").unwrap().1
 }
@@ -137,8 +137,8 @@ async fn streaming_can_be_switched_off() {
     assert!(server.request().await.contains("\"stream\":false"));
 }
 
-/// The bodies that a server saw which refused the first request and accepted the next two, the
-/// second by a clone.
+/// Returns the bodies that a server saw which refused the first request and accepted the next two,
+/// the second by a clone.
 async fn taught(complaint: &str, request: ModelRequest) -> Vec<String> {
     let refused = || whole("400 Bad Request", "content-type: application/json\r\n", complaint);
     let accepted = || {

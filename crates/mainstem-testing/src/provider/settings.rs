@@ -23,7 +23,7 @@ pub fn the_environment_is_read<A: Api>(_: Sample) {
     let local = from_vars::<A>(&[(base_url, " http://localhost:1\n"), (key, "")]).unwrap();
     assert_eq!((local.server().host(), local.server().has_key()), ("localhost:1", false));
     assert!(matches!(from_vars::<A>(&[(base_url, "ftp://h")]), Err(ConfigError::BaseUrl { .. })));
-    if A::requires_key(Endpoint::<A>::new("m").server().host()) {
+    if A::is_key_required(Endpoint::<A>::new("m").server().host()) {
         let error = from_vars::<A>(&[(base_url, " ")]).unwrap_err().to_string();
         let fix = format!("{key} is not set; set it, or set {base_url} to a server that needs no key");
         assert_eq!(error, fix);

@@ -46,12 +46,12 @@ impl Items {
         self.places.is_empty()
     }
 
-    /// Whether any text of an item came.
+    /// Returns `true` if any text of an item came.
     pub(super) fn is_written(&self, index: u64) -> bool {
         self.places.iter().any(|place| place.index == index && place.written)
     }
 
-    /// Why an answer stopped that is complete.
+    /// Returns why an answer stopped that is complete.
     pub(super) fn stop_reason(&self) -> StopReason {
         let is_call = |place: &Place| matches!(place.stage, Stage::Calling | Stage::Ended { called: true });
         if self.places.iter().any(is_call) {
@@ -190,7 +190,7 @@ impl Items {
         }
     }
 
-    /// The item of an index, announced or not.
+    /// Returns the item of an index, announced or not.
     fn slot(&mut self, index: u64) -> usize {
         let is_it = |place: &Place| place.index == index && !matches!(place.stage, Stage::Ended { .. });
         self.places.iter().rposition(is_it).unwrap_or_else(|| {

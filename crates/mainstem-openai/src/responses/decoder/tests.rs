@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAiResponses;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is
-/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for usage, `|stop`,
-/// `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with
+/// what is kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for usage,
+/// `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -53,7 +53,7 @@ fn show(delta: &ModelDelta) -> String {
 
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
 
-/// An event about the item of this index.
+/// Returns an event about the item of this index.
 fn event(kind: &str, index: u64, fields: &str) -> String {
     format!(r#"{{"type":"response.{kind}","output_index":{index},{fields}}}"#)
 }

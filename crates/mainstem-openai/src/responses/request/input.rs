@@ -62,7 +62,7 @@ pub(super) enum Output<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// All messages. Fails with what the API has no form for, and where that is.
+/// Returns all messages. Fails with what the API has no form for, and where that is.
 pub(super) fn input<'a>(request: &'a ModelRequest, dialect: &Dialect) -> Result<Vec<Item<'a>>, String> {
     let mut input = Input { done: Vec::new(), thoughts: Vec::new(), forgetful: dialect.forgetful };
     for (number, message) in (1..).zip(&request.messages) {
@@ -153,8 +153,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a tool answered: text alone, or in parts. The API has no place for how it went, so that an
-/// answer of nothing says that.
+/// Returns what a tool answered: text alone, or in parts. The API has no place for how it went, so
+/// that an answer of nothing says that.
 fn output(result: &ToolResult) -> Output<'_> {
     if !result.content.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
         let said = text(&result.content);

@@ -49,7 +49,7 @@ fn thought(kept: Value) -> ContentBlock {
     ContentBlock::Thinking { thinking: "hm".into(), opaque: opaque(kept) }
 }
 
-/// A reasoning item.
+/// Returns a reasoning item.
 fn item(id: &str) -> Value {
     let summary = json!([{ "type": "summary_text", "text": "hm" }]);
     json!({ "type": "reasoning", "id": id, "encrypted_content": "gAAA", "summary": summary })
@@ -76,12 +76,12 @@ fn result(id: &str, content: Vec<ContentBlock>, state: ToolState) -> Message {
     Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)])
 }
 
-/// A message of the user.
+/// Returns a message of the user.
 fn asked(content: Value) -> Value {
     json!({ "type": "message", "role": "user", "content": content })
 }
 
-/// A message of the model.
+/// Returns a message of the model.
 fn said(texts: &[&str]) -> Value {
     let content: Vec<_> = texts.iter().map(|text| json!({ "type": "output_text", "text": text })).collect();
     json!({ "type": "message", "role": "assistant", "content": content })

@@ -24,8 +24,8 @@ impl<'a> From<&'a ToolSpec> for Tool<'a> {
     }
 }
 
-/// Whether strict mode takes the schema. A schema that it does not take is refused with the whole
-/// request, so nothing is tried that is not [documented].
+/// Returns `true` if strict mode takes the schema. A schema that it does not take is refused with
+/// the whole request, so nothing is tried that is not [documented].
 ///
 /// [documented]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 fn is_strict(schema: &Value) -> bool {
@@ -34,7 +34,7 @@ fn is_strict(schema: &Value) -> bool {
     is_object && lists_all && fits_strict(schema) && is_documented(schema)
 }
 
-/// Whether the schema is made of nothing but documented keywords.
+/// Returns `true` if the schema is made of nothing but documented keywords.
 fn is_documented(schema: &Value) -> bool {
     let is_map = |value: &Value| value.as_object().is_some_and(|map| map.values().all(is_documented));
     let is_keyword = |(keyword, value): (&String, &Value)| match keyword.as_str() {

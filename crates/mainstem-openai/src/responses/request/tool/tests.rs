@@ -8,7 +8,7 @@ fn check(schema: Value, expected: bool) {
     assert_eq!(is_strict(&schema), expected, "{schema}");
 }
 
-/// An object whose one property has this schema.
+/// Returns an object whose one property has this schema.
 fn with(property: Value) -> Value {
     let properties = json!({ "a": property });
     json!({ "type": "object", "properties": properties, "required": ["a"], "additionalProperties": false })
