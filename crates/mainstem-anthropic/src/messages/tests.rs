@@ -1,4 +1,4 @@
-//! Addresses, headers, and what is set.
+//! Addresses, headers, and settings.
 
 use mainstem_model::Model;
 

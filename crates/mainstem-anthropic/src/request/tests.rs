@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn sent(request: &ModelRequest) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Only the messages.
+/// Checks the messages.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages))["messages"], expected);
 }

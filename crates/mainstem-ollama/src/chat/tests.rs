@@ -1,4 +1,4 @@
-//! What is set, what is held, and who is advised what.
+//! Settings, schemas, and advice.
 
 use mainstem_message::ToolSpec;
 use mainstem_model::Model;
@@ -51,8 +51,8 @@ fn a_schema_is_held_without_tools_and_on_ones_own_machine() {
 #[test]
 fn only_an_ollama_on_a_machine_can_pull_and_sign_in() {
     let check = |ollama: &Ollama, status: u16, said: &str, expected: Option<&str>| {
-        let complaint = Complaint::of(status, said);
-        let advice = Chat::advice(ollama.name(), ollama.server(), &complaint);
+        let error = ServerError::of(status, said);
+        let advice = Chat::advice(ollama.name(), ollama.server(), &error);
         assert_eq!(advice.as_deref(), expected, "{status} {said}");
     };
     let pull = Some("; run `ollama pull qwen3:8b`");

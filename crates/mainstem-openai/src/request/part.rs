@@ -1,4 +1,4 @@
-//! What a person says: text, or a list of parts when there is more than text.
+//! The content of a user message: text, or a list of parts if there is data.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) struct File<'a> {
     file_data: Address<'a>,
 }
 
-/// Returns what a message says; nothing for one without text and data.
+/// Returns the content of a message; `None` for one without text and data.
 pub(super) fn content(blocks: &[ContentBlock]) -> Result<Option<Content<'_>>, &'static str> {
     if !blocks.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
         let text = text(blocks);

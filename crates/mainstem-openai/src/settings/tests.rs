@@ -1,4 +1,4 @@
-//! What people set, and what follows from the host.
+//! Settings, and what is known of hosts.
 
 use mainstem_http::Dialect as _;
 use mainstem_model::{Model, ModelRequest};

@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn sent(request: &ModelRequest, dialect: &Dialect) -> Value {
     serde_json::from_slice(&body("gpt-5.1", request, dialect).unwrap()).unwrap()
 }
 
-/// Only the input.
+/// Checks the input.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages), &Dialect::default())["input"], expected);
 }
@@ -284,7 +284,7 @@ fn reasoning_that_cannot_go_back_is_left_out() {
 
 #[test]
 fn reasoning_is_never_sent_alone() {
-    // The turn broke off: what the user says next does not follow from it.
+    // The turn was cut off: the user's next text does not follow from it.
     let question = || asked(json!([{ "type": "input_text", "text": "Hi" }]));
     check(
         vec![Message::user("Hi"), assistant(vec![reasoning("rs")]), Message::user("Hi")],

@@ -26,7 +26,7 @@ fn only_what_is_documented_is_strict() {
     defined["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     check(defined.clone(), true);
     check(json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false }), true);
-    // A property may be called like a keyword.
+    // A property may have the name of a keyword.
     let named = json!({ "default": { "type": "string" }, "oneOf": { "type": "string" } });
     let required = json!(["default", "oneOf"]);
     check(
