@@ -31,7 +31,10 @@ pub const MAX_LINE_BYTES: usize = 128 << 20;
 /// ```
 /// use mainstem_event::{AgentEvent, EventKind};
 ///
-/// let json = r#"{"type":"TEXT_BLOCK_DELTA","seq":7,"sessionId":"s","createdAt":"2026-11-21T10:00:00Z","blockId":"b","delta":"Hi"}"#;
+/// let json = r#"{
+///     "type": "TEXT_BLOCK_DELTA", "seq": 7, "sessionId": "s",
+///     "createdAt": "2026-11-21T10:00:00Z", "blockId": "b", "delta": "Hi"
+/// }"#;
 /// let event: AgentEvent = serde_json::from_str(json)?;
 /// assert!(matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "Hi"));
 /// assert_eq!(event.agent_label(), "main");

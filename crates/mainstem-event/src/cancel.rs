@@ -17,7 +17,8 @@ use crate::Outcome;
 ///
 /// assert_eq!(CancelReason::user("Ctrl-C").to_string(), "cancelled by the user (Ctrl-C)");
 /// let timeout = CancelReason::Timeout { after: Duration::from_secs(30) };
-/// assert_eq!((timeout.to_string(), timeout.outcome()), ("timed out after 30 s".to_owned(), Outcome::Timeout));
+/// assert_eq!(timeout.to_string(), "timed out after 30 s");
+/// assert_eq!(timeout.outcome(), Outcome::Timeout);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,7 +9,10 @@
 //! use serde_json::json;
 //!
 //! let model = ScriptedModel::new()
-//!     .agent("main", [Turn::new().text("Let me see.").call("search", json!({ "query": "rust" })), Turn::new().text("Found.")])
+//!     .agent("main", [
+//!         Turn::new().text("Let me see.").call("search", json!({ "query": "rust" })),
+//!         Turn::new().text("Found."),
+//!     ])
 //!     .agent_on("reviewer", "security", [Turn::new().text("No holes.")])
 //!     .agent("reviewer", [Turn::new().text("Reads well.")]);
 //! # let _ = model;

@@ -39,28 +39,27 @@ pub use parse::PatternError;
 ///
 /// How a value is read follows from the end of its field's name:
 ///
-/// | name ends in | read as |
-/// |---|---|
-/// | `command`, `cmd`, `script` | shell text; a list is joined to one |
-/// | `path`, `file`, `filename`, `dir`, `directory`, `folder`, `cwd` | a path: `*` within one segment, `**` across them |
-/// | `url`, `uri` | an address: `*` does not cross from the server to what follows |
-/// | all else | text |
+/// * `command`, `cmd`, `script`: shell text; a list is joined to one
+/// * `path`, `file`, `filename`, `dir`, `directory`, `folder`, `cwd`: a path: `*` within one
+///   segment, `**` across them
+/// * `url`, `uri`: an address: `*` does not cross from the server to what follows
+/// * all else: text
 ///
 /// # Two questions
-/// A rule that allows uses [`covers`](Self::covers): does *all* of the call *certainly* match? A rule
-/// that refuses uses
-/// [`touches`](Self::touches): might *any* of it match? They differ where text can hide a value.
+/// A rule that allows uses [`covers`](Self::covers): does *all* of the call *certainly* match? A
+/// rule that refuses uses [`touches`](Self::touches): might *any* of it match? They differ where
+/// text can hide a value.
 ///
-/// | | covers | touches |
-/// |---|---|---|
-/// | `a; b`, `a && b`, `a \| b`, two lines | both must fit | one is enough |
-/// | `$(…)`, backticks, redirections, groups, comments, backslashes, open quotes | never | what is inside counts, quoted or not; so does a later word after `sudo`, `env`, `sh -c`, `X=1` … |
-/// | a path with `..` | never | resolved, and found from any directory |
-/// | absolute path, relative glob | never | if its end fits |
-/// | case of paths | as written | ignored |
-/// | address with `user@` | never | without it |
-/// | a list | every element | any element |
-/// | a field that is missing | never | never |
+/// * `a; b`, `a && b`, `a | b`, two lines: covers: both must fit; touches: one is enough
+/// * `$(…)`, backticks, redirections, groups, comments, backslashes, open quotes: covers: never;
+///   touches: what is inside counts, quoted or not; so does a later word after `sudo`, `env`, `sh
+///   -c`, `X=1` …
+/// * a path with `..`: covers: never; touches: resolved, and found from any directory
+/// * absolute path, relative glob: covers: never; touches: if its end fits
+/// * case of paths: covers: as written; touches: ignored
+/// * address with `user@`: covers: never; touches: without it
+/// * a list: covers: every element; touches: any element
+/// * a field that is missing: covers: never; touches: never
 ///
 /// Text does not determine everything that a command does: a rule that must hold under attack needs
 /// a sandbox behind it.

@@ -57,8 +57,9 @@ pub struct LongPrompt {
 /// use mainstem_message::Usage;
 /// use mainstem_policy::Prices;
 ///
+/// // In micro-dollars for a million tokens.
 /// let prices: Prices = toml::from_str(r#"
-///     "azure:gpt-4o*" = { input = 2_750_000, output = 11_000_000 }   # micro-dollars for a million tokens
+///     "azure:gpt-4o*" = { input = 2_750_000, output = 11_000_000 }
 ///     "ollama:*" = { input = 0, output = 0 }
 /// "#)?;
 /// let usage = Usage::new(1_000, 500);

@@ -16,7 +16,10 @@ use sha2::{Digest, Sha256};
 /// use mainstem_policy::Part;
 /// use serde_json::json;
 ///
-/// let part = |command| Part::new("mainstem.toml", "mcp.docs", json!({ "command": command })).doing(format!("starts `{command}`"));
+/// let part = |command| {
+///     let part = Part::new("mainstem.toml", "mcp.docs", json!({ "command": command }));
+///     part.doing(format!("starts `{command}`"))
+/// };
 /// assert_eq!(part("npx").hash(), part("npx").hash());
 /// assert_ne!(part("npx").hash(), part("npm").hash());
 /// assert_eq!(part("npx").to_string(), "mainstem.toml: starts `npx`");

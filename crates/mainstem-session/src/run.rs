@@ -28,7 +28,8 @@ use crate::{
 
 /// A run: polling it drives the agent and its fleet and yields the events from the root's
 /// `AGENT_START` to its `AGENT_END`. A run that is cancelled while it is queued yields no event;
-/// the session's log has one event of it ([`is_queued_run_cancel`](AgentEvent::is_queued_run_cancel)).
+/// the session's log has one event of it
+/// ([`is_queued_run_cancel`](AgentEvent::is_queued_run_cancel)).
 ///
 /// Dropping it stops the agents at once; their messages until then stay in the session's history. A
 /// [`RunHandle`] stops it gracefully.

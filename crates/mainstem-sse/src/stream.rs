@@ -29,7 +29,8 @@ use crate::{Decoder, SseError, SseEvent};
 /// use futures_util::{StreamExt, stream};
 /// use mainstem_sse::SseStream;
 ///
-/// let chunks = stream::iter(["data: a\n\nda", "ta: b\n\n"]).map(|c| Ok::<_, std::io::Error>(Bytes::from(c)));
+/// let chunks = stream::iter(["data: a\n\nda", "ta: b\n\n"]);
+/// let chunks = chunks.map(|c| Ok::<_, std::io::Error>(Bytes::from(c)));
 /// let mut events = SseStream::new(chunks);
 /// assert_eq!(events.next().await.unwrap()?.data, "a");
 /// assert_eq!(events.next().await.unwrap()?.data, "b");

@@ -31,7 +31,9 @@ use crate::{WorkspaceError, error::Written};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let dir = dir.path();
-/// let protection = Protection::new().with_path(dir.join("secrets")).unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
+/// let protection = Protection::new()
+///     .with_path(dir.join("secrets"))
+///     .unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
 /// let workspace = Workspace::open(dir)?.with_protection(protection);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -31,7 +31,9 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 ///
 /// ```
 /// # use mainstem_workspace::ShellOptions;
-/// let options = ShellOptions::default().with_readable("/home/me/.cargo").with_variable("CARGO_HOME");
+/// let options = ShellOptions::default()
+///     .with_readable("/home/me/.cargo")
+///     .with_variable("CARGO_HOME");
 /// # let _ = options;
 /// ```
 ///

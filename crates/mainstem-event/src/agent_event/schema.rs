@@ -56,7 +56,7 @@ fn of_kind(row: &Row) -> Value {
         properties.insert(field.name.to_owned(), field.schema.clone().into());
     }
     let required: Vec<_> = row.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    json!({ "title": row.tag, "description": row.doc.trim(), "properties": properties, "required": required })
+    json!({ "title": row.tag, "description": joined(row.doc), "properties": properties, "required": required })
 }
 
 /// Returns the table of kinds as Markdown, for `docs/events.md`.
@@ -69,12 +69,17 @@ pub fn markdown_table() -> String {
             .iter()
             .map(|field| {
                 let mark = if field.required { "" } else { "?" };
-                format!("`{}{mark}`: {}", field.name, field.doc.trim().trim_end_matches('.'))
+                format!("`{}{mark}`: {}", field.name, joined(field.doc).trim_end_matches('.'))
             })
             .collect();
-        let _ = writeln!(text, "| `{}` | {} | {} |", row.tag, row.doc.trim(), fields.join("<br>"));
+        let _ = writeln!(text, "| `{}` | {} | {} |", row.tag, joined(row.doc), fields.join("<br>"));
     }
     text
+}
+
+/// Joins the lines of a doc comment, which is wrapped in the source.
+fn joined(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
