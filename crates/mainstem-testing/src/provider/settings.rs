@@ -1,4 +1,4 @@
-//! Settings, wherever they come from, and what is shown of them.
+//! Settings from each source, and their `Debug`.
 
 use mainstem_http::{Api, ConfigError, Endpoint, Variables};
 use mainstem_model::Model;
@@ -10,7 +10,7 @@ fn from_vars<A: Api>(vars: &[(&str, &str)]) -> Result<Endpoint<A>, ConfigError> 
     Endpoint::from_vars("m", var)
 }
 
-/// The variables that the API names hold key and base URL; the vendor's own service requires a key.
+/// The variables of the API hold key and base URL; the vendor's own service requires a key.
 pub fn the_environment_is_read<A: Api>(_: Sample) {
     let Variables { key, base_url, .. } = A::VARIABLES;
     let model = from_vars::<A>(&[(key, " sk-12345678\n")]).unwrap();
@@ -30,7 +30,7 @@ pub fn the_environment_is_read<A: Api>(_: Sample) {
     }
 }
 
-/// `Debug` shows the model and the server, and neither key, token nor header.
+/// `Debug` shows the model and the server, without key, token and headers.
 pub fn a_model_shows_no_secrets_and_can_be_sent<A: Api>(_: Sample) {
     fn check<T: Send + Sync + Clone + 'static>(_: &T) {}
     let model =
