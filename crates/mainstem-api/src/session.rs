@@ -201,7 +201,7 @@ impl EventQuery {
     }
 }
 
-/// Returns a kind that does not exist would never arrive.
+/// Fails for an unknown kind, whose events would never arrive.
 fn check_kind(kind: &str) -> Result<(), Problem> {
     if EventKind::NAMES.contains(&kind) {
         return Ok(());

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{SchemaLimit, coerce, graph::Graph, words};
 
-/// Most problems told at once.
+/// The maximum number of problems in one error.
 const SHOWN: usize = 5;
 
-/// So many steps take about a millisecond.
+/// The number of steps that take about a millisecond.
 const COSTLY: u64 = 20_000;
 
 /// A compiled schema, with what a check of it can cost.
@@ -106,8 +106,8 @@ impl Schema {
     }
 }
 
-/// Returns the validator does not tell a pattern that is not one from a pattern that grows too
-/// large.
+/// Returns the error of a refused schema. The validator's error is the same for an invalid pattern
+/// and for one that grows too large.
 fn invalid(why: &str) -> SchemaError {
     let limit = SchemaLimit::CompiledPattern;
     let or_large = match why.ends_with("is not a \"regex\"") {
