@@ -1,6 +1,6 @@
 //! The table of docs/layers.md: how many crates each layer brings, as `cargo tree` counts them.
 //!
-//! The column of times is measured by a person, and left as it is.
+//! The column of times is measured by hand, and stays as it is.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -32,14 +32,14 @@ fn layers(files: &[String]) -> Vec<String> {
     names.map(String::from).collect()
 }
 
-/// Returns what the crate of a layer brings, with its own default features and on Linux.
+/// Returns the dependencies of a layer's crate, with its own default features and on Linux.
 fn cargo_tree(root: &Path, layer: &str) -> Result<String> {
     let package = format!("mainstem-{layer}");
     let tree = ["tree", "--locked", "--edges", "normal", "--prefix", "none", "--package", &package];
     output(cargo(root, &tree).args(["--target", "x86_64-unknown-linux-gnu"]))
 }
 
-/// Returns how many crates a tree has, itself included, each version counted once.
+/// Returns the number of crates in a tree, itself included, each version once.
 fn count(tree: &str) -> usize {
     let crates = tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.is_empty());
     crates.collect::<BTreeSet<_>>().len()

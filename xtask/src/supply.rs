@@ -74,7 +74,7 @@ fn compare(running: &BTreeSet<String>, list: &str) -> Vec<Problem> {
     let new =
         new.map(|line| Problem::file(LIST, format!("`{line}` runs while we compile, and is not listed")));
     let gone = listed().filter(|(_, line)| !running.contains(*line));
-    new.chain(gone.map(|(at, line)| Problem::at(LIST, at, format!("`{line}` is not compiled any more"))))
+    new.chain(gone.map(|(at, line)| Problem::at(LIST, at, format!("`{line}` is no longer compiled"))))
         .collect()
 }
 
