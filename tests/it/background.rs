@@ -631,7 +631,7 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
     assert_eq!(ends(&events), ["main success", "slow cancelled", "slow cancelled"]);
     assert!(session.tasks().await.unwrap().iter().all(|task| task.status == TaskStatus::Cancelled));
     assert!(run.len() < events.len());
-    // Nothing can begin any more, and what tries says so.
+    // No task can begin, and an attempt fails.
     let late = whole(&harness, session.run("more", RunOptions::new()).unwrap()).await;
     assert!(result_of(&late, "call-4").contains("the harness is shutting down"), "{}", render(&late));
 }

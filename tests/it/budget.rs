@@ -121,7 +121,7 @@ async fn what_is_counted_corrects_the_estimate() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_counted_the_estimate_stays() {
-    // Two fit; the first breaks off, and nobody knows what it had cost.
+    // Two fit; the first breaks off, so its cost is unknown.
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").cut(), Turn::new().text("Hi")]);
     let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
     read(session.run("go", RunOptions::new()).unwrap()).await;
@@ -283,7 +283,7 @@ async fn a_spawn_that_comes_to_nothing_is_not_counted() {
             "main",
             [
                 Turn::new().call("agent_spawn", label("one")),
-                Turn::new().call("agent_spawn", label("one")).spawn("nobody", "go"),
+                Turn::new().call("agent_spawn", label("one")).spawn("unknown", "go"),
                 Turn::new().call("agent_spawn", label("two")),
                 Turn::new().text("Done."),
             ],
@@ -337,7 +337,7 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     tokio::time::advance(ms(600_000)).await;
     let rest: Vec<_> = run.collect().await;
-    assert_eq!(ends(&rest), ["main success"], "nobody polled");
+    assert_eq!(ends(&rest), ["main success"], "the run was not polled");
 
     let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(last[0].starts_with("main timeout"), "{last:?}");
@@ -589,7 +589,7 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
         assert_eq!(outcomes, expected, "{ends:?}");
         assert!(results(&events).contains(said), "{}", results(&events));
     };
-    // Each kid is estimated at a little more than its most, whoever built it, and only once.
+    // Each kid is estimated at a little more than its maximum, from every source, and only once.
     let both = ["success", "success", "success"];
     check(tokens(6_000), false, 2_000, &both, "").await;
     check(tokens(6_000), true, 2_000, &both, "").await;

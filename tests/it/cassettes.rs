@@ -69,10 +69,10 @@ impl Shelf {
         done
     }
 
-    /// Plays it; nobody is there to be asked.
+    /// Replays it, without the vendor.
     async fn replay(&self, vendor: &Vendor) -> Cassette {
-        let nobody = format!("http://127.0.0.1:1{}", path_of(vendor));
-        Cassette::builder(self.tape(vendor), &nobody).mode(Mode::Replay).open().await.unwrap()
+        let absent = format!("http://127.0.0.1:1{}", path_of(vendor));
+        Cassette::builder(self.tape(vendor), &absent).mode(Mode::Replay).open().await.unwrap()
     }
 }
 

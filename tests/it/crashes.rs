@@ -352,7 +352,7 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
     assert_eq!(statuses(&twin).await, (TaskStatus::Running, Some(TaskStatus::Running)));
     let ended = executor.tasks().cancel(&task, "its own process", ms(10_000)).await.unwrap();
     assert_eq!((ended.status, session.fleet().tasks[&task]), (TaskStatus::Cancelled, TaskStatus::Cancelled));
-    // The log that names it hears of its end.
+    // The log that names it gets its end.
     assert_eq!(statuses(&stranger).await, (TaskStatus::Cancelled, None));
     assert_eq!(statuses(&twin).await, (TaskStatus::Cancelled, Some(TaskStatus::Cancelled)));
 }

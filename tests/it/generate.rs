@@ -131,7 +131,7 @@ async fn a_draft_that_is_none_goes_back_once() {
     let (errors, shown) = text.split_once("file:\n").unwrap();
     assert!(errors.contains("error: there is no tool \"fly\"; known: lookup, flaky, read_file,"), "{errors}");
     assert_eq!(shown.trim_end(), unknown);
-    // It would be left out until somebody trusts it.
+    // It would be left out until it is trusted.
     let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";
     let dir = tempfile::tempdir().unwrap();
     let (_, state, text) = run(

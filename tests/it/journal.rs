@@ -169,7 +169,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     assert_eq!(session.runs().len(), 2);
     drop((session, third));
 
-    // One that nobody understands is as good as none.
+    // One that can't be parsed is ignored.
     let strange = Checkpoint { seq: 1, state: "{\"form\":9}".to_owned() };
     whole.store_checkpoint(&"s".into(), strange).await.unwrap();
     read();

@@ -501,7 +501,7 @@ async fn a_refused_tool_call_goes_to_the_model() {
     );
 }
 
-/// Waits for 100 ms, or for ever, before it goes on.
+/// Waits for 100 ms, or without end, before it continues.
 struct Waits {
     forever: bool,
     for_tools: bool,

@@ -118,8 +118,8 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let events = answering(session.run("go", RunOptions::new()).unwrap(), |run, event| {
         if let Some((id, _)) = asked(event) {
             assert_eq!(event.depth(), 1);
-            // Between the question and the answer everybody begins to plan: an allowance does not
-            // count any more.
+            // Between the question and the answer the session begins to plan: an allowance no
+            // longer counts.
             session.set_plan_mode(PlanMode::On);
             run.confirm(&id, Decision::Allow).unwrap();
         }

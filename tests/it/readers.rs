@@ -123,7 +123,7 @@ async fn the_first_words_of_a_child_arrive_while_everybody_works() {
 #[tokio::test(start_paused = true)]
 async fn a_second_run_of_a_session_is_refused_or_queued() {
     let session = fleet(3, LogOptions::default()).session("s");
-    // Held and not polled: a second run is told instead of waiting for ever.
+    // Held and not polled: a second run fails instead of waiting without end.
     let first = session.run("one", RunOptions::new()).unwrap();
     let refused = session.run("two", RunOptions::new()).unwrap_err();
     assert_eq!(refused.run.as_ref(), Some(first.id()));

@@ -165,8 +165,7 @@ async fn a_task_is_stopped_by_the_agent_that_asked() {
     assert_eq!(states[1..], [ToolState::Success; 3]);
 }
 
-/// At its limit, a child that says nothing has failed, whoever waits for it; one that says
-/// something has not.
+/// At its limit, a child without text has failed, awaited or not; one with text has not.
 #[tokio::test(start_paused = true)]
 async fn a_child_at_its_limit_that_says_nothing_has_failed() {
     for (last, background) in [("", false), ("", true), ("What I have.", false), ("What I have.", true)] {

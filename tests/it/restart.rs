@@ -42,7 +42,7 @@ fn whose() -> impl Tool {
     struct Nothing {}
     tool_fn("whose", "Say for whom", |cx: ToolContext, Nothing {}| async move {
         let attributes = serde_json::to_string(cx.attributes()).unwrap();
-        Ok::<_, ToolError>(format!("{} {attributes}", cx.user().unwrap_or("nobody")))
+        Ok::<_, ToolError>(format!("{} {attributes}", cx.user().unwrap_or("no user")))
     })
     .with_read_only(true)
 }
@@ -133,7 +133,7 @@ async fn a_session_that_plans_goes_on_planning() {
     );
 }
 
-/// A child spawned for Ann is sent to by nobody in particular, and spawned again for her and for
+/// A child spawned for Ann is sent to without a user, and spawned again for her and for
 /// Bob.
 async fn check_children(filler: usize) {
     let journal = FaultyJournal::new(MemoryJournal::new());

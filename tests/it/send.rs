@@ -55,7 +55,7 @@ fn result_of(events: &[AgentEvent], call: &str) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// Returns the root begins a child in the background and sends to it after 15 ms.
+/// Begins a child in the background, and sends to it after 15 ms.
 fn sending(mode: &str, child: [Turn; 3]) -> ScriptedModel {
     ScriptedModel::new()
         .agent(

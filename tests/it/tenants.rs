@@ -1,4 +1,4 @@
-//! Several tenants on one harness: each has what is for all and what is its own, and nobody sees
+//! Several tenants on one harness: each has what is for all and what is its own, and no tenant sees
 //! another's.
 
 use mainstem::{
@@ -142,7 +142,7 @@ async fn tools_know_for_which_tenant_they_work() {
         "Tells",
         |cx: ToolContext, _: serde_json::Map<String, serde_json::Value>| async move {
             Ok::<_, ToolError>(
-                cx.attributes().get("tenant").map_or_else(|| "nobody's".to_owned(), ToString::to_string),
+                cx.attributes().get("tenant").map_or_else(|| "no tenant's".to_owned(), ToString::to_string),
             )
         },
     );
@@ -154,7 +154,7 @@ async fn tools_know_for_which_tenant_they_work() {
     let forged = || RunOptions::new().with_attribute("tenant", "globex");
     let acme = harness.tenant("acme").unwrap();
     assert_eq!(answers(acme.stream_events_with("go", forged())).await, ["main whose: \"acme\""]);
-    assert_eq!(answers(harness.stream_events("go")).await, ["main whose: nobody's"]);
+    assert_eq!(answers(harness.stream_events("go")).await, ["main whose: no tenant's"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -127,7 +127,7 @@ async fn the_reference_server_sees_no_key_of_ours() {
             _ => None,
         })
         .collect();
-    // Cargo set this one for the test, and nobody passed it on.
+    // Cargo set this one for the test, which did not pass it on.
     assert!(text.contains("\"PATH\"") && !text.contains("CARGO_MANIFEST_DIR"), "{text}");
 }
 

@@ -129,7 +129,7 @@ async fn every_vendors_faults_are_told_apart() {
     each(async |vendor, peer| {
         let ask = |prompt: &'static str| events(model(vendor, "m", &peer.url), prompt);
         let busy = ask("busy once").await;
-        assert_eq!(texts(&busy), "Not busy any more.", "{}: {}", vendor.name, render(&busy));
+        assert_eq!(texts(&busy), "No longer busy.", "{}: {}", vendor.name, render(&busy));
         assert!(
             busy.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. })),
             "{}",
@@ -192,7 +192,7 @@ async fn it_streams(name: &str, peer: &Peer) {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Mood {
-    /// How somebody feels.
+    /// A person's mood.
     mood: Kind,
 }
 

@@ -72,7 +72,7 @@ impl Peer {
             thread::sleep(Duration::from_millis(50));
             is_there()
         });
-        assert!(waited, "nobody listens at {}", peer.url);
+        assert!(waited, "no server listens at {}", peer.url);
         peer
     }
 
@@ -103,7 +103,7 @@ fn address(line: &str) -> Option<String> {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // How it ends says nothing any more.
+        // The result does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

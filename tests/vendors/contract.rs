@@ -1,4 +1,4 @@
-//! Each vendor's API, one script: what an agent says and does is the same whoever's model thinks
+//! Each vendor's API, one script: what an agent says and does is the same with every vendor's model
 //! for it.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What can go wrong with a provider, on each vendor's API: the same events whoever's it is,
+//! What can go wrong with a provider, on each vendor's API: the same events from every vendor,
 //! nothing said twice, nothing lost silently.
 //!
 //! A [`ModelServer`] says an answer in the vendor's form; its bytes are then played back broken.
