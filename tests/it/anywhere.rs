@@ -25,7 +25,7 @@ use crate::support::{Spawns, ms};
 
 const TOKEN: &str = "the-token-of-the-harness";
 
-/// A fleet whose child needs an approval, and whose root calls an external tool.
+/// Returns a fleet whose child needs an approval, and whose root calls an external tool.
 fn fleet() -> Harness {
     let model = ScriptedModel::new()
         .agent(
@@ -159,7 +159,7 @@ async fn contract(session: &dyn AnySession) -> String {
     timeless(&events)
 }
 
-/// A timeline without the times of its events.
+/// Returns a timeline without the times of its events.
 fn timeless(events: &[AgentEvent]) -> String {
     let lines = render(events);
     let lines =
@@ -167,7 +167,7 @@ fn timeless(events: &[AgentEvent]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A server on loopback.
+/// Returns a server on loopback.
 async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
     let tokens = mainstem_server::Tokens::new().with(TOKEN, None).unwrap();
     let server = mainstem_server::Server::new(harness).tokens(tokens).build().unwrap();
@@ -178,7 +178,7 @@ async fn serve(harness: Harness) -> (String, JoinHandle<()>) {
     (url, serving)
 }
 
-/// A proxy that closes each connection after so many bytes of responses.
+/// Returns a proxy that closes each connection after so many bytes of responses.
 async fn cut(url: &str, bytes: usize) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (proxy, address) = (format!("http://{}", listener.local_addr().unwrap()), url.replace("http://", ""));

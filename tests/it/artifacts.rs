@@ -33,7 +33,7 @@ async fn run(harness: HarnessBuilder) -> Vec<AgentEvent> {
     events
 }
 
-/// The results of a tool, as the model reads them, whichever agent called it.
+/// Returns the results of a tool, as the model reads them, whichever agent called it.
 fn results(events: &[AgentEvent], tool: &str) -> Vec<(ToolState, String)> {
     let ends = events.iter().filter_map(|event| match &event.kind {
         EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, .. } if &**tool_call_name == tool => {

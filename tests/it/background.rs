@@ -238,7 +238,7 @@ async fn a_task_outlives_its_run_and_the_next_turn_hears_of_it() {
     assert!(told.iter().all(|task| task.delivered_at.is_some()), "{told:?}");
 }
 
-/// The text of a tool result in a list of events.
+/// Returns the text of a tool result in a list of events.
 fn result_of(events: &[AgentEvent], call: &str) -> String {
     let text = |event: &AgentEvent| match &event.kind {
         EventKind::ToolResultTextDelta { tool_call_id, delta } if *tool_call_id == *call => {
@@ -249,7 +249,7 @@ fn result_of(events: &[AgentEvent], call: &str) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// The changes of all tasks, in order.
+/// Returns the changes of all tasks, in order.
 fn changes(events: &[AgentEvent]) -> Vec<String> {
     let change = |event: &AgentEvent| match &event.kind {
         EventKind::TaskUpdated { task_id, to, .. } => Some(format!("{task_id} {}", to.as_str())),
@@ -258,7 +258,7 @@ fn changes(events: &[AgentEvent]) -> Vec<String> {
     events.iter().filter_map(change).collect()
 }
 
-/// How the children ended, in order.
+/// Returns how the children ended, in order.
 fn ends(events: &[AgentEvent]) -> Vec<String> {
     let end = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { outcome, .. } => Some(format!("{} {}", event.agent_label(), outcome.as_str())),
@@ -631,7 +631,7 @@ async fn after_a_shutdown_nothing_is_alive_and_everything_has_an_end() {
     assert_eq!(ends(&events), ["main success", "slow cancelled", "slow cancelled"]);
     assert!(session.tasks().await.unwrap().iter().all(|task| task.status == TaskStatus::Cancelled));
     assert!(run.len() < events.len());
-    // Nothing can begin any more, and what tries says so.
+    // No task can begin, and an attempt fails.
     let late = whole(&harness, session.run("more", RunOptions::new()).unwrap()).await;
     assert!(result_of(&late, "call-4").contains("the harness is shutting down"), "{}", render(&late));
 }
@@ -733,7 +733,7 @@ async fn a_session_is_woken_by_its_tasks() {
     let (mut events, mut roots) = (Vec::new(), 0);
     while roots < 3 {
         let event = all.next().await.unwrap();
-        roots += usize::from(event.ends_run());
+        roots += usize::from(event.is_run_end());
         events.push(event);
     }
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));

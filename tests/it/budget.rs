@@ -17,8 +17,8 @@ fn tokens(tokens: u64) -> Limits {
     Limits::default().with_tokens(tokens)
 }
 
-/// A harness whose model calls are estimated at little more than a hundred tokens each, for agents
-/// without tools.
+/// Returns a harness whose model calls are estimated at little more than a hundred tokens each, for
+/// agents without tools.
 fn fleet(model: ScriptedModel) -> HarnessBuilder {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(MOST);
@@ -28,7 +28,7 @@ fn fleet(model: ScriptedModel) -> HarnessBuilder {
         .options(options)
 }
 
-/// An agent that has its instructions and one tool.
+/// Returns an agent that has its instructions and one tool.
 fn small(id: &str) -> AgentSpec {
     AgentSpec::new(id, "Small")
 }
@@ -39,7 +39,7 @@ async fn read(run: Run) -> Vec<AgentEvent> {
     events
 }
 
-/// How each invocation ended, in the order of their ends: agent, outcome, error.
+/// Returns how each invocation ended, in the order of their ends: agent, outcome, error.
 fn ends(events: &[AgentEvent]) -> Vec<String> {
     let end = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { outcome, error, .. } => {
@@ -55,7 +55,7 @@ fn calls(events: &[AgentEvent]) -> usize {
     events.iter().filter(|event| matches!(event.kind, EventKind::ModelCallStart { .. })).count()
 }
 
-/// What tools answered, all of it.
+/// Returns what tools answered, all of it.
 fn results(events: &[AgentEvent]) -> String {
     let text = |event: &AgentEvent| match &event.kind {
         EventKind::ToolResultTextDelta { delta, .. } => Some(delta.clone()),
@@ -121,7 +121,7 @@ async fn what_is_counted_corrects_the_estimate() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_counted_the_estimate_stays() {
-    // Two fit; the first breaks off, and nobody knows what it had cost.
+    // Two fit; the first breaks off, so its cost is unknown.
     let model = ScriptedModel::new().agent("main", [Turn::new().text("H").cut(), Turn::new().text("Hi")]);
     let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
     read(session.run("go", RunOptions::new()).unwrap()).await;
@@ -283,7 +283,7 @@ async fn a_spawn_that_comes_to_nothing_is_not_counted() {
             "main",
             [
                 Turn::new().call("agent_spawn", label("one")),
-                Turn::new().call("agent_spawn", label("one")).spawn("nobody", "go"),
+                Turn::new().call("agent_spawn", label("one")).spawn("unknown", "go"),
                 Turn::new().call("agent_spawn", label("two")),
                 Turn::new().text("Done."),
             ],
@@ -337,14 +337,14 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     while !matches!(run.next().await.unwrap().kind, EventKind::TextBlockDelta { .. }) {}
     tokio::time::advance(ms(600_000)).await;
     let rest: Vec<_> = run.collect().await;
-    assert_eq!(ends(&rest), ["main success"], "nobody polled");
+    assert_eq!(ends(&rest), ["main success"], "the run was not polled");
 
     let last = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
-/// What the tool `left` of each agent says in a run with these options: how many milliseconds its
-/// call has.
+/// Returns what the tool `left` of each agent says in a run with these options: how many
+/// milliseconds its call has.
 async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String> {
     let left =
         tool_fn("left", "How much time is left", |cx: ToolContext, _: serde_json::Map<_, _>| async move {
@@ -386,7 +386,7 @@ async fn tools_see_how_much_time_their_call_has() {
     assert_eq!(time_left(both, spawn(9)).await, ["main Some(2500)", "kid Some(2000)"], "the earlier one");
 }
 
-/// What each agent cost itself and with those below it, in the order of their ends.
+/// Returns what each agent cost itself and with those below it, in the order of their ends.
 fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     let cost = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { usage, .. } => {
@@ -397,8 +397,8 @@ fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     events.iter().filter_map(cost).collect()
 }
 
-/// A million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens, and ten
-/// times.
+/// Returns a million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens,
+/// and ten times.
 fn prices() -> Prices {
     Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
 }
@@ -464,7 +464,7 @@ async fn a_budget_of_money_holds() {
     assert!(last[0].contains("the cost budget of the session has $0.0006 of $0.0021 left"), "{last:?}");
 }
 
-/// A fleet in which silence lasts three seconds at most.
+/// Returns a fleet in which silence lasts three seconds at most.
 fn impatient(model: ScriptedModel) -> Harness {
     let lead = AgentSpec::new("lead", "L").with_tools(["agent_spawn", "task_wait"]);
     fleet(model).subagent(lead).subagent(small("kid")).idle_timeout(ms(3_000)).build().unwrap()
@@ -589,7 +589,7 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
         assert_eq!(outcomes, expected, "{ends:?}");
         assert!(results(&events).contains(said), "{}", results(&events));
     };
-    // Each kid is estimated at a little more than its most, whoever built it, and only once.
+    // Each kid is estimated at a little more than its maximum, from every source, and only once.
     let both = ["success", "success", "success"];
     check(tokens(6_000), false, 2_000, &both, "").await;
     check(tokens(6_000), true, 2_000, &both, "").await;

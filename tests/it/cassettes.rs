@@ -22,7 +22,7 @@ use crate::support::{Spawns, ms};
 
 const KEY: &str = "a-key-that-is-secret";
 
-/// A model of this vendor, which asks the cassette.
+/// Returns a model of this vendor, which asks the cassette.
 fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
     let url = cassette.url().to_owned();
     let var = move |name: &str| match name {
@@ -33,7 +33,7 @@ fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
     vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
 }
 
-/// What the vendor's base URL ends with.
+/// Returns what the vendor's base URL ends with.
 fn path_of(vendor: &Vendor) -> &'static str {
     if vendor.base_url == "OPENAI_BASE_URL" { "/v1" } else { "" }
 }
@@ -69,14 +69,14 @@ impl Shelf {
         done
     }
 
-    /// Plays it; nobody is there to be asked.
+    /// Replays it, without the vendor.
     async fn replay(&self, vendor: &Vendor) -> Cassette {
-        let nobody = format!("http://127.0.0.1:1{}", path_of(vendor));
-        Cassette::builder(self.tape(vendor), &nobody).mode(Mode::Replay).open().await.unwrap()
+        let absent = format!("http://127.0.0.1:1{}", path_of(vendor));
+        Cassette::builder(self.tape(vendor), &absent).mode(Mode::Replay).open().await.unwrap()
     }
 }
 
-/// What a model says to this, delta by delta, up to its end or its error.
+/// Returns what a model says to this, delta by delta, up to its end or its error.
 async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
     let messages = vec![Arc::new(Message::user(said))];
     let stream = model.stream(ModelRequest { messages, ..ModelRequest::default() });
@@ -88,7 +88,7 @@ async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
     stream.map(shown).collect().await
 }
 
-/// A script's answer, recorded and replayed over each vendor's API: the same deltas.
+/// Returns a script's answer, recorded and replayed over each vendor's API: the same deltas.
 async fn check(turn: impl Fn() -> Turn, expected: &str) {
     for vendor in VENDORS {
         let (shelf, script) = (Shelf::new(), ScriptedModel::new().agent("m", [turn()]));
@@ -161,8 +161,8 @@ async fn a_miss_is_told_by_the_providers_error_and_by_the_cassette() {
     }
 }
 
-/// The events of each agent and of each call's result, without their times: which of two children
-/// is first is up to the network.
+/// Returns the events of each agent and of each call's result, without their times: which of two
+/// children is first is up to the network.
 async fn lanes(run: Run) -> BTreeMap<String, String> {
     let events: Vec<_> = run.collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
@@ -221,7 +221,7 @@ async fn a_fleet_replays_as_the_same_timelines() {
     }
 }
 
-/// An agent that asks for the weather.
+/// Returns an agent that asks for the weather.
 fn meteorologist(model: impl Model) -> Harness {
     let weather = tool_fn("weather", "The weather in a city", |_, _: Map<String, Value>| async {
         Ok::<_, ToolError>("rain")
@@ -229,8 +229,8 @@ fn meteorologist(model: impl Model) -> Harness {
     Harness::builder("meteorologist", model).ids(CountedIds::default()).tool(weather).build().unwrap()
 }
 
-/// The example's tape. What the agent is told and offered is not what it is about, so rewording
-/// that does no harm.
+/// Returns the example's tape. What the agent is told and offered is not what it is about, so
+/// rewording that does no harm.
 fn weather(path: &Path, upstream: &str) -> CassetteBuilder {
     Cassette::builder(path, upstream).ignore("/tools").ignore("/messages/0/content")
 }
@@ -266,7 +266,7 @@ async fn the_weather_is_recorded_as_it_always_was() {
     assert_eq!(recorded, expected, "the tape's format has changed, or the script");
 }
 
-/// The lines of a tape without the times.
+/// Returns the lines of a tape without the times.
 fn untimed(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The names of all functions in the sources of the workspace.
+/// Returns the names of all functions in the sources of the workspace.
 fn functions() -> HashSet<String> {
     fn files(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).unwrap() {

@@ -46,7 +46,7 @@ struct Traced {
 }
 
 impl Traced {
-    /// A store with these records.
+    /// Creates a store with these records.
     async fn of(records: &[TaskRecord]) -> Self {
         let traced = Self::default();
         for record in records {
@@ -55,7 +55,7 @@ impl Traced {
         traced
     }
 
-    /// The states that the records were in, the empty one first.
+    /// Returns the states that the records were in, the empty one first.
     fn states(&self) -> Vec<State> {
         [State::default()].into_iter().chain(self.states.lock().unwrap().iter().cloned()).collect()
     }
@@ -166,7 +166,7 @@ impl Clock for Ticking {
     }
 }
 
-/// What a whole run records: its events, and each state of the store.
+/// Returns what a whole run records: its events, and each state of the store.
 async fn recorded(clock: &Ticking) -> (Vec<AgentEvent>, Vec<State>) {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let store = Traced { journal: Some(journal.clone()), ..Traced::default() };
@@ -186,7 +186,7 @@ fn is_event_of_task(event: &AgentEvent) -> bool {
     matches!(event.kind, EventKind::TaskUpdated { .. })
 }
 
-/// The tasks whose end is among these events.
+/// Returns the tasks whose end is among these events.
 fn ended(events: &[AgentEvent]) -> Vec<TaskId> {
     let ended = |event: &AgentEvent| match &event.kind {
         EventKind::TaskUpdated { task_id, to, .. } if to.is_terminal() => Some(task_id.clone()),
@@ -312,13 +312,13 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
     }
 }
 
-/// What a session says of its only task: by its record, and by its log.
+/// Returns what a session says of its only task: by its record, and by its log.
 async fn statuses(session: &Session) -> (TaskStatus, Option<TaskStatus>) {
     let task = session.tasks().await.unwrap().remove(0);
     (task.status, session.fleet().tasks.get(&task.id).copied())
 }
 
-/// A process whose root begins a task that does not end.
+/// Returns a process whose root begins a task that does not end.
 fn hanging() -> HarnessBuilder {
     let spawn = json!({ "agent_id": "kid", "task": "hang", "timeout_seconds": 0 });
     let model = ScriptedModel::new()
@@ -352,7 +352,7 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
     assert_eq!(statuses(&twin).await, (TaskStatus::Running, Some(TaskStatus::Running)));
     let ended = executor.tasks().cancel(&task, "its own process", ms(10_000)).await.unwrap();
     assert_eq!((ended.status, session.fleet().tasks[&task]), (TaskStatus::Cancelled, TaskStatus::Cancelled));
-    // The log that names it hears of its end.
+    // The log that names it gets its end.
     assert_eq!(statuses(&stranger).await, (TaskStatus::Cancelled, None));
     assert_eq!(statuses(&twin).await, (TaskStatus::Cancelled, Some(TaskStatus::Cancelled)));
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{OpenNow, Spawns, harness, ms};
 
-/// A child that streams, its twin, and one whose model can't.
+/// Returns a child that streams, its twin, and one whose model can't.
 fn fleet(log: LogOptions) -> Harness {
     let in_one_piece = ModelDelta::NotStreaming { reason: "this model does not stream".to_owned() };
     let model = ScriptedModel::new()
@@ -39,7 +39,7 @@ fn ring(ring: usize) -> LogOptions {
     options
 }
 
-/// How many of the events are of this invocation.
+/// Returns how many of the events are of this invocation.
 fn of(events: &[AgentEvent], invocation: &InvocationDiagnostics) -> u64 {
     let is_its = |event: &&AgentEvent| {
         event.agent_key() == invocation.agent_key.as_ref() && event.reply_id().is_some()

@@ -271,7 +271,7 @@ async fn a_panicking_child_is_an_error_result() {
     "#);
 }
 
-/// What a parent reads when it asks for what it cannot have.
+/// Returns what a parent reads when it asks for what it cannot have.
 async fn refusal(agent: &str, arguments: serde_json::Value) -> String {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call(agent, arguments), Turn::new().text("I see.")])
@@ -292,7 +292,7 @@ async fn what_cannot_be_spawned_is_said() {
         ("agent_spawn", json!({ "agent_id": "reviewer" })),
         ("agent_fanout", json!({ "spawns": [] })),
         ("agent_send", json!({ "message": "more" })),
-        ("agent_send", json!({ "message": "more", "label": "nobody" })),
+        ("agent_send", json!({ "message": "more", "label": "absent" })),
         ("agent_list", json!({})),
     ] {
         all.push(refusal(tool, arguments).await);
@@ -305,7 +305,7 @@ async fn what_cannot_be_spawned_is_said() {
     error the arguments of agent_fanout don't fit:
     - at /spawns: must have at least 1 item
     error give exactly one of agent_key and label
-    error there is no child "nobody"; known: none
+    error there is no child "absent"; known: none
     success []
     "#);
 }
@@ -417,7 +417,7 @@ async fn an_idle_child_can_be_sent_more_by_label() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fanout_gives_one_result_a_spawn_in_order() {
-    let spawns = json!({ "spawns": [spawn_args("reviewer", "slow"), spawn_args("nobody", "x"), spawn_args("reviewer", "fast")] });
+    let spawns = json!({ "spawns": [spawn_args("reviewer", "slow"), spawn_args("absent", "x"), spawn_args("reviewer", "fast")] });
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_fanout", spawns), Turn::new().text("Done.")])
         .agent_on("reviewer", "slow", [Turn::new().wait(ms(50)).text("slow one")])
@@ -426,10 +426,10 @@ async fn a_fanout_gives_one_result_a_spawn_in_order() {
      0 main AGENT_START main "review this"
      0 main MODEL_CALL_START scripted #1
      0 main TOOL_CALL_START agent_fanout (call-1)
-     0 main TOOL_CALL_DELTA "{\"spawns\":[{\"agent_id\":\"reviewer\",\"task\":\"slow\"},{\"agent_id\":\"nobody\",\"task\":\"x\""… (call-1)
+     0 main TOOL_CALL_DELTA "{\"spawns\":[{\"agent_id\":\"reviewer\",\"task\":\"slow\"},{\"agent_id\":\"absent\",\"task\":\"x\""… (call-1)
      0 main TOOL_CALL_END agent_fanout (call-1)
      0 main MODEL_CALL_END tool_calls
-     0 main TOOL_RESULT_START agent_fanout {"spawns":[{"agent_id":"reviewer","task":"slow"},{"agent_id":"nobody","task":"x"… (call-1)
+     0 main TOOL_RESULT_START agent_fanout {"spawns":[{"agent_id":"reviewer","task":"slow"},{"agent_id":"absent","task":"x"… (call-1)
      0   reviewer#1 AGENT_START reviewer "slow"
      0   reviewer#1 MODEL_CALL_START scripted #1
      0   reviewer#2 AGENT_START reviewer "fast"

@@ -8,7 +8,7 @@ use crate::support::harness;
 
 const GOOD: &str = "---\ndescription: Finds typos\ntools: [read_file]\n---\nYou find typos.\n";
 
-/// A root that makes this call and then is done, with a model whose drafts are these.
+/// Returns a root that makes this call and then is done, with a model whose drafts are these.
 fn drafts(call: Value, drafts: &[&str]) -> ScriptedModel {
     ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_generate", call), Turn::new().text("Done.")])
@@ -19,7 +19,7 @@ fn typos() -> Value {
     json!({ "name": "typo-finder", "description": "Finds typos in texts" })
 }
 
-/// The events, and the state and text of the call's result.
+/// Returns the events, and the state and text of the call's result.
 async fn run(harness: HarnessBuilder, options: RunOptions) -> (Vec<AgentEvent>, ToolState, String) {
     let harness = harness.agent_generate(true).build().unwrap();
     let events: Vec<_> = harness.stream_events_with("go", options).collect().await;
@@ -131,7 +131,7 @@ async fn a_draft_that_is_none_goes_back_once() {
     let (errors, shown) = text.split_once("file:\n").unwrap();
     assert!(errors.contains("error: there is no tool \"fly\"; known: lookup, flaky, read_file,"), "{errors}");
     assert_eq!(shown.trim_end(), unknown);
-    // It would be left out until somebody trusts it.
+    // It would be left out until it is trusted.
     let starts = "---\ndescription: Finds typos\nmcp_servers: {x: {command: evil}}\n---\nYou find typos.";
     let dir = tempfile::tempdir().unwrap();
     let (_, state, text) = run(

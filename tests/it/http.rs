@@ -56,8 +56,8 @@ async fn who_leads_a_run_by_choice_has_its_own_prompt() {
         server.requests().iter().map(|body| body["messages"][0]["content"].to_string()).collect();
     assert!(prompts[0].contains("You review.") && !prompts[0].contains("You are main."), "{prompts:?}");
     assert!(prompts[1].contains("You are main.") && !prompts[1].contains("You review."), "{prompts:?}");
-    let unknown = harness.led_by("nobody").await.unwrap_err().to_string();
-    assert!(unknown.contains("nobody") && unknown.contains("reviewer"), "{unknown}");
+    let unknown = harness.led_by("stranger").await.unwrap_err().to_string();
+    assert!(unknown.contains("stranger") && unknown.contains("reviewer"), "{unknown}");
 }
 
 /// Reads until both children's answers are on their way.

@@ -106,7 +106,7 @@ async fn check_goes_on(journal: FaultyJournal) {
     drop((session, second));
     let events = all(&journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
-    assert_eq!(events.iter().filter(|event| event.ends_run()).count(), 2);
+    assert_eq!(events.iter().filter(|event| event.is_run_end()).count(), 2);
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     assert_eq!(session.runs().len(), 2);
     drop((session, third));
 
-    // One that nobody understands is as good as none.
+    // One that can't be parsed is ignored.
     let strange = Checkpoint { seq: 1, state: "{\"form\":9}".to_owned() };
     whole.store_checkpoint(&"s".into(), strange).await.unwrap();
     read();

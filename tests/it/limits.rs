@@ -1,4 +1,4 @@
-//! How many children are at work at once.
+//! The limit of children that run at once.
 
 use mainstem::{
     model::{ModelDelta, ModelRequest, ModelStream, scripted::Turn},
@@ -8,7 +8,7 @@ use mainstem_testing::{laws, render};
 
 use crate::support::{Spawns, harness, ms};
 
-/// The most children that were at work at one time.
+/// Returns the largest number of children that ran at one time.
 fn most_at_once(events: &[AgentEvent]) -> usize {
     let (mut live, mut most) = (0_usize, 0);
     for event in events.iter().filter(|event| !event.is_root()) {
@@ -118,7 +118,7 @@ async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
     assert_eq!(ends.count(), 1 + 2 + 4);
 }
 
-/// Talks for ever: in words, or in the arguments of a call.
+/// Streams without end: text, or the arguments of a call.
 struct Endless {
     calls: bool,
 }

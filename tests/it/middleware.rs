@@ -457,7 +457,7 @@ impl Middleware for Breaks {
     }
 }
 
-/// How each agent ended, in the order of their ends.
+/// Returns how each agent ended, in the order of their ends.
 async fn ends(middleware: impl Middleware) -> String {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("kid", "go"), Turn::new().text("Done.")])
@@ -501,7 +501,7 @@ async fn a_refused_tool_call_goes_to_the_model() {
     );
 }
 
-/// Waits for 100 ms, or for ever, before it goes on.
+/// Waits for 100 ms, or without end, before it continues.
 struct Waits {
     forever: bool,
     for_tools: bool,

@@ -55,15 +55,15 @@ async fn one_panel_for_each_agent() {
 async fn the_final_reply_of_one_child_while_the_stream_is_drawn() {
     let run = fleet().stream_events("go");
     let handle = run.handle();
-    let (events, rome, broken, nobody) = futures_util::join!(
+    let (events, rome, broken, unknown) = futures_util::join!(
         run.collect::<Vec<_>>(),
         handle.final_reply_of("rome"),
         handle.final_reply_of("broken"),
-        handle.final_reply_of("nobody"),
+        handle.final_reply_of("unknown"),
     );
     assert_eq!(rome.unwrap().text(), "an old city");
     assert_eq!(broken, Err(ReplyError::Failed("transport: the connection was cut".into())));
-    assert_eq!(nobody, Err(ReplyError::NeverSpawned("nobody".into())));
+    assert_eq!(unknown, Err(ReplyError::NeverSpawned("unknown".into())));
     assert!(events.len() > 40);
 }
 

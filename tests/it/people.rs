@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
-/// A harness with tools that say what they were given: `peek` changes nothing, `poke` does.
+/// Returns a harness with tools that say what they were given: `peek` changes nothing, `poke` does.
 fn tools(model: ScriptedModel) -> HarnessBuilder {
     let says = |name: &str| {
         tool_fn(
@@ -24,14 +24,14 @@ fn tools(model: ScriptedModel) -> HarnessBuilder {
             },
         )
     };
-    harness(model).tool(says("peek").read_only()).tool(says("poke"))
+    harness(model).tool(says("peek").with_read_only(true)).tool(says("poke"))
 }
 
 fn rules(rules: &[(Effect, &str)]) -> RuleSet {
     rules.iter().fold(RuleSet::default(), |set, (effect, pattern)| set.with(*effect, pattern).unwrap())
 }
 
-/// The end of each call of a tool: its state and its text.
+/// Returns the end of each call of a tool: its state and its text.
 fn results(events: &[AgentEvent], tool: &str) -> Vec<String> {
     let mut results = Vec::new();
     for event in events {
@@ -62,7 +62,7 @@ async fn answering(mut run: Run, mut answer: impl FnMut(&RunHandle, &AgentEvent)
     events
 }
 
-/// The question in an event.
+/// Returns the question in an event.
 fn asked(event: &AgentEvent) -> Option<(ConfirmId, String)> {
     match &event.kind {
         EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
@@ -118,8 +118,8 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let events = answering(session.run("go", RunOptions::new()).unwrap(), |run, event| {
         if let Some((id, _)) = asked(event) {
             assert_eq!(event.depth(), 1);
-            // Between the question and the answer everybody begins to plan: an allowance does not
-            // count any more.
+            // Between the question and the answer the session begins to plan: an allowance no
+            // longer counts.
             session.set_plan_mode(PlanMode::On);
             run.confirm(&id, Decision::Allow).unwrap();
         }

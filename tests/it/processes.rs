@@ -159,7 +159,7 @@ async fn a_caller_that_stops_polling_loses_no_lease_and_promotes_nothing() {
     assert_eq!(all[0].status, TaskStatus::Cancelled);
 }
 
-/// What the log says of tasks and what their records say, with whether the parent was told.
+/// Returns what the log says of tasks and what their records say, with whether the parent was told.
 async fn tasks_of(session: &Session) -> Vec<(TaskStatus, Option<TaskStatus>, bool)> {
     let (records, fleet) = (session.tasks().await.unwrap(), session.fleet());
     let seen = |task: &mainstem::task::TaskRecord| {

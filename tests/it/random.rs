@@ -110,7 +110,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The scripts of all nodes; each is found by its name in the task.
+/// Returns the scripts of all nodes; each is found by its name in the task.
 fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
     let agent = if name == "n;" { "main" } else { "worker" };
     let task = |index: usize| format!("{}-{index};", name.trim_end_matches(';'));
@@ -190,7 +190,7 @@ async fn play(case: &Case, whole: usize, observers: usize) -> Seen {
     drop(run);
     let last = session.log().last_seq();
     tokio::time::sleep(ms(100_000)).await;
-    assert_eq!(session.log().last_seq(), last, "somebody worked on after the run was gone");
+    assert_eq!(session.log().last_seq(), last, "an agent continued after the run was dropped");
     drop(idle);
     Seen { events, rest: std::iter::from_fn(|| keeper.try_next()).collect() }
 }

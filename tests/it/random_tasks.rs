@@ -64,7 +64,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The scripts of all nodes; each is found by its name in the task.
+/// Returns the scripts of all nodes; each is found by its name in the task.
 fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
     let task = |index: usize| format!("{}-{index};", name.trim_end_matches(';'));
     let mut first = node.words.iter().fold(Turn::new(), |turn, wait| turn.wait(ms(*wait)).text("word "));

@@ -123,7 +123,7 @@ async fn the_first_words_of_a_child_arrive_while_everybody_works() {
 #[tokio::test(start_paused = true)]
 async fn a_second_run_of_a_session_is_refused_or_queued() {
     let session = fleet(3, LogOptions::default()).session("s");
-    // Held and not polled: a second run is told instead of waiting for ever.
+    // Held and not polled: a second run fails instead of waiting without end.
     let first = session.run("one", RunOptions::new()).unwrap();
     let refused = session.run("two", RunOptions::new()).unwrap_err();
     assert_eq!(refused.run.as_ref(), Some(first.id()));
@@ -178,7 +178,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     laws(&events).unwrap();
     let own: Vec<_> = events.iter().filter(|event| event.run_id() == Some(handle.id())).collect();
     assert_eq!(own.len(), 1, "{own:?}");
-    assert!(own[0].cancels_queued_run(), "{own:?}");
+    assert!(own[0].is_queued_run_cancel(), "{own:?}");
     assert_eq!(own[0].kind.to_string(), "RUN_CANCELLED cancelled by the user (over HTTP)");
     let runs = session.runs();
     let outcomes: Vec<_> = runs.iter().map(|run| run.end.as_ref().unwrap().outcome).collect();

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{Spawns, harness, ms};
 
-/// How each agent ended: its id, the outcome, and why.
+/// Returns how each agent ended: its id, the outcome, and why.
 fn ends(events: &[AgentEvent]) -> Vec<String> {
     let end = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { outcome, error, .. } => {
@@ -25,7 +25,7 @@ fn ends(events: &[AgentEvent]) -> Vec<String> {
     events.iter().filter_map(end).collect()
 }
 
-/// The texts of the root's tool results, and how each ended.
+/// Returns the texts of the root's tool results, and how each ended.
 fn results(events: &[AgentEvent]) -> (String, Vec<ToolState>) {
     let (mut text, mut states) = (String::new(), Vec::new());
     for event in events.iter().filter(|event| event.is_root()) {
@@ -165,8 +165,7 @@ async fn a_task_is_stopped_by_the_agent_that_asked() {
     assert_eq!(states[1..], [ToolState::Success; 3]);
 }
 
-/// At its limit, a child that says nothing has failed, whoever waits for it; one that says
-/// something has not.
+/// At its limit, a child without text has failed, awaited or not; one with text has not.
 #[tokio::test(start_paused = true)]
 async fn a_child_at_its_limit_that_says_nothing_has_failed() {
     for (last, background) in [("", false), ("", true), ("What I have.", false), ("What I have.", true)] {

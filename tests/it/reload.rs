@@ -8,12 +8,12 @@ use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, workspace, write};
 
-/// An agent file.
+/// Returns an agent file.
 fn agent(description: &str, prompt: &str) -> String {
     format!("---\ndescription: {description}\n---\n{prompt}\n")
 }
 
-/// A tool that changes the files of this workspace, in the middle of a turn.
+/// Returns a tool that changes the files of this workspace, in the middle of a turn.
 fn edits(dir: PathBuf) -> impl Tool {
     tool_fn("edits", "Edits", move |_, _: serde_json::Map<String, serde_json::Value>| {
         write(&dir, "subagents/critic.md", &agent("New", "You are the new critic."));
@@ -23,7 +23,7 @@ fn edits(dir: PathBuf) -> impl Tool {
     })
 }
 
-/// The first line of the instructions of an agent's model calls, in their order.
+/// Returns the first line of the instructions of an agent's model calls, in their order.
 fn prompts(told: &Told, agent: &str) -> Vec<String> {
     let told = told.lock().unwrap();
     let mine = told.iter().filter(|(who, _)| who == agent);
@@ -150,7 +150,7 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
     let harness = harness(ScriptedModel::new().agent("main", turns())).workspace(ws.path()).build().unwrap();
     assert_eq!(warnings(&harness, &ws), "");
     write(ws.path(), "subagents/critic.md", "---\ndescription: Broken\nsteps: many\n---\n");
-    write(ws.path(), "subagents/poet.md", "---\ndescription: Lost\nmodel: nobody:knows\n---\n");
+    write(ws.path(), "subagents/poet.md", "---\ndescription: Lost\nmodel: unknown:model\n---\n");
     write(ws.path(), "skills/pdf/SKILL.md", "Broken.");
     harness.call("one").await.unwrap();
     insta::assert_snapshot!(warnings(&harness, &ws), @r#"
@@ -158,7 +158,7 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
     subagents/critic.md: warning: agent "critic" stays in effect as it was before its file had errors
     skills/pdf/SKILL.md:1:1: error: the front matter is missing: the file starts with a "---" line, keys, and a "---" line
     skills/pdf/SKILL.md: warning: skill "pdf" stays in effect as it was before its file had errors
-    subagents/poet.md:3:8: error: agent "poet": unknown model "nobody:knows"; known: 
+    subagents/poet.md:3:8: error: agent "poet": unknown model "unknown:model"; known: 
     warning: agent "poet" stays in effect as it was before
     "#);
     let crew = harness.crew();

@@ -26,7 +26,8 @@ use crate::{
 /// How many events a test adds so that the next process reads a checkpoint.
 const LONG: usize = 5_000;
 
-/// A process on a journal: agents `kid` (with its prompt) and `keeper`, and a tool that says on whose behalf it is called.
+/// Returns a process on a journal: agents `kid` (with its prompt) and `keeper`, and a tool that
+/// says on whose behalf it is called.
 fn process(journal: &FaultyJournal, model: impl Model, prompt: &str) -> HarnessBuilder {
     harness(model)
         .ids(mainstem::event::RandomIds)
@@ -41,9 +42,9 @@ fn whose() -> impl Tool {
     struct Nothing {}
     tool_fn("whose", "Say for whom", |cx: ToolContext, Nothing {}| async move {
         let attributes = serde_json::to_string(cx.attributes()).unwrap();
-        Ok::<_, ToolError>(format!("{} {attributes}", cx.user().unwrap_or("nobody")))
+        Ok::<_, ToolError>(format!("{} {attributes}", cx.user().unwrap_or("no user")))
     })
-    .read_only()
+    .with_read_only(true)
 }
 
 fn changes() -> impl Tool {
@@ -83,7 +84,7 @@ async fn checkpoint(journal: &FaultyJournal) {
     panic!("no checkpoint was made");
 }
 
-/// All events, which keep the laws; as lines of those whose kind is one of these.
+/// Returns all events, which keep the laws; as lines of those whose kind is one of these.
 async fn lines(journal: &FaultyJournal, kinds: &[&str]) -> Vec<String> {
     let events = all(journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
@@ -132,7 +133,8 @@ async fn a_session_that_plans_goes_on_planning() {
     );
 }
 
-/// A child spawned for Ann is sent to by nobody in particular, and spawned again for her and for Bob.
+/// A child spawned for Ann is sent to without a user, and spawned again for her and for
+/// Bob.
 async fn check_children(filler: usize) {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let script = || {
@@ -243,7 +245,8 @@ async fn a_child_that_cannot_be_built_again_says_so() {
     assert!(error.contains("agent \"odd\" can't be built as it was spawned"), "{error}");
 }
 
-/// A process whose calls are estimated at about 1 800 tokens, most of them for its tools, and take 1 500.
+/// Returns a process whose calls are estimated at about 1 800 tokens, most of them for its tools,
+/// and take 1 500.
 fn metered(journal: &FaultyJournal, limits: Limits) -> Harness {
     let mut options = ModelOptions::new();
     options.max_tokens = Some(100);

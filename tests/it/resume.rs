@@ -1,4 +1,4 @@
-//! A turn that was cut is taken up: nobody works twice, and children are still there.
+//! A turn that was cut is taken up: no agent repeats its work, and children are still there.
 
 use mainstem::{
     journal::{Journal, MemoryJournal},
@@ -15,7 +15,7 @@ use crate::{
     support::{Spawns, harness},
 };
 
-/// What a process has recorded when it is killed after so many events.
+/// Returns what a process has recorded when it is killed after so many events.
 pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
@@ -28,7 +28,7 @@ fn starts_of(events: &[AgentEvent], agent: &str) -> usize {
     events.iter().filter(is_start).filter(|event| event.agent_label() == agent).count()
 }
 
-/// The results that the root has read.
+/// Returns the results that the root has read.
 fn results(session: &Session) -> Vec<String> {
     let history = session.history();
     let parts = history.iter().flat_map(|message| &message.content);
@@ -41,7 +41,7 @@ fn results(session: &Session) -> Vec<String> {
     parts.filter_map(text).collect()
 }
 
-/// A turn is cut after each of its events, and taken up.
+/// Cuts a turn after each of its events, and resumes it.
 async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
     let events = whole(script()).await;
     let answer = |event: &AgentEvent| match &event.kind {
@@ -66,8 +66,7 @@ async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
             .iter()
             .any(|event| event.is_root() && matches!(event.kind, EventKind::ModelCallEnd { .. }));
         if has_called {
-            // Nobody begins anew, and who had answered is heard: what is not known any more is said
-            // to be so.
+            // No agent begins again, and finished answers are delivered; unknown ones are reported.
             assert_eq!(resumed, replies[usize::from(is_mid_sentence)], "{}", place(&after));
             assert_eq!(starts_of(&after, "kid"), starts_of(before, "kid"), "{}", place(&after));
             let answers = before.iter().filter(|event| {
@@ -81,7 +80,7 @@ async fn check_resumes(script: fn() -> ScriptedModel, replies: [&str; 2]) {
         }
         assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Answered);
     }
-    // Whoever had said everything has ended well.
+    // An agent that had said everything has succeeded.
     let journal = killed_after(&events[..=answered]).await;
     let session = process(&journal, script()).open_session("s").await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Answered);
@@ -106,7 +105,7 @@ async fn there_is_nothing_to_resume_before_the_first_turn_and_during_one() {
     run.next().await.unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Active);
     drop(run);
-    // Whoever is stopped can be taken up, too, by one.
+    // A stopped agent can be resumed, too, by one caller.
     let first = session.resume(RunOptions::new()).unwrap();
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Active);
     drop(first);

@@ -20,7 +20,7 @@ async fn every_event_fits_the_published_schema() {
                     .text("I ask.")
                     .spawn("a", "x")
                     .spawn("b", "y")
-                    .spawn("nobody", "z"),
+                    .spawn("unknown", "z"),
                 Turn::new().text("Done."),
             ],
         )

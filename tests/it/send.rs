@@ -29,7 +29,7 @@ async fn read(run: Run) -> Vec<AgentEvent> {
     events
 }
 
-/// What one agent was told and said, in order: `<text` in, `>text` out.
+/// Returns what one agent was told and said, in order: `<text` in, `>text` out.
 fn talk(events: &[AgentEvent], label: &str) -> String {
     let mut talk = String::new();
     for event in events.iter().filter(|event| event.agent_label() == label) {
@@ -55,7 +55,7 @@ fn result_of(events: &[AgentEvent], call: &str) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// The root begins a child in the background and sends to it after 15 ms.
+/// Begins a child in the background, and sends to it after 15 ms.
 fn sending(mode: &str, child: [Turn; 3]) -> ScriptedModel {
     ScriptedModel::new()
         .agent(

@@ -364,7 +364,7 @@ async fn exclusive_tools_run_alone() {
             Ok::<_, ToolError>("done")
         },
     );
-    let run = harness(model).tool(alone.exclusive()).build().unwrap().stream_events("go");
+    let run = harness(model).tool(alone.with_exclusive(true)).build().unwrap().stream_events("go");
     let work = run.kinds(["TOOL_RESULT_START", "TOOL_RESULT_END"]);
     let lines: Vec<_> =
         work.map(|event| format!("{} {}", event.at.as_micros() / 1000 % 1000, event.kind)).collect().await;

@@ -15,7 +15,7 @@ impl Loads for Turn {
     }
 }
 
-/// The skills that an agent is told of.
+/// Returns the skills that an agent is told of.
 fn listed(told: &Told, agent: &str) -> Vec<String> {
     let told = told.lock().unwrap();
     let (_, system) = told.iter().find(|(who, _)| who == agent).unwrap();

@@ -62,7 +62,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Kept {
 }
 
 impl Kept {
-    /// The names of the spans from the outermost to each one.
+    /// Returns the names of the spans from the outermost to each one.
     fn paths(&self) -> Vec<String> {
         let spans = self.0.lock().unwrap();
         let name = |id: &u64| {

@@ -70,7 +70,7 @@ async fn read(run: Run) -> Vec<AgentEvent> {
     events
 }
 
-/// What each child was asked, in the order of their starts.
+/// Returns what each child was asked, in the order of their starts.
 fn started(events: &[AgentEvent]) -> Vec<String> {
     let task = |event: &AgentEvent| match &event.kind {
         EventKind::AgentStart { input, .. } if !event.is_root() => Some(input[0].text()),

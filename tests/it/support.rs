@@ -34,7 +34,7 @@ impl OpenNow for Harness {
     }
 }
 
-/// A harness whose root is `main`; the same every time.
+/// Returns a harness whose root is `main`; the same every time.
 pub(crate) fn harness(model: impl Model) -> HarnessBuilder {
     Harness::builder("main", model)
         .clock(FakeClock::default())
@@ -147,7 +147,7 @@ pub(crate) async fn answers(run: Run) -> Vec<String> {
     answers
 }
 
-/// A directory with these files.
+/// Returns a directory with these files.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {

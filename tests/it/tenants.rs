@@ -1,4 +1,4 @@
-//! Several tenants on one harness: each has what is for all and what is its own, and nobody sees
+//! Several tenants on one harness: each has what is for all and what is its own, and no tenant sees
 //! another's.
 
 use mainstem::{
@@ -13,12 +13,12 @@ use serde_json::json;
 
 use crate::support::{OpenNow, Overheard, Spawns, Told, answers, harness, ms, spawn_args, workspace, write};
 
-/// What an agent is told, at all of its model calls.
+/// Returns what an agent is told, at all of its model calls.
 fn told_to(told: &Told, agent: &str) -> String {
     told.lock().unwrap().iter().filter(|(who, _)| who == agent).map(|(_, system)| system.as_str()).collect()
 }
 
-/// All results of the root's calls.
+/// Returns all results of the root's calls.
 async fn results(run: Run) -> String {
     let results = run.at_depth(0).kinds(["TOOL_RESULT_TEXT_DELTA"]);
     let texts = results.filter_map(async |event| match &event.kind {
@@ -142,7 +142,7 @@ async fn tools_know_for_which_tenant_they_work() {
         "Tells",
         |cx: ToolContext, _: serde_json::Map<String, serde_json::Value>| async move {
             Ok::<_, ToolError>(
-                cx.attributes().get("tenant").map_or_else(|| "nobody's".to_owned(), ToString::to_string),
+                cx.attributes().get("tenant").map_or_else(|| "no tenant's".to_owned(), ToString::to_string),
             )
         },
     );
@@ -154,7 +154,7 @@ async fn tools_know_for_which_tenant_they_work() {
     let forged = || RunOptions::new().with_attribute("tenant", "globex");
     let acme = harness.tenant("acme").unwrap();
     assert_eq!(answers(acme.stream_events_with("go", forged())).await, ["main whose: \"acme\""]);
-    assert_eq!(answers(harness.stream_events("go")).await, ["main whose: nobody's"]);
+    assert_eq!(answers(harness.stream_events("go")).await, ["main whose: no tenant's"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -320,8 +320,8 @@ async fn an_allowlist_makes_an_agent_read_only() {
     assert_eq!(fs::read_to_string(ws.path().join("plan.md")).unwrap(), "one");
 }
 
-/// Which of these paths the root and a child whose directory code names write; the child's begin
-/// with `kid:`.
+/// Returns which of these paths the root and a child whose directory code names write; the child's
+/// begin with `kid:`.
 async fn written(ws: &Path, build: impl FnOnce(HarnessBuilder) -> HarnessBuilder) -> Vec<String> {
     let paths = ["mainstem.toml", "subagents/a.md", "tenants/acme/skills/a.md", "private/a.md", "notes.md"];
     let write = |paths: &[&str]| paths.iter().fold(Turn::new(), |turn, path| turn.write(path, "x"));
@@ -354,8 +354,8 @@ async fn what_the_next_run_obeys_is_written_only_where_the_harness_allows_it_by_
     );
 }
 
-/// The names of the tools that the root has without those for children, and of those that a child
-/// has.
+/// Returns the names of the tools that the root has without those for children, and of those that a
+/// child has.
 fn tools(harness: HarnessBuilder) -> String {
     let harness =
         harness.subagent(spec("kid").with_disallowed_tools(["write_file"])).max_depth(0).build().unwrap();
@@ -423,7 +423,7 @@ async fn a_command_runs_where_its_agent_works() {
     assert_eq!(tree(ws.path()), "a: root\n\nagents/kid/_/s/sub-1/a: kid\n\n");
 }
 
-/// A shell whose commands this test binary guards, by the test below.
+/// Returns a shell whose commands this test binary guards, by the test below.
 #[cfg(unix)]
 fn guarded() -> ShellOptions {
     let itself = mainstem::guard::Program::new(std::env::current_exe().unwrap());

@@ -16,12 +16,12 @@ fn script(packages: &Path) -> String {
     packages.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js").display().to_string()
 }
 
-/// A call of a tool of the server.
+/// Returns a call of a tool of the server.
 fn call(turn: Turn, tool: &str, arguments: serde_json::Value) -> Turn {
     turn.call(format!("mcp__everything__{tool}"), arguments)
 }
 
-/// A parent whose two children call the server at once, one of them for a second.
+/// Returns a parent whose two children call the server at once, one of them for a second.
 fn fleet() -> ScriptedModel {
     let spawn = |id: &str| json!({ "agent_id": id, "task": "go" });
     let both = Turn::new().call("agent_spawn", spawn("slow")).call("agent_spawn", spawn("fast"));
@@ -127,7 +127,7 @@ async fn the_reference_server_sees_no_key_of_ours() {
             _ => None,
         })
         .collect();
-    // Cargo set this one for the test, and nobody passed it on.
+    // Cargo set this one for the test, which did not pass it on.
     assert!(text.contains("\"PATH\"") && !text.contains("CARGO_MANIFEST_DIR"), "{text}");
 }
 

@@ -346,7 +346,7 @@ async fn a_server_knows_none_of_our_keys() {
         (&json!(concat!(env!("CARGO_MANIFEST_DIR"), "-x")), &json!("y"))
     );
     assert!(known.get("PATH").is_some());
-    // Cargo sets this one for us, and nobody passed it on.
+    // Cargo sets this one for the test, which did not pass it on.
     assert!(
         std::env::var("CARGO_MANIFEST_DIR").is_ok() && known.get("CARGO_MANIFEST_DIR").is_none(),
         "{known}"
@@ -522,7 +522,7 @@ async fn what_a_file_declares_counts_once_it_is_trusted_and_again_when_it_change
         let warned = harness.diagnostics().iter().any(|found| found.code() == Code::Untrusted);
         (rig.count("start"), warned)
     };
-    assert_eq!(run().await, (0, true), "nobody has trusted it");
+    assert_eq!(run().await, (0, true), "it is not trusted");
     trusted.lock().unwrap().clone_from(&seen.lock().unwrap());
     write("", "Two, with a longer prompt.");
     assert_eq!(run().await, (1, false), "it is trusted when it is read again");
@@ -617,7 +617,7 @@ fn a_client_outlives_its_runtime() {
             }
         });
     }
-    // Without a runtime it says so, and hangs nobody.
+    // Without a runtime it fails, and no caller hangs.
     let client = mainstem::mcp::Client::new("rig", rig.odd("none")).unwrap();
     futures_util::FutureExt::now_or_never(mainstem::tool::ToolSource::ready(&client)).unwrap();
     let problems = mainstem::tool::ToolSource::problems(&client);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::peer::{Peer, packages};
 
-/// A model of a vendor at that server.
+/// Returns a model of a vendor at that server.
 fn model(vendor: &Vendor, name: &str, root: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { format!("{root}/v1") } else { root.to_owned() };
     let var = move |name: &str| match name {
@@ -39,7 +39,7 @@ async fn events(model: impl Model, prompt: &str) -> Vec<AgentEvent> {
     events
 }
 
-/// Why the last model call stopped.
+/// Returns why the last model call stopped.
 fn stop(events: &[AgentEvent]) -> StopReason {
     let mut stops = events.iter().filter_map(|event| match &event.kind {
         EventKind::ModelCallEnd { stop_reason, .. } => Some(stop_reason.clone()),
@@ -86,7 +86,8 @@ fn error(events: &[AgentEvent]) -> String {
     error.as_ref().unwrap().message.clone()
 }
 
-/// Every vendor at once, each against a server of its own: some of its answers depend on how often it was asked.
+/// Every vendor at once, each against a server of its own: some of its answers depend on how often
+/// it was asked.
 async fn each<F: Future<Output = ()>>(check: impl Fn(&'static Vendor, Peer) -> F) {
     let Some(packages) = packages("the mock of all vendors") else { return };
     join_all(VENDORS.iter().map(|vendor| check(vendor, Peer::aimock(&packages)))).await;
@@ -128,7 +129,7 @@ async fn every_vendors_faults_are_told_apart() {
     each(async |vendor, peer| {
         let ask = |prompt: &'static str| events(model(vendor, "m", &peer.url), prompt);
         let busy = ask("busy once").await;
-        assert_eq!(texts(&busy), "Not busy any more.", "{}: {}", vendor.name, render(&busy));
+        assert_eq!(texts(&busy), "No longer busy.", "{}: {}", vendor.name, render(&busy));
         assert!(
             busy.iter().any(|event| matches!(event.kind, EventKind::ModelRetry { .. })),
             "{}",
@@ -191,7 +192,7 @@ async fn it_streams(name: &str, peer: &Peer) {
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Mood {
-    /// How somebody feels.
+    /// A person's mood.
     mood: Kind,
 }
 

@@ -14,8 +14,8 @@ use std::{
 /// with `node_modules` and `python`.
 const PEERS: &str = "MAINSTEM_PEERS";
 
-/// Where the packages are. Only a person's own machine may lack them; the test that asks says so,
-/// and is over.
+/// Returns where the packages are. Only a person's own machine may lack them; the test that asks
+/// says so, and is over.
 pub(crate) fn packages(test: &str) -> Option<PathBuf> {
     let packages = env::var_os(PEERS).map(PathBuf::from);
     if packages.is_none() {
@@ -72,11 +72,11 @@ impl Peer {
             thread::sleep(Duration::from_millis(50));
             is_there()
         });
-        assert!(waited, "nobody listens at {}", peer.url);
+        assert!(waited, "no server listens at {}", peer.url);
         peer
     }
 
-    /// The mock of all vendors' APIs, playing `aimock.json`.
+    /// Returns the mock of all vendors' APIs, playing `aimock.json`.
     pub(crate) fn aimock(packages: &Path) -> Self {
         let script = packages.join("node_modules/@copilotkit/aimock/dist/cli.js");
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/aimock.json");
@@ -103,7 +103,7 @@ fn address(line: &str) -> Option<String> {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // How it ends says nothing any more.
+        // The result does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

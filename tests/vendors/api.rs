@@ -34,7 +34,7 @@ struct Known {
     media_type: String,
 }
 
-/// The vendors of this build.
+/// Returns the vendors of this build.
 pub(crate) async fn vendors() -> Vec<Vendor> {
     let mut vendors = Vec::new();
     for row in vendor::VENDORS {
@@ -48,7 +48,7 @@ pub(crate) async fn vendors() -> Vec<Vendor> {
     vendors
 }
 
-/// The request that a provider sends.
+/// Returns the request that a provider sends.
 async fn request(row: &'static vendor::Vendor) -> String {
     let mut server = Server::start(vec![vec![]]).await;
     let messages = vec![Arc::new(Message::user("go"))];
@@ -57,7 +57,7 @@ async fn request(row: &'static vendor::Vendor) -> String {
     server.request().await
 }
 
-/// The bare provider at this address.
+/// Returns the bare provider at this address.
 fn bare(row: &vendor::Vendor, root: &str) -> Arc<dyn Model> {
     let var = |name: &str| match name {
         name if name == row.base_url => Some(root.to_owned()),
@@ -67,7 +67,7 @@ fn bare(row: &vendor::Vendor, root: &str) -> Arc<dyn Model> {
     row.bare_model("main", &Setup { var: &var, headers: &[] }).unwrap()
 }
 
-/// The head and the frames in which a server answers a request.
+/// Returns the head and the frames in which a server answers a request.
 async fn answer(request: &str, turn: Turn) -> (String, Vec<Vec<u8>>) {
     let server = ModelServer::start(ScriptedModel::new().agent("main", [turn])).await.unwrap();
     let address = server.root_url().replace("http://", "");
@@ -82,7 +82,7 @@ async fn answer(request: &str, turn: Turn) -> (String, Vec<Vec<u8>>) {
     }
 }
 
-/// A response that has arrived; `None` if more is to come.
+/// Returns a response that has arrived; `None` if more is to come.
 fn complete(read: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
     let start = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8(read[..start].to_vec()).unwrap();
@@ -101,12 +101,12 @@ impl Vendor {
         self.0.row.name
     }
 
-    /// The bare provider at this address.
+    /// Returns the bare provider at this address.
     pub(crate) fn model(self, root: &str) -> Arc<dyn Model> {
         bare(self.0.row, root)
     }
 
-    /// The frames in which it says an answer.
+    /// Returns the frames in which it says an answer.
     pub(crate) async fn frames(self, turn: Turn) -> Vec<Vec<u8>> {
         answer(&self.0.request, turn).await.1
     }
@@ -123,7 +123,7 @@ impl Vendor {
         steps
     }
 
-    /// An event of an unknown kind, with unknown fields.
+    /// Returns an event of an unknown kind, with unknown fields.
     pub(crate) fn unknown(self) -> Vec<u8> {
         let data = json!({
             "type": "from_the_future", "object": "from.the.future", "what": {"x": [1]}, "from_the_future": 1,
@@ -144,7 +144,7 @@ impl Vendor {
         }
     }
 
-    /// The body of a refusal in the vendor's words.
+    /// Returns the body of a refusal in the vendor's words.
     pub(crate) async fn refusal(self, message: &str) -> String {
         let refused = Turn::new().fail(ModelError::from_status(500, message));
         let (_, frames) = answer(&self.0.request, refused).await;

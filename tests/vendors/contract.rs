@@ -1,4 +1,4 @@
-//! Each vendor's API, one script: what an agent says and does is the same whoever's model thinks
+//! Each vendor's API, one script: what an agent says and does is the same with every vendor's model
 //! for it.
 
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use mainstem::{
 use mainstem_testing::{CountedIds, FakeClock, ModelServer, laws, render};
 use serde_json::{Map, Value, json};
 
-/// A call of `agent_spawn`.
+/// Returns a call of `agent_spawn`.
 fn spawn(turn: Turn, task: &str) -> Turn {
     turn.call("agent_spawn", json!({ "agent_id": "kid", "task": task }))
 }
 
-/// A model of this vendor at a server that speaks its API.
+/// Returns a model of this vendor at a server that speaks its API.
 pub(crate) fn model(vendor: &Vendor, server: &ModelServer, name: &str) -> Arc<dyn Model> {
     let url = if vendor.base_url == "OPENAI_BASE_URL" { server.base_url() } else { server.root_url() };
     at(vendor, url, name)
 }
 
-/// A model of this vendor at this base URL.
+/// Returns a model of this vendor at this base URL.
 pub(crate) fn at(vendor: &Vendor, url: String, name: &str) -> Arc<dyn Model> {
     let var = move |name: &str| match name {
         name if name == vendor.base_url => Some(url.clone()),
@@ -46,7 +46,7 @@ pub(crate) fn builder(model: Arc<dyn Model>) -> HarnessBuilder {
         .tool(tool_fn("see", "Sees", noop))
 }
 
-/// A run's events; times and what the vendor calls its calls taken out.
+/// Returns a run's events; times and what the vendor calls its calls taken out.
 async fn events(run: Run) -> String {
     let events: Vec<_> = run.collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));

@@ -1,4 +1,4 @@
-//! What can go wrong with a provider, on each vendor's API: the same events whoever's it is,
+//! What can go wrong with a provider, on each vendor's API: the same events from every vendor,
 //! nothing said twice, nothing lost silently.
 //!
 //! A [`ModelServer`] says an answer in the vendor's form; its bytes are then played back broken.
@@ -359,7 +359,7 @@ async fn an_answer_without_usage_costs_what_nobody_knows() {
     }
 }
 
-/// A frame whose JSON has lost what says the usage.
+/// Returns a frame whose JSON has lost what says the usage.
 fn without_usage(frame: &[u8]) -> Vec<u8> {
     let text = std::str::from_utf8(frame).unwrap();
     let (before, json) = match text.find('{') {

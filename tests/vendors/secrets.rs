@@ -54,8 +54,8 @@ impl<S: Subscriber> Layer<S> for Heard {
     }
 }
 
-/// What is left of a run that fails: its events, the files of its journal, and what was traced,
-/// each as text.
+/// Returns what is left of a run that fails: its events, the files of its journal, and what was
+/// traced, each as text.
 async fn left(model: Arc<dyn Model>) -> [String; 3] {
     let heard = Heard::default();
     let subscriber = tracing_subscriber::registry().with(heard.clone());

@@ -1,5 +1,5 @@
-//! The server's own description against what it does: schemathesis asks it everything that its
-//! OpenAPI document allows, and what it does not.
+//! Compares the server with its own description: schemathesis sends every request that the OpenAPI
+//! document allows, and requests that it does not.
 
 use std::{path::Path, process::Stdio};
 
@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         client.args(words.split(' ')).env("MAINSTEM_SERVER", server.url()).env("MAINSTEM_TOKEN", TOKEN);
         client
     };
-    // Something to ask about: a run with children and a task.
+    // Data for the requests: a run with children and a task.
     let line = place.path().join("line");
     std::fs::write(&line, "Review it\n")?;
     let mut chat = ask("chat --session one --progress quiet");

@@ -1,5 +1,5 @@
-//! What programs on the other side see: the five ways to consume a stream, an application with
-//! agents in it, and its page in Chromium.
+//! Programs that consume a server: the five ways to consume a stream, an application with agents in
+//! it, and its page in Chromium.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     server::Server,
 };
 
-/// The five patterns, and something that each of them prints.
+/// The five patterns, each with a part of its output.
 const PATTERNS: [(&str, &str); 5] = [
     ("panel_per_agent", "Forum"),
     ("await_one_child", "since the 7th century"),

@@ -1,5 +1,5 @@
-//! Programs of the workspace as its tests have built them: cargo would choose other features for a
-//! package alone, and build all that it depends on again.
+//! Programs of the workspace as its tests have built them: for a package alone, cargo would choose
+//! other features, and build all dependencies again.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(crate) struct Program<'a> {
     /// `bin`, `example` or `test`.
     pub(crate) kind: &'a str,
     pub(crate) name: &'a str,
-    /// A target by which cargo builds it; with a test come the package's binaries, too.
+    /// The target by which cargo builds it; a test brings the package's binaries, too.
     pub(crate) by: [&'a str; 2],
 }
 
@@ -28,7 +28,7 @@ impl<'a> Program<'a> {
         Self { package, kind: "example", name, by: ["--example", name] }
     }
 
-    /// Builds it where it is not yet; where it is.
+    /// Builds it if needed; returns its path.
     pub(crate) fn build(&self, root: &Path) -> Result<PathBuf> {
         let mut build = cargo(root, &["build", "--quiet", "--workspace", "--locked"]);
         let messages = output(build.args(self.by).args(["--message-format", "json"]))?;
@@ -47,7 +47,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// A line of cargo's JSON messages, as far as it matters here.
+/// A line of cargo's JSON messages.
 #[derive(Deserialize)]
 struct Artifact {
     manifest_path: PathBuf,

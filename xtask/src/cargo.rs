@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// `cargo` with `args`, in the root of the workspace.
+/// Returns the command `cargo` with `args`, in the root of the workspace.
 pub(crate) fn cargo(root: &Path, args: &[&str]) -> Command {
     let mut command = program(root, env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     command
 }
 
-/// A program in `folder`, without the variables that `cargo run` sets for xtask:
-/// ring's build script watches them, and would be built again each time.
+/// Returns the command of a program in `folder`, without the variables that `cargo run` sets for
+/// xtask: ring's build script watches them, and would run again each time.
 pub(crate) fn program(folder: &Path, name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(folder).stdin(Stdio::null());
@@ -43,14 +43,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Whether cargo knows the subcommand `name`.
+/// Returns `true` if cargo knows the subcommand `name`.
 pub(crate) fn has(root: &Path, name: &str) -> bool {
     let mut probe = cargo(root, &[name, "--version"]);
     probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// The place that a variable names, for which `.ci/run` makes it; only a person's own machine may
-/// lack it.
+/// Returns the path in a variable that `.ci/run` sets; on a developer's machine it may be missing.
 pub(crate) fn place(variable: &str, what: &str) -> Result<Option<PathBuf>> {
     let place = env::var_os(variable).map(PathBuf::from);
     if place.is_none() {
@@ -61,7 +60,7 @@ pub(crate) fn place(variable: &str, what: &str) -> Result<Option<PathBuf>> {
     Ok(place)
 }
 
-/// The command as one would type it.
+/// Returns the command as one would type it.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = std::iter::once(program).chain(command.get_args());

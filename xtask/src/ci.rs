@@ -19,7 +19,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
         plain(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })?;
     step("features", || {
-        // Those who pick single layers have no warnings either.
+        // A build of single layers has no warnings either.
         for features in features(root)? {
             let facade =
                 ["clippy", "-p", "mainstem", "--locked", "--no-default-features", "--features", &features];
@@ -53,7 +53,7 @@ pub(crate) fn run(root: &Path, slow: bool) -> Result<()> {
     Ok(())
 }
 
-/// The features of the facade, for each alone, and none of them.
+/// Returns each feature of the facade alone, and none.
 fn features(root: &Path) -> Result<Vec<String>> {
     let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&json).context("cannot read cargo metadata")?;

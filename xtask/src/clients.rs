@@ -1,5 +1,4 @@
-//! The vendors' own clients in Python, against the scripted server of the testing kit: it speaks
-//! their APIs, or they would not read it.
+//! The vendors' own clients in Python, which read the APIs of the testing kit's scripted server.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use crate::{
     server::Server,
 };
 
-/// A Python that has what `tests/clients/requirements.txt` lists.
+/// Returns a Python with the packages of `tests/clients/requirements.txt`.
 pub(crate) fn python() -> Result<Option<PathBuf>> {
     place("MAINSTEM_PYTHON", "a Python with tests/clients/requirements.txt installed")
 }

@@ -8,7 +8,7 @@ use crate::cargo::{cargo, has, run as exec};
 
 const INSTALL: &str = "cargo-deny is not installed; `cargo install cargo-deny --locked`";
 
-/// Only a person's own machine may lack the tool; `.ci/run` installs it.
+/// On a developer's machine the tool may be missing; `.ci/run` installs it.
 pub(crate) fn run(root: &Path) -> Result<()> {
     if has(root, "deny") {
         exec(&mut cargo(root, &["deny", "--locked", "check", "bans", "licenses", "sources"]))?;
@@ -21,8 +21,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Known vulnerabilities, in a database that is fetched first. A machine that can't reach it says
-/// so and goes on.
+/// Checks known vulnerabilities, in a database that is fetched first. On a machine that can't reach
+/// it, prints so and continues.
 fn advisories(root: &Path) -> Result<()> {
     let fetched = cargo(root, &["deny", "fetch", "db"]).output()?;
     if !fetched.status.success() {

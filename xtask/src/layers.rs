@@ -1,6 +1,6 @@
 //! The table of docs/layers.md: how many crates each layer brings, as `cargo tree` counts them.
 //!
-//! The column of times is measured by a person, and left as it is.
+//! The column of times is measured by hand, and stays as it is.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -26,26 +26,26 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     report(&problems, "write the numbers into the table")
 }
 
-/// The layers that a program uses alone.
+/// Returns the layers that a program uses alone.
 fn layers(files: &[String]) -> Vec<String> {
     let names = files.iter().filter_map(|path| path.strip_prefix(FOLDER)?.strip_suffix("/Cargo.toml"));
     names.map(String::from).collect()
 }
 
-/// What the crate of a layer brings, with its own default features and on Linux.
+/// Returns the dependencies of a layer's crate, with its own default features and on Linux.
 fn cargo_tree(root: &Path, layer: &str) -> Result<String> {
     let package = format!("mainstem-{layer}");
     let tree = ["tree", "--locked", "--edges", "normal", "--prefix", "none", "--package", &package];
     output(cargo(root, &tree).args(["--target", "x86_64-unknown-linux-gnu"]))
 }
 
-/// How many crates a tree has, itself included, each version counted once.
+/// Returns the number of crates in a tree, itself included, each version once.
 fn count(tree: &str) -> usize {
     let crates = tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.is_empty());
     crates.collect::<BTreeSet<_>>().len()
 }
 
-/// The row of a layer: name, crates, seconds.
+/// Returns the row of a layer: name, crates, seconds.
 fn check(page: &str, layer: &str, crates: usize) -> Option<Problem> {
     let start = format!("| `mainstem-{layer}` | ");
     let row = (1..).zip(page.lines()).find(|(_, line)| line.starts_with(&start));

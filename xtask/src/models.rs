@@ -1,6 +1,6 @@
-//! `cargo xtask models`: the models of what threads do, under a model checker that tries many
-//! orders of them. It takes the place of the primitives of threads, so that all is compiled once
-//! more, into a folder of its own.
+//! `cargo xtask models`: models of threads, under a model checker that tries many schedules. It
+//! replaces the synchronization primitives, so everything is compiled once more, into a folder of
+//! its own.
 
 use std::{env, path::Path};
 
@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::cargo::{cargo, run as exec};
 use crate::suite::SLOW;
 
-/// The packages with models, and where.
+/// The packages with models, and their targets.
 const MODELS: [(&str, &[&str]); 3] = [
     ("mainstem-event", &["--lib", "session_log::models"]),
     ("mainstem-journal", &["--test", "models"]),

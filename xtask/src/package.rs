@@ -17,7 +17,7 @@ use crate::{
     problem::report,
 };
 
-/// The file that names the toolchain, and the line that does.
+/// The file with the toolchain, and the line with its version.
 const TOOLCHAIN: &str = "rust-toolchain.toml";
 
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -32,20 +32,20 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     report(&problems, "the rules are in xtask/src/package/check.rs")
 }
 
-/// Makes each package; cargo then resolves its dependencies as a registry would.
+/// Makes each package; cargo then resolves its dependencies as from a registry.
 fn make(root: &Path, metadata: &Metadata) -> Result<()> {
     let mut command = cargo(root, &["package", "--quiet", "--workspace", "--no-verify", "--allow-dirty"]);
     for package in metadata.packages.iter().filter(|package| !package.is_published()) {
         command.args(["--exclude", &package.name]);
     }
-    // CI has fetched every dependency by then; a person's machine may ask the registry.
+    // CI has fetched every dependency by then; a developer's machine may use the registry.
     if env::var_os("CI").is_some() {
         command.arg("--offline");
     }
     exec(&mut command)
 }
 
-/// What is in the package that cargo has made.
+/// Reads the package that cargo has made.
 fn read(root: &Path, metadata: &Metadata, manifest: &Manifest) -> Result<Package> {
     let name = format!("{}-{}", manifest.name, manifest.version);
     let archive = metadata.target_directory.join("package").join(format!("{name}.crate"));
@@ -60,7 +60,7 @@ fn read(root: &Path, metadata: &Metadata, manifest: &Manifest) -> Result<Package
     })
 }
 
-/// The text of a file of the tree; empty for one that cargo has made.
+/// Returns the text of a file of the tree; empty for one that cargo has made.
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

@@ -12,12 +12,12 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem at a line, counted from 1.
+    /// Creates a problem at a line, counted from 1.
     pub(crate) fn at(path: impl Into<String>, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.into(), line, message: message.into() }
     }
 
-    /// A problem of the file as a whole.
+    /// Creates a problem of the file as a whole.
     pub(crate) fn file(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self::at(path, 1, message)
     }

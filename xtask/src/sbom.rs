@@ -1,5 +1,5 @@
-//! `cargo xtask sbom`: what the binary `mainstem` is made of, as a CycloneDX file below the target
-//! folder. `cargo-cyclonedx` makes it.
+//! `cargo xtask sbom`: the dependencies of the binary `mainstem`, as a CycloneDX file below the
+//! target folder. `cargo-cyclonedx` makes it.
 
 use std::{
     env, fs,
@@ -41,8 +41,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     exec(program(root, python).arg("tests/sbom/check.py").arg(&path))
 }
 
-/// The same for the same commit: with its date, without a number by chance, and without this
-/// machine's paths.
+/// Makes the file, which is the same for the same commit: with the commit's date, without a random
+/// number and without this machine's paths.
 fn make(root: &Path) -> Result<String> {
     let date = output(program(root, "git").args(["log", "-1", "--format=%ct"]))?;
     let mut tool = cargo(root, &["cyclonedx", "--quiet", "--format", "json", "--spec-version", "1.5"]);
@@ -54,7 +54,7 @@ fn make(root: &Path) -> Result<String> {
     Ok(without_place(&bill.context("cargo cyclonedx wrote no file")?, root))
 }
 
-/// The tool writes one beside each manifest.
+/// Removes the files that the tool writes beside each manifest.
 fn remove_drafts(root: &Path) -> Result<()> {
     let draft = Path::new(DRAFT).with_extension("json");
     let mut ours = crate::tree::files(root)?

@@ -13,7 +13,7 @@ use crate::cargo::{program, run as exec};
 use crate::problem::{Problem, report};
 use crate::tree;
 
-/// Folder in which every file is generated, so that one left over is noticed.
+/// A folder with generated files only, so that a stale one is noticed.
 const OWNED: &str = "docs/schema/";
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     }
 }
 
-/// What the tree should hold.
+/// Returns the generated files.
 fn generate(root: &Path) -> Result<Files> {
     let folder = tempfile::tempdir()?;
     let schema =
@@ -39,7 +39,7 @@ fn generate(root: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// The generated files that the tree has.
+/// Returns the generated files that the tree has.
 fn owned(root: &Path) -> Result<Vec<String>> {
     let mut files = tree::files(root)?;
     files.retain(|path| path.starts_with(OWNED));
@@ -51,7 +51,7 @@ fn read(root: &Path, paths: impl IntoIterator<Item = String>) -> Result<Files> {
     present.map(|path| Ok((path.clone(), fs::read(root.join(&path)).context(path)?))).collect()
 }
 
-/// Files that are missing, left over or different in `kept`.
+/// Returns files that are missing, stale or different in `kept`.
 fn compare(fresh: &Files, kept: &Files) -> Vec<Problem> {
     let paths: BTreeSet<_> = fresh.keys().chain(kept.keys()).collect();
     let differing = paths.into_iter().filter_map(|path| {
@@ -66,7 +66,7 @@ fn compare(fresh: &Files, kept: &Files) -> Vec<Problem> {
     differing.collect()
 }
 
-/// Makes the tree hold `fresh` and nothing left over.
+/// Makes the tree equal to `fresh`.
 fn write(root: &Path, fresh: &Files, kept: &Files) -> Result<()> {
     for path in kept.keys().filter(|path| !fresh.contains_key(*path)) {
         fs::remove_file(root.join(path))?;

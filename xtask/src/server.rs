@@ -1,4 +1,4 @@
-//! A server of ours that runs beside a check: it prints its address first.
+//! A server of ours that runs during a check: it prints its address first.
 
 use std::{
     io::{BufRead, BufReader},
@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// Ended when dropped: by the end of its standard input if it heeds that, or else killed.
+/// Ended when dropped: by the end of its standard input, or else killed.
 pub(crate) struct Server {
     child: Child,
     url: String,
@@ -33,7 +33,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // How it ends says nothing any more.
+        // The result does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

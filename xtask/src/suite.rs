@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use crate::built::Program;
 use crate::cargo::{cargo, has, program, run as exec};
 
-/// How often the timelines run: enough that an order decided by chance shows.
+/// How often the timelines run: often enough to detect a random order.
 const TIMELINE_RUNS: usize = 20;
 
 /// The binary `tests/it`.
 const TIMELINES: Program<'static> =
     Program { package: "tests", kind: "test", name: "it", by: ["--test", "it"] };
 
-/// Set for the tests whose loops are a sample without it.
+/// Set for tests whose loops are sampled without it.
 pub(crate) const SLOW: &str = "RUN_SLOW_TESTS";
 
 /// Runs every test and returns the snapshot files that they read.

@@ -50,7 +50,7 @@ pub(crate) fn run(root: &Path, accept: bool) -> Result<()> {
     report(&compare(&running, &list), "read what is new, then `cargo xtask supply --accept`")
 }
 
-/// The foreign crates that run code while others are compiled, one a line.
+/// Returns the foreign crates that run code while others are compiled, one a line.
 fn running(metadata: &str) -> Result<BTreeSet<String>> {
     let metadata: Metadata = serde_json::from_str(metadata).context("cannot read cargo metadata")?;
     let foreign = metadata.packages.into_iter().filter(|package| package.source.is_some());
@@ -74,7 +74,7 @@ fn compare(running: &BTreeSet<String>, list: &str) -> Vec<Problem> {
     let new =
         new.map(|line| Problem::file(LIST, format!("`{line}` runs while we compile, and is not listed")));
     let gone = listed().filter(|(_, line)| !running.contains(*line));
-    new.chain(gone.map(|(at, line)| Problem::at(LIST, at, format!("`{line}` is not compiled any more"))))
+    new.chain(gone.map(|(at, line)| Problem::at(LIST, at, format!("`{line}` is no longer compiled"))))
         .collect()
 }
 

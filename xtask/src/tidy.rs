@@ -32,6 +32,10 @@ fn check(root: &Path) -> Result<Vec<Problem>> {
     problems.extend(code_map::check(&architecture, &packages, &files));
     problems.extend(snapshots::pending(&files));
     problems.extend(decisions::check(&files));
+    for path in files.iter().filter(|path| decisions::is_in_folder(path)) {
+        let text = fs::read_to_string(root.join(path)).with_context(|| path.clone())?;
+        problems.extend(decisions::cited(path, &text, &files));
+    }
     let mut functions = BTreeSet::new();
     let mut words = words::Words::default();
     for path in files.iter().filter(|path| path.ends_with(".rs")) {

@@ -8,15 +8,15 @@ use walkdir::WalkDir;
 /// Folders that hold nothing of ours.
 const SKIPPED: [&str; 2] = [".git", "target"];
 
-/// The root of the workspace. Asked of the running cargo rather than compiled in: clones may share
-/// a target folder.
+/// Returns the root of the workspace. Asked of the running cargo rather than compiled in: clones
+/// may share a target folder.
 pub(crate) fn root() -> Result<PathBuf> {
     let xtask = std::env::var("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&xtask).parent().context("xtask has no parent folder")?;
     Ok(root.to_owned())
 }
 
-/// All files below `root`, as sorted paths from it with forward slashes.
+/// Returns all files below `root`, as sorted paths from it with forward slashes.
 pub(crate) fn files(root: &Path) -> Result<Vec<String>> {
     let kept = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
         !(entry.file_type().is_dir() && SKIPPED.iter().any(|name| entry.file_name() == *name))

@@ -1,4 +1,4 @@
-//! What events mean: one payload in, deltas out. No I/O.
+//! Decodes events: one payload in, deltas out. No I/O.
 
 mod blocks;
 
@@ -14,7 +14,7 @@ use crate::{
     event::{Event, Message, Usage},
 };
 
-/// The state of one answer.
+/// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
     blocks: Blocks,
@@ -54,7 +54,7 @@ impl Decoder {
     fn stop_reason(&mut self) -> StopReason {
         let reason = mem::take(&mut self.stop_reason).unwrap_or_else(|| "end_turn".into());
         match &*reason {
-            // Some servers say it also of tool calls.
+            // Some servers send it for tool calls, too.
             "end_turn" | "stop_sequence" if self.blocks.any_calls() => StopReason::ToolCalls,
             "end_turn" | "stop_sequence" => StopReason::Stop,
             "tool_use" => StopReason::ToolCalls,
@@ -64,7 +64,7 @@ impl Decoder {
         }
     }
 
-    /// What the server says went wrong, or what is wrong with what it says.
+    /// Returns the failure that a server reports, or that of invalid data.
     #[cold]
     fn failure(&self, data: &str, problem: &dyn Display) -> ModelError {
         let malformed = || self.server.malformed(Messages::ANSWER, data, problem);

@@ -1,5 +1,4 @@
-//! The vendor's types, as far as they matter: an [event] of a stream, or the whole message, whose
-//! blocks are the same.
+//! The vendor's types: an [event] of a stream, or the whole message, whose blocks are the same.
 //!
 //! Unknown fields are skipped unread, and so are unknown events, blocks and deltas, which the
 //! vendor's [versioning] allows at any time.
@@ -39,7 +38,7 @@ pub(crate) enum Event<'a> {
     },
     MessageStop,
     Error,
-    /// `ping`, and what is new.
+    /// `ping`, and unknown events.
     #[serde(other)]
     Other,
 }
@@ -73,11 +72,11 @@ pub(crate) enum Block {
         id: Option<String>,
         #[serde(default)]
         name: String,
-        /// Empty in a stream of Anthropic's; other servers give it whole.
+        /// Empty in a stream of Anthropic's; other servers send it whole.
         #[serde(default)]
         input: Value,
     },
-    /// What the vendor's own tools do, and what is new.
+    /// Blocks of the vendor's own tools, and unknown ones.
     #[serde(other)]
     Other,
 }
@@ -102,7 +101,7 @@ pub(crate) enum Delta<'a> {
         #[serde(borrow)]
         partial_json: Cow<'a, str>,
     },
-    /// Citations, and what is new.
+    /// Citations, and unknown deltas.
     #[serde(other)]
     Other,
 }
@@ -112,7 +111,7 @@ pub(crate) struct Ending {
     pub(crate) stop_reason: Option<String>,
 }
 
-/// Tokens so far. The vendor counts cumulatively.
+/// Tokens so far: the vendor's counts are cumulative.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(crate) struct Usage {
     input_tokens: Option<u64>,
@@ -128,7 +127,7 @@ struct OutputDetails {
 }
 
 impl Usage {
-    /// Goes on to a later count, which may leave out what it has nothing new about.
+    /// Applies a later count, which may leave out unchanged fields.
     pub(crate) fn update(&mut self, later: Self) {
         self.input_tokens = self.input_tokens.max(later.input_tokens);
         self.output_tokens = self.output_tokens.max(later.output_tokens);
@@ -140,8 +139,8 @@ impl Usage {
 }
 
 impl From<Usage> for mainstem_message::Usage {
-    /// The vendor's `input_tokens` are those that no cache had to do with; ours are all. Its
-    /// `output_tokens` include thinking, as ours do.
+    /// Converts the counts. The vendor's `input_tokens` leave out cached ones; ours include them.
+    /// Its `output_tokens` include thinking, as ours do.
     fn from(usage: Usage) -> Self {
         let written = usage.cache_creation_input_tokens.unwrap_or(0);
         let read = usage.cache_read_input_tokens.unwrap_or(0);

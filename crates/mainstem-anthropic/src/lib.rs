@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Anthropic`] is an [`Endpoint`], which see: a value with its settings in it, cheap to clone.
+//! [`Anthropic`] is an [`Endpoint`]: a value with its settings, cheap to clone.
 //!
 //! For models by name, such as `anthropic:claude-sonnet-4-5`:
 //!
@@ -8,15 +8,16 @@
 //! # use std::sync::Arc;
 //! # use mainstem_model::ModelRegistry;
 //! # use mainstem_anthropic::Anthropic;
-//! let registry = ModelRegistry::new().with_provider("anthropic", |model| Ok(Arc::new(Anthropic::from_env(model)?)));
+//! let registry = ModelRegistry::new()
+//!     .with_provider("anthropic", |model| Ok(Arc::new(Anthropic::from_env(model)?)));
 //! ```
 //!
 //! # What is streamed
 //! Each [event](https://platform.claude.com/docs/en/build-with-claude/streaming) becomes its deltas
-//! at once; `Usage` and `Stop` come last. Thinking is kept with its signature, redacted thinking as
-//! an empty block with its data, and both go back unchanged; thinking without a signature of this
-//! vendor is not sent. What the vendor's own tools do (web search …) is left out: only the text
-//! around it is the answer. An answer that breaks off, with neither `stop_reason` nor
+//! at once; `Usage` and `Stop` come last. Thinking is stored with its signature, redacted thinking
+//! as an empty block with its data, and both are sent back unchanged; thinking without a signature
+//! of this vendor is not sent. Blocks of the vendor's own tools (web search …) are left out: the
+//! answer is the text around them. A response that is cut off, without `stop_reason` and
 //! `message_stop`, is an error; so is an `error` event.
 //!
 //! | `stop_reason` | [`StopReason`](mainstem_message::StopReason) |
@@ -31,36 +32,41 @@
 //! turn requires their blocks, which are discarded, so the loop takes the text until then as the
 //! answer.
 //!
-//! # What is asked
-//! | option | is sent as |
-//! |---|---|
-//! | `max_tokens` | itself; without it 32 000, which every model since Claude 4 can write, and the thinking budget on top |
-//! | `reasoning_effort`: a word (`low`, `medium`, `high`, `xhigh`, `max`) | [adaptive thinking] and `output_config.effort`, for Claude 4.6 and later |
-//! | `reasoning_effort`: a number | [manual thinking] with this budget, 1 024 at least, for Claude 4.6 and earlier |
-//! | `reasoning_effort`: `none` or `0` | `thinking: {"type": "disabled"}` |
-//! | `temperature`, `top_p` | themselves, but while thinking no `temperature` and a `top_p` only from 0.95, for others are refused |
-//! | `tool_choice` | `auto`, `none`, `any` or `tool`; with the last two there is no manual thinking, which the API refuses beside them |
-//! | `parallel_tool_calls: false` | `disable_parallel_tool_use` |
-//! | `response_format`: a schema | `output_config.format`, which is always strict; what this does not know of JSON Schema becomes description |
-//! | `response_format`: any JSON object | nothing, for the API has no form for it; ask for it in words, or give a schema |
-//! | `seed` | nothing; the API has none |
+//! # What is sent
+//! * `max_tokens`: itself; without it 32 000, which every model since Claude 4 can write, and the
+//!   thinking budget on top
+//! * `reasoning_effort`: a word (`low`, `medium`, `high`, `xhigh`, `max`): [adaptive thinking] and
+//!   `output_config.effort`, for Claude 4.6 and later
+//! * `reasoning_effort`: a number: [manual thinking] with this budget, 1 024 at least, for Claude
+//!   4.6 and earlier
+//! * `reasoning_effort`: `none` or `0`: `thinking: {"type": "disabled"}`
+//! * `temperature`, `top_p`: themselves, but while thinking no `temperature` and a `top_p` only
+//!   from 0.95, for others are refused
+//! * `tool_choice`: `auto`, `none`, `any` or `tool`; with the last two there is no manual thinking,
+//!   which the API refuses beside them
+//! * `parallel_tool_calls: false`: `disable_parallel_tool_use`
+//! * `response_format`: a schema: `output_config.format`, which is always strict; what this does
+//!   not know of JSON Schema becomes description
+//! * `response_format`: any JSON object: nothing, for the API has no form for it; ask for it in
+//!   words, or give a schema
+//! * `seed`: nothing; the API has none
 //!
-//! Thinking is asked for in summary (`display: "summarized"`), for newer models else show none.
-//! Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and Mythos 5.1 refuse a forced call while they think,
-//! which they do by themselves: their refusal is the call's error. System messages at the beginning
-//! of a conversation join the instructions; later ones become the user's text in
+//! Thinking is requested as a summary (`display: "summarized"`), because newer models show none
+//! otherwise. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and Mythos 5.1 refuse a forced call while they
+//! think, which they do by default: their refusal is the call's error. System messages at the
+//! beginning of a conversation join the instructions; later ones become the user's text in
 //! `<system-reminder>`, since most models refuse them elsewhere and a change of the instructions
-//! would make the cache and earlier thinking worthless. Images (JPEG, PNG, GIF, WebP) and PDF files
-//! go by base64 or URL, also in results of tools; those of a failed call stand behind its result,
-//! for the API wants only text there.
+//! would invalidate the cache and earlier thinking. Images (JPEG, PNG, GIF, WebP) and PDF files are
+//! sent as base64 or URL, also in results of tools; those of a failed call follow its result,
+//! because the API accepts only text there.
 //!
-//! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. A model that does is asked again
-//! without, and its clones remember.
+//! Claude Opus 4.7 and later refuse any `temperature` or `top_p`. After such an error the request
+//! is repeated without them, and clones remember.
 //!
 //! # Version
-//! `anthropic-version` is `2023-06-01`, which still knows `temperature`. [`2026-10-21`] differs for
-//! this crate in that alone, and can be had by [`with_header`](Endpoint::with_header), as
-//! `anthropic-beta` can.
+//! `anthropic-version` is `2023-06-01`, which supports `temperature`. For this crate,
+//! [`2026-10-21`] differs in that alone; [`with_header`](Endpoint::with_header) sets it, and
+//! `anthropic-beta`, too.
 //!
 //! [adaptive thinking]: https://platform.claude.com/docs/en/build-with-claude/thinking
 //! [manual thinking]: https://platform.claude.com/docs/en/build-with-claude/extended-thinking

@@ -7,10 +7,10 @@ use mainstem_model::ModelRequest;
 
 use crate::{decoder::Decoder, dialect::Dialect, request};
 
-/// A model behind the Messages API, at `https://api.anthropic.com` unless told otherwise.
+/// A model behind the Messages API, by default at `https://api.anthropic.com`.
 ///
-/// A base URL reaches up to `/v1`; with `/v1`, or the address of the whole endpoint, is as good.
-/// The key is sent as `x-api-key`. [`AnthropicExt`] has a further setting.
+/// A base URL is the part before `/v1`; one with `/v1`, or the URL of the whole endpoint, is
+/// accepted, too. The key is sent as `x-api-key`. [`AnthropicExt`] has a further setting.
 pub type Anthropic = Endpoint<Messages>;
 
 /// The [Messages API](https://platform.claude.com/docs/en/api/messages).
@@ -21,9 +21,9 @@ pub struct Messages {
 
 /// The setting of [`Anthropic`] that other vendors' models do not have.
 pub trait AnthropicExt: Sized {
-    /// Has each conversation cached up to its end, in the vendor's [automatic] form: reading it
-    /// again costs a tenth, writing it a quarter more. Worth it for an agent that goes on; not for
-    /// a single question.
+    /// Caches each conversation up to its end, in the vendor's [automatic] form: reading it again
+    /// costs a tenth, writing it a quarter more. Useful for an agent with many calls; not for a
+    /// single question.
     ///
     /// [automatic]: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     #[must_use]
@@ -61,7 +61,7 @@ impl Api for Messages {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "api.anthropic.com"
     }
 

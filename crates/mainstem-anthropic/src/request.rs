@@ -1,4 +1,4 @@
-//! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
+//! Builds the JSON of a request. The types here borrow, so that nothing is copied.
 
 mod message;
 mod part;
@@ -12,10 +12,11 @@ use serde_json::{Map, Value, json};
 use self::{message::Conversation, thinking::Thinking};
 use crate::{Messages, dialect::Dialect, schema};
 
-/// Most tokens of an answer where the caller says nothing, for the API insists on a limit. Every model since Claude 4 can write as many.
+/// The default limit of tokens, because the API requires one. Every model since Claude 4 can write
+/// as many.
 const MAX_TOKENS: u32 = 32_000;
 
-/// The least `top_p` that goes with thinking.
+/// The smallest `top_p` that is allowed with thinking.
 const LEAST_TOP_P: f64 = 0.95;
 
 /// Writes the body of a request.
@@ -69,7 +70,7 @@ impl Serialize for Body<'_> {
 }
 
 impl Body<'_> {
-    /// The thinking counts towards the limit, and must leave room for an answer.
+    /// Returns the limit. Thinking counts towards it, and must leave room for an answer.
     fn max_tokens(&self) -> u32 {
         let ours = || MAX_TOKENS.saturating_add(self.thinking.budget());
         self.request.options.max_tokens.unwrap_or_else(ours)
@@ -109,7 +110,7 @@ struct Tool<'a> {
     input_schema: &'a Value,
 }
 
-/// Nothing where the default is meant.
+/// Returns the choice; `None` for the default.
 fn choice(request: &ModelRequest) -> Option<Value> {
     let one_at_a_time = request.options.parallel_tool_calls == Some(false);
     let mut choice = match &request.tool_choice {
@@ -125,7 +126,7 @@ fn choice(request: &ModelRequest) -> Option<Value> {
     Some(choice)
 }
 
-/// The API's one format: JSON of a schema, always strict.
+/// Returns the format; the API has one: JSON of a schema, always strict.
 fn format(options: &ModelOptions) -> Option<(String, Value)> {
     let Some(ResponseFormat::JsonSchema { schema, .. }) = &options.response_format else { return None };
     Some(("format".to_owned(), json!({ "type": "json_schema", "schema": schema::output(schema) })))

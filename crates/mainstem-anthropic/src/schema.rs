@@ -1,7 +1,8 @@
-//! JSON Schema, as far as the vendor takes it.
+//! JSON Schema, as far as the vendor accepts it.
 //!
 //! Two dialects: the [input of a tool] is any schema of an object without unions at its top; the
-//! [form of an answer] is a subset, to which the vendor's own libraries translate as is done here.
+//! [form of an answer] is a subset, to which the vendor's own libraries translate as this module
+//! does.
 //!
 //! [input of a tool]: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
 //! [form of an answer]: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
@@ -10,15 +11,16 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// What "input_schema does not support … at the top level".
+/// The keywords that "input_schema does not support … at the top level".
 const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// The string formats of an answer.
 const FORMATS: [&str; 10] =
     ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
-/// The schema of a tool's input: unions at its top become one object that allows what any of their
-/// members does. Arguments are checked against the schema itself when the tool is called.
+/// Returns the schema of a tool's input: unions at its top become one object that allows what any
+/// of their members allows. Arguments are checked against the original schema when the tool is
+/// called.
 pub(crate) fn input(schema: &Value) -> Cow<'_, Value> {
     let Some(object) = schema.as_object() else { return Cow::Owned(json!({ "type": "object" })) };
     let has_union = UNIONS.iter().any(|union| object.contains_key(*union));
@@ -35,8 +37,8 @@ pub(crate) fn input(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(merged.into())
 }
 
-/// Adds the properties of a union's members, and requires what all of them do: those of `allOf`
-/// together, of others each.
+/// Adds the properties of a union's members. Requires those that all members require; for `allOf`,
+/// those that any requires.
 fn merge(object: &mut Map<String, Value>, members: &[Value], together: bool) {
     let mut properties = object.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     for (name, property) in members.iter().filter_map(|member| member["properties"].as_object()).flatten() {
@@ -58,8 +60,8 @@ fn merge(object: &mut Map<String, Value>, members: &[Value], together: bool) {
     }
 }
 
-/// The schema of an answer: objects are closed, and what the vendor can't hold the model to is told
-/// to it in the description.
+/// Returns the schema of an answer: objects are closed, and what the vendor can't enforce becomes a
+/// part of the description.
 pub(crate) fn output(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else { return schema.clone() };
     let (mut kept, mut told) = (Map::new(), Vec::new());
@@ -71,7 +73,7 @@ pub(crate) fn output(schema: &Value) -> Value {
                 kept.insert(name.clone(), schemas.collect());
             }
             ("$ref", _) => drop(kept.insert(name.clone(), value.clone())),
-            // A reference stands alone.
+            // A reference has no other keywords beside it.
             _ if is_reference => {}
             ("anyOf" | "oneOf", Value::Array(members)) => {
                 kept.insert("anyOf".to_owned(), members.iter().map(output).collect());
@@ -90,7 +92,7 @@ pub(crate) fn output(schema: &Value) -> Value {
     kept.into()
 }
 
-/// Whether the vendor takes this keyword with this value.
+/// Returns `true` if the vendor accepts this keyword with this value.
 fn is_known(name: &str, value: &Value) -> bool {
     match name {
         "type" | "enum" | "const" | "required" | "title" | "description" => true,
@@ -100,7 +102,7 @@ fn is_known(name: &str, value: &Value) -> bool {
     }
 }
 
-/// An object has no properties but its own.
+/// Closes an object: it has only its listed properties.
 fn close(schema: &mut Map<String, Value>) {
     let is_object = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),

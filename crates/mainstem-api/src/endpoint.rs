@@ -127,7 +127,7 @@ impl Endpoint {
                 Operation::get("/v1/sessions/{session}/runs", "List a session's runs, oldest first.")
                     .json::<Items<RunView>>(200, "Its runs, those of earlier processes included.")
             }
-            Self::BeginRun => once(Operation::post(
+            Self::BeginRun => idempotent(Operation::post(
                 "/v1/sessions/{session}/runs",
                 "Begin a run; the first run creates the session.",
             ))
@@ -137,7 +137,7 @@ impl Endpoint {
             .events("Its events, if `Accept` asks for them.")
             .json::<RunView>(202, "It has begun; `Location` is its path."),
             Self::GetEvents => {
-                last(Operation::get("/v1/sessions/{session}/events", "Stream a session's events."))
+                resumable(Operation::get("/v1/sessions/{session}/events", "Stream a session's events."))
                     .query::<EventQuery>()
                     .events(EVENTS)
                     .empty(204, "The run is over, and there are no newer events.")
@@ -163,7 +163,7 @@ impl Endpoint {
                 "Return an agent's messages; the root's key is `root`.",
             )
             .json::<Transcript>(200, "Its messages, as far as they are complete."),
-            Self::SendMessage => once(Operation::post(
+            Self::SendMessage => idempotent(Operation::post(
                 "/v1/sessions/{session}/agents/{key}/messages",
                 "Send a message to a child.",
             ))
@@ -197,7 +197,7 @@ impl Endpoint {
                 .json::<Items<TaskRecord>>(200, "The caller's tasks."),
             Self::GetTask => Operation::get("/v1/tasks/{task}", "Return a background task.")
                 .json::<TaskRecord>(200, "The task."),
-            Self::GetTaskEvents => last(Operation::get(
+            Self::GetTaskEvents => resumable(Operation::get(
                 "/v1/tasks/{task}/events",
                 "Stream a background task's events, to its end.",
             ))
@@ -246,16 +246,16 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// A request that can be repeated with its key.
-fn once(operation: Operation) -> Operation {
+/// Adds the header with which a request can be repeated.
+fn idempotent(operation: Operation) -> Operation {
     let description =
         "A request with the key and body of an earlier one, within a day, returns the run of that one.";
     let key = json!({ "type": "string", "minLength": 1, "maxLength": 255 });
     operation.header("Idempotency-Key", description, key)
 }
 
-/// A stream that can be resumed.
-fn last(operation: Operation) -> Operation {
+/// Adds the header with which a stream is resumed.
+fn resumable(operation: Operation) -> Operation {
     let number = json!({ "type": "integer", "minimum": 0 });
     operation.header("Last-Event-ID", "The number of the last event that was received.", number)
 }

@@ -20,7 +20,7 @@ pub trait Host: Send + Sync {
     /// Returns the sessions, the most recent first.
     ///
     /// # Errors
-    /// They can't be read.
+    /// If they can't be read.
     async fn sessions(&self) -> Result<Vec<SessionView>, Error>;
 
     /// Returns a session, which may be a new one: only a run creates it.
@@ -35,7 +35,7 @@ pub trait Host: Send + Sync {
     /// Returns background tasks, the oldest first.
     ///
     /// # Errors
-    /// They can't be read.
+    /// If they can't be read.
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<TaskRecord>, Error>;
 
     /// Returns a background task.
@@ -102,7 +102,7 @@ pub trait AnySession: Send + Sync {
     /// Returns its background tasks, the oldest first.
     ///
     /// # Errors
-    /// They can't be read.
+    /// If they can't be read.
     async fn tasks(&self) -> Result<Vec<TaskRecord>, Error>;
 
     /// Sends a message to a child.

@@ -41,7 +41,7 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// The whole schema, for its properties.
+/// Returns the whole schema, for its properties.
 fn root_of<T: JsonSchema>(_: &mut SchemaGenerator) -> Schema {
     SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
@@ -50,12 +50,12 @@ fn root_of<T: JsonSchema>(_: &mut SchemaGenerator) -> Schema {
 }
 
 impl Operation {
-    /// The method.
+    /// Returns the method.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The path, with the names of its parameters in braces.
+    /// Returns the path, with the names of its parameters in braces.
     pub fn path(&self) -> &'static str {
         self.path
     }
@@ -149,7 +149,7 @@ impl Operation {
         self
     }
 
-    /// The name of the method in the document.
+    /// Returns the name of the method in the document.
     pub(crate) fn method_key(&self) -> &'static str {
         match self.method {
             Method::Get => "get",
@@ -217,7 +217,7 @@ impl Response {
     }
 }
 
-/// A type's properties as parameters.
+/// Returns a type's properties as parameters.
 fn in_query(schema: &Schema) -> Vec<Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let parameter = |(name, schema): (&String, &Value)| {

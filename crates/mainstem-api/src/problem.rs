@@ -22,7 +22,7 @@ macro_rules! codes {
             /// All codes of this version.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The word on the wire.
+            /// Returns the word on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$name => $word,)*
@@ -30,7 +30,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The HTTP status of a response with this code.
+            /// Returns the HTTP status of a response with this code.
             pub fn status(&self) -> u16 {
                 match self {
                     $(Self::$name => $status,)*
@@ -165,7 +165,8 @@ impl JsonSchema for Code {
     }
 }
 
-/// Why a request was refused: by a server as the body of a response, by a local session as an error.
+/// Why a request was refused: by a server as the body of a response, by a local session as an
+/// error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{detail}")]
 #[non_exhaustive]
@@ -188,7 +189,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of this code; the detail is for people.
+    /// Creates a problem of this code; the detail is for people.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let status = code.status();
         let r#type = format!("/problems/{}", code.as_str().replace('_', "-"));
@@ -202,7 +203,7 @@ impl Problem {
         }
     }
 
-    /// The same for what does not exist and for what belongs to another tenant.
+    /// Returns the same for what does not exist and for what belongs to another tenant.
     pub fn not_found(kind: &str, id: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {kind} {id:?}"))
     }
@@ -215,7 +216,8 @@ impl Problem {
     }
 }
 
-/// The name of a status ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-15)), of those that codes have.
+/// Returns the name of a status ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-15)), of
+/// those that codes have.
 fn title(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 #[schemars(extend("oneOf" = either()))]
 #[expect(clippy::exhaustive_structs, reason = "a request is built with a literal")]
 pub struct NewRun {
-    /// The agent that leads it: one of those in `/agents` that are `runnable`, with the model that is served. Default: the one that
-    /// `/agents` names in `runs`.
+    /// The agent that leads it: one of those in `/agents` that are `runnable`, with the model that
+    /// is served. Default: the one that `/agents` names in `runs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The task.
@@ -25,7 +25,8 @@ pub struct NewRun {
     /// Instead of an input: resume the last turn, which was cut off, failed or was cancelled.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
-    /// Wait for the end of the session's active run. Otherwise a second run is refused (`run_active`).
+    /// Wait for the end of the session's active run. Otherwise a second run is refused
+    /// (`run_active`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub queue: bool,
     /// Settings of the run.
@@ -37,7 +38,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The schema of "either an input or `resume`".
+/// Returns the schema of "either an input or `resume`".
 fn either() -> Value {
     json!([
         { "required": ["input"], "properties": { "input": { "not": { "type": "null" } }, "resume": { "const": false } } },
@@ -46,12 +47,12 @@ fn either() -> Value {
 }
 
 impl NewRun {
-    /// A run with this input.
+    /// Creates a run with this input.
     pub fn of(input: impl Into<Message>) -> Self {
         Self { input: Some(Input(input.into())), ..Self::default() }
     }
 
-    /// A run that resumes the session's last turn.
+    /// Creates a run that resumes the session's last turn.
     pub fn resuming() -> Self {
         Self { resume: true, ..Self::default() }
     }
@@ -98,7 +99,8 @@ impl<'de> Deserialize<'de> for Input {
 }
 
 impl Input {
-    /// Returns the first part that a caller can't send: a JSON pointer into [`NewRun`], and the reason. Text and data blocks are allowed.
+    /// Returns the first part that a caller can't send: a JSON pointer into [`NewRun`], and the
+    /// reason. Text and data blocks are allowed.
     pub fn problem(&self) -> Option<(String, &'static str)> {
         let is_allowed =
             |block: &ContentBlock| matches!(block, ContentBlock::Text { .. } | ContentBlock::Data { .. });
@@ -126,7 +128,8 @@ pub struct RunOptions {
     /// What the run may spend.
     #[serde(skip_serializing_if = "is_default")]
     pub budget: Budget,
-    /// Sets the session's plan mode from this run on: agents only read until a person has accepted a plan. Default: unchanged.
+    /// Sets the session's plan mode from this run on: agents only read until a person has accepted
+    /// a plan. Default: unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_mode: Option<bool>,
     /// Children that exceed their time are stopped instead of becoming background tasks.
@@ -135,7 +138,8 @@ pub struct RunOptions {
     /// Whether a person answers requests for approval. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<bool>,
-    /// The depth of the deepest agent; the one that leads the run is at 0. The default and the maximum are the server's limit.
+    /// The depth of the deepest agent; the one that leads the run is at 0. The default and the
+    /// maximum are the server's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u16>,
     /// The number of children that run at once. The default and the maximum are the server's limit.
@@ -259,7 +263,8 @@ pub struct RunView {
 pub struct CancelQuery {
     /// The reason.
     pub reason: CancelWord,
-    /// For `timeout`, how long the caller waited, in milliseconds. Default: since the run was requested.
+    /// For `timeout`, how long the caller waited, in milliseconds. Default: since the run was
+    /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
 }

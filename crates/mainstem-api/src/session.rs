@@ -31,7 +31,7 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -145,12 +145,12 @@ fn is_full(detail: &Detail) -> bool {
 }
 
 impl EventQuery {
-    /// All events after this number, then live.
+    /// Returns all events after this number, then live.
     pub fn after(seq: u64) -> Self {
         Self { after: (seq > 0).then_some(seq), ..Self::default() }
     }
 
-    /// All stored events.
+    /// Returns all stored events.
     pub fn stored() -> Self {
         Self { follow: Some(false), ..Self::default() }
     }
@@ -167,7 +167,8 @@ impl EventQuery {
         self.follow.unwrap_or(true)
     }
 
-    /// Returns the filter of the query; [`run`](Self::run), [`after`](Self::after) and [`detail`](Self::detail) are not part of it.
+    /// Returns the filter of the query; [`run`](Self::run), [`after`](Self::after) and
+    /// [`detail`](Self::detail) are not part of it.
     ///
     /// # Errors
     /// A kind does not exist.
@@ -200,7 +201,7 @@ impl EventQuery {
     }
 }
 
-/// A kind that does not exist would never arrive.
+/// Fails for an unknown kind, whose events would never arrive.
 fn check_kind(kind: &str) -> Result<(), Problem> {
     if EventKind::NAMES.contains(&kind) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The bare client, which everything is compared with: reqwest, server-sent events, typed JSON, and
-//! one channel into which all children speak. What a program would be that does nothing but read.
+//! The bare client, with which everything is compared: reqwest, server-sent events, typed JSON, and
+//! one channel for all children. It only reads.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::{
     script::{Load, Script},
 };
 
-/// As many deltas as a run's log lets through.
+/// As many deltas as a run's log buffers.
 pub(crate) const CHANNEL: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -45,14 +45,14 @@ struct Delta<'a> {
 
 impl Bare {
     pub(crate) fn new(base_url: &str) -> Result<Self> {
-        // Refused if one is installed already, which then serves as well.
+        // Fails if one is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // Compression would cost, and plain bodies pass through it even when there is none.
+        // Decompression would cost, and plain bodies pass through it, too.
         let http = Client::builder().no_gzip().build()?;
         Ok(Self { http, url: format!("{base_url}/chat/completions") })
     }
 
-    /// All children of the load at once, each in a task of its own.
+    /// Runs all children of the load concurrently, each in a task of its own.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let task = Script::Say(load.say).to_task();
         let body = json!({
@@ -86,7 +86,7 @@ impl Bare {
                 let chunk: Chunk<'_> = serde_json::from_str(&event.data)?;
                 let texts = chunk.choices.into_iter().filter_map(|choice| choice.delta.content);
                 for text in texts.filter(|text| !text.is_empty()) {
-                    sender.send(text.into_owned()).await.context("nobody reads")?;
+                    sender.send(text.into_owned()).await.context("the reader was dropped")?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Who reads: the bare client or Mainstem, behind one face.
+//! The client: the bare one or Mainstem, behind one interface.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::{
     script::Load,
 };
 
-/// What a reader notices.
+/// An observation of a reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen<'a> {
-    /// From this time on it was known what the children shall do, and both sides do the same.
+    /// The children's scripts are known from this time on; both sides do the same from here.
     Start(Duration),
     /// A delta of a child has arrived.
     Delta(&'a str),
 }
 
-/// Which reader.
+/// The kind of reader.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Side {
     Bare,
@@ -29,7 +29,7 @@ pub(crate) enum Side {
     Mainstem,
 }
 
-/// A reader at work.
+/// A connected reader.
 pub(crate) enum Client {
     Bare(Bare),
     Provider(Provider),
@@ -37,7 +37,7 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Makes its HTTP client, and lets a child say one word so that nothing is done for the first time later on.
+    /// Builds its HTTP client, and runs a short load, so that later loads measure no first use.
     pub(crate) async fn connect(side: Side, url: &str) -> Result<Self> {
         let client = match side {
             Side::Bare => Self::Bare(Bare::new(url)?),

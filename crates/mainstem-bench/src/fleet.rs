@@ -1,4 +1,4 @@
-//! Mainstem: a root that starts children which talk, over HTTP or with a scripted model.
+//! Mainstem: a root whose children stream text, over HTTP or with a scripted model.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ const ROOT: &str = "root";
 pub(crate) struct Fleet(Harness);
 
 impl Fleet {
-    /// Its models are at the server.
+    /// Creates a fleet whose models are at the server.
     pub(crate) fn over_http(base_url: &str) -> Result<Self> {
         Self::new(model(base_url)?)
     }
 
-    /// Its models answer at once, in this process.
+    /// Creates a fleet whose models answer at once, in this process.
     pub(crate) fn scripted(load: &Load) -> Result<Self> {
         let (mut model, mut script, mut agent) = (ScriptedModel::new(), load.script(), ROOT);
         while let Script::Start { children, each } = script {
@@ -45,7 +45,7 @@ impl Fleet {
     fn new(model: impl Model) -> Result<Self> {
         let harness = Harness::builder(ROOT, model)
             .system_prompt("You hand tasks to other agents.")
-            // The rows say how many are at once.
+            // The rows set the number of concurrent children.
             .max_children(usize::MAX)
             .subagent(AgentSpec::new(WORKER, "Says something"))
             .subagent(AgentSpec::new(LEAD, "Starts others").with_tools(["agent_spawn"]))
@@ -53,18 +53,18 @@ impl Fleet {
         Ok(Self(harness))
     }
 
-    /// A run whose children are this load; nothing happens before it is polled.
+    /// Returns a run whose children are this load; the first poll starts it.
     pub(crate) fn start(&self, load: &Load) -> Run {
         self.0.stream_events(load.script().to_task())
     }
 
-    /// A run, read to its end.
+    /// Runs a load to its end.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let mut run = self.start(load);
         let mut ends = 0;
         while let Some(event) = run.next().await {
             match (&event.kind, event.is_root()) {
-                // By its stamp, for it is read only after all children have begun.
+                // By its timestamp, because it is read only after all children have begun.
                 (EventKind::ModelCallEnd { .. }, true) => {
                     seen(Seen::Start(Duration::from_micros(event.at.as_micros())));
                 }
@@ -81,12 +81,12 @@ impl Fleet {
     }
 }
 
-/// The model at the server.
+/// Returns the model at the server.
 pub(crate) fn model(base_url: &str) -> Result<OpenAi> {
     Ok(OpenAi::new("scripted").with_api_key("a-key-of-the-bench").with_base_url(base_url)?)
 }
 
-/// Whether it comes from one of the children whose deltas are counted.
+/// Returns `true` if it comes from one of the children whose deltas are counted.
 pub(crate) fn is_leaf(event: &AgentEvent) -> bool {
     event.source().is_some_and(|source| &*source.agent_id == WORKER)
 }

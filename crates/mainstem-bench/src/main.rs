@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether no hard row was missed. A quick run misses none: it is too short to tell.
+/// Returns `true` if no hard row was missed. A quick run is too short to miss one.
 fn run(options: Options) -> anyhow::Result<bool> {
     measure::allow_many_connections()?;
     match options.part {

@@ -1,5 +1,4 @@
-//! Measurements that need a process of their own: memory that others have freed would hide what
-//! these take.
+//! Measurements that need a process of their own: memory freed by earlier ones would hide theirs.
 
 use std::{
     cell::Cell,
@@ -31,22 +30,22 @@ pub(crate) enum Probe {
     Stall { seconds: u64, children: u32, deltas: u32, url: String },
 }
 
-/// What a caller finds that did not read for a while.
+/// What a caller finds after it has not read for a while.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Stalled {
-    /// Deltas that never arrived, and gaps.
+    /// The number of deltas that never arrived, and of gaps.
     pub(crate) lost: u64,
-    /// How much memory grew meanwhile, in bytes.
+    /// The growth of memory meanwhile, in bytes.
     pub(crate) growth: i64,
 }
 
-/// Bytes that so many waiting children take.
+/// Returns the number of bytes that so many waiting children take.
 pub(crate) fn waiting(side: Side, children: u32, url: &str) -> Result<i64> {
     let side = side.to_possible_value().context("a side has a name")?;
     ask(&["waiting", side.get_name(), &children.to_string(), url])
 }
 
-/// Lets a caller stop reading in the middle of a load, then go on.
+/// Stops reading in the middle of a load, then continues.
 pub(crate) fn stall(seconds: u64, load: &Load, url: &str) -> Result<Stalled> {
     ask(&["stall", &seconds.to_string(), &load.children.to_string(), &load.say.deltas.to_string(), url])
 }

@@ -1,5 +1,5 @@
-//! The provider alone: its streams where the bare client has its own, to tell what it adds from
-//! what the engine adds.
+//! The provider alone, in place of the bare client's streams, to separate its cost from the
+//! engine's.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Provider {
         Self(model)
     }
 
-    /// All children of the load at once, each in a task of its own.
+    /// Runs all children of the load concurrently, each in a task of its own.
     pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let task = Message::user(Script::Say(load.say).to_task());
         let request = ModelRequest { messages: vec![Arc::new(task)], ..ModelRequest::default() };
@@ -48,7 +48,7 @@ impl Provider {
         let mut deltas = self.0.stream(request);
         while let Some(delta) = deltas.next().await {
             if let ModelDelta::Text(text) = delta? {
-                sender.send(text).await.context("nobody reads")?;
+                sender.send(text).await.context("the reader was dropped")?;
             }
         }
         Ok(())

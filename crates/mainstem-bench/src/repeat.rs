@@ -1,4 +1,4 @@
-//! One load again and again, for a profiler to look at.
+//! One load again and again, for a profiler.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -28,11 +28,10 @@ enum Reader {
 }
 
 impl Repeat {
-    /// Reads the load and says what a delta took.
+    /// Reads the load and prints the time of a delta.
     pub(crate) fn run(&self) -> Result<()> {
         let load = Load::new(self.children, self.deltas).at_depth(self.depth);
-        // Without a server, so that an instruction count of what is in process has nothing else in
-        // it.
+        // Without a server, so that an instruction count covers only the loads in process.
         let in_process = matches!(self.reader, Reader::Scripted | Reader::Turns);
         let server = if in_process { None } else { Some(Server::start()?) };
         let url = server.as_ref().map_or("", Server::url);

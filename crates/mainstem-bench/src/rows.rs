@@ -1,5 +1,5 @@
-//! The rows of the contract. Each is a function from the bench to figures; this file says in which
-//! order, and which must be reached.
+//! The rows of the contract. Each is a function from the bench to figures; this file has their
+//! order, and their bounds.
 
 mod depth;
 mod events;
@@ -18,7 +18,7 @@ use crate::{
     table::Figure,
 };
 
-/// What the rows share.
+/// The shared state of the rows.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) server: Server,
@@ -56,12 +56,12 @@ impl Bench {
         if self.quick { (amount / 10).max(1) } else { amount }
     }
 
-    /// The middle of so many repetitions.
+    /// Returns the median of so many repetitions.
     fn median(&self, times: u32, mut take: impl FnMut() -> Result<f64>) -> Result<f64> {
         Ok(median((0..self.scaled(times)).map(|_| take()).collect::<Result<Vec<_>>>()?))
     }
 
-    /// Ours, with theirs in between.
+    /// Measures ours and theirs in turn.
     fn pairs(
         &self,
         times: u32,
@@ -72,7 +72,7 @@ impl Bench {
     }
 }
 
-/// Takes the rows of these numbers, all if there are none.
+/// Measures the rows of these numbers; all if there are none.
 pub(crate) fn run(bench: &Bench, numbers: &[u8]) -> Result<Vec<Figure>> {
     for number in numbers {
         ensure!(ROWS.iter().any(|row| row.number == *number), "there is no row {number}");

@@ -1,4 +1,4 @@
-//! One repetition of a load, and what it took.
+//! One repetition of a load, and its cost.
 
 use std::{future::Future, time::Duration};
 
@@ -12,29 +12,29 @@ use crate::{
     script::Load,
 };
 
-/// What a repetition took.
+/// The cost of a repetition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     /// Processor time of all of it.
     pub(crate) cpu: Duration,
-    /// From the moment at which the children are known to the first delta of any.
+    /// From the start of the children to the first delta of any.
     pub(crate) first: Duration,
     /// Deltas of children.
     pub(crate) deltas: u64,
 }
 
-/// Runs to the end on a runtime of its own, so that nothing is left over for the next.
+/// Runs to the end on a runtime of its own, so that nothing is left for the next repetition.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 impl Sample {
-    /// A load over HTTP; connecting counts, making the HTTP client does not.
+    /// Measures a load over HTTP, including its connections.
     pub(crate) fn over_http(side: Side, url: &str, load: &Load) -> Result<Self> {
         block_on(async { Self::of(&Client::connect(side, url).await?, load).await })
     }
 
-    /// A load of scripted models.
+    /// Measures a load of scripted models.
     pub(crate) fn in_process(load: &Load) -> Result<Self> {
         block_on(Self::of(&Client::Fleet(Fleet::scripted(load)?), load))
     }
@@ -56,7 +56,7 @@ impl Sample {
         Ok(Self { cpu, first, deltas })
     }
 
-    /// Microseconds of processor time for a delta.
+    /// Returns the microseconds of processor time for a delta.
     pub(crate) fn per_delta(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.deltas as f64
     }

@@ -1,21 +1,21 @@
-//! What the models of a run shall do; travels as JSON in the prompts, so that the server keeps no
-//! state.
+//! The scripts of a run's models, which are sent as JSON in the prompts, so that the server is
+//! stateless.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The text of a delta: as long as a usual token with some air, and as a time stamp.
+/// The text of a delta: as long as a usual token, and as a time stamp.
 pub(crate) const TEXT: &str = "0000000000000000000 ";
 
-/// What the agent that gets this as its task does.
+/// The script of an agent, which is its task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Script {
-    /// It says something.
+    /// It streams text.
     Say(Say),
-    /// It starts so many children at once, each with a task of its own, and says something when
-    /// they have ended.
+    /// It starts so many children at once, each with a task of its own, and streams text when they
+    /// have ended.
     Start { children: u32, each: Box<Self> },
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Say {
     pub(crate) hangs: bool,
 }
 
-/// A load: children that say the same at the same depth.
+/// A load: children with the same script at the same depth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) children: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Children of the root that talk as fast as they are read.
+    /// Creates a load of the root's children that stream as fast as they are read.
     pub(crate) fn new(children: u32, deltas: u32) -> Self {
         Self { children, depth: 1, say: Say { deltas, ..Say::default() } }
     }
@@ -49,23 +49,23 @@ impl Load {
         self
     }
 
-    /// All children are silent after what they said.
+    /// Leaves all streams pending after their text.
     pub(crate) fn hanging(mut self) -> Self {
         self.say.hangs = true;
         self
     }
 
-    /// The children are this deep; one agent at each level above them.
+    /// Moves the children to this depth, with one agent at each level above them.
     pub(crate) fn at_depth(self, depth: u16) -> Self {
         Self { depth, ..self }
     }
 
-    /// All deltas of all children.
+    /// Returns the number of deltas of all children.
     pub(crate) fn deltas(&self) -> u64 {
         u64::from(self.children) * u64::from(self.say.deltas)
     }
 
-    /// The root's task.
+    /// Returns the root's task.
     pub(crate) fn script(&self) -> Script {
         let leaves = Script::Start { children: self.children, each: Box::new(Script::Say(self.say)) };
         (1..self.depth).fold(leaves, |each, _| Script::Start { children: 1, each: Box::new(each) })
@@ -73,12 +73,12 @@ impl Load {
 }
 
 impl Script {
-    /// As a task.
+    /// Returns the script as a task.
     pub(crate) fn to_task(&self) -> String {
         serde_json::json!(self).to_string()
     }
 
-    /// The agent that does it.
+    /// Returns the agent for the script.
     pub(crate) fn agent(&self) -> &'static str {
         match self {
             Self::Say(_) => WORKER,
@@ -87,7 +87,7 @@ impl Script {
     }
 }
 
-/// The agent that talks.
+/// The agent that streams.
 pub(crate) const WORKER: &str = "worker";
 /// The agent that starts others.
 pub(crate) const LEAD: &str = "lead";

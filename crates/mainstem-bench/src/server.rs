@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, runtime, task::JoinSet};
 
 use self::answer::Visit;
 
-/// The server as another process sees it. It ends when this is dropped, or its owner dies.
+/// The server as another process. It ends when this is dropped, or when its owner ends.
 #[derive(Debug)]
 pub(crate) struct Server {
     process: Child,
@@ -35,7 +35,7 @@ impl Server {
         Ok(Self { process, url: url.trim().to_owned() })
     }
 
-    /// What to give as base URL.
+    /// Returns its base URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -44,12 +44,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // Nobody is left to be told of a failure.
+        // A failure can't be reported here.
         let _ = self.process.wait();
     }
 }
 
-/// Says its URL and serves until standard input ends.
+/// Prints its URL and serves until standard input ends.
 pub(crate) fn serve() -> Result<()> {
     thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -64,7 +64,7 @@ pub(crate) fn serve() -> Result<()> {
     })
 }
 
-/// Answers whoever comes, until the future is dropped.
+/// Serves connections until the future is dropped.
 pub(crate) async fn accept(listener: TcpListener) -> Result<()> {
     let (mut visits, visitors) = (JoinSet::new(), AtomicU32::new(0));
     loop {

@@ -12,13 +12,13 @@ pub(crate) struct Figure {
     pub(crate) what: String,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
-    /// What the first release must reach; absent for what is only good to know.
+    /// The bound for the first release; absent for figures without one.
     pub(crate) first: Option<Bound>,
     /// Whether missing it fails the run.
     pub(crate) hard: bool,
 }
 
-/// Where a figure must lie.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {
@@ -46,7 +46,7 @@ impl Figure {
         })
     }
 
-    /// Whether it is a hard one that was missed.
+    /// Returns `true` if it is a hard one that was missed.
     pub(crate) fn fails(&self) -> bool {
         self.hard && self.is_reached() == Some(false)
     }
@@ -72,7 +72,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Three figures that count.
+/// Formats three significant digits.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         below if below < 0.1 => 3,
@@ -83,7 +83,7 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A table in Markdown, with columns of one width.
+/// Returns a Markdown table with aligned columns.
 pub(crate) fn text(figures: &[Figure]) -> String {
     let head = ["row", "what", "measured", "first", "reached"].map(str::to_owned);
     let rows: Vec<_> = std::iter::once(head).chain(figures.iter().map(Figure::cells)).collect();
@@ -99,7 +99,7 @@ pub(crate) fn text(figures: &[Figure]) -> String {
     lines.join("\n")
 }
 
-/// One object a line.
+/// Returns one object a line.
 pub(crate) fn json(figures: &[Figure]) -> serde_json::Result<String> {
     Ok(figures.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?.join("\n"))
 }

@@ -1,4 +1,4 @@
-//! One agent that takes turn after turn, with a scripted model and a tool that has nothing to do.
+//! One agent with turn after turn, a scripted model and a tool that does nothing.
 
 use anyhow::{Result, ensure};
 use mainstem::{
@@ -13,7 +13,7 @@ use crate::{measure, sample::block_on, script::TEXT};
 /// Turns of one run.
 const TURNS: usize = 10;
 
-/// Microseconds of processor time for a turn that says a word and calls the tool, over so many
+/// Returns the microseconds of processor time for a turn with a word and a tool call, over so many
 /// runs.
 pub(crate) fn turn(runs: u32) -> Result<f64> {
     let said = || Turn::new().text(TEXT);

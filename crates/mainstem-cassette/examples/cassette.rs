@@ -2,8 +2,8 @@
 //! standard input ends.
 //!
 //! `cargo run -q -p mainstem-cassette --example cassette -- demo.jsonl https://api.openai.com/v1`
-//! prints its address; what asks there, such as `OPENAI_BASE_URL=… mainstem run "Hi"`, is recorded
-//! or replayed as `MAINSTEM_CASSETTE` says.
+//! prints its address; requests to it, such as those of `OPENAI_BASE_URL=… mainstem run "Hi"`, are
+//! recorded or replayed as `MAINSTEM_CASSETTE` sets.
 #![expect(clippy::print_stdout, reason = "it tells its address")]
 
 use std::error::Error;

@@ -1,14 +1,14 @@
-//! A cassette before it is opened: what to hide, what does not count, how it plays.
+//! The builder of a cassette: secrets, ignored parts, and replay options.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use mainstem_http::{Url, parse};
 use tokio::net::TcpListener;
 
-use super::{Cassette, Mode, canonical::Ignored, deck::Deck, secrets::Secrets, serve, tape::Tape};
+use super::{Cassette, Mode, canonical::Ignored, router::Router, secrets::Secrets, serve, tape::Tape};
 use crate::CassetteError;
 
-/// What [`Cassette::builder`] gives.
+/// The builder that [`Cassette::builder`] returns.
 #[derive(Clone)]
 #[must_use]
 pub struct CassetteBuilder {
@@ -34,20 +34,19 @@ impl CassetteBuilder {
         }
     }
 
-    /// The mode, whatever `MAINSTEM_CASSETTE` says.
+    /// Sets the mode; overrides `MAINSTEM_CASSETTE`.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// A value that must not be on the tape, besides the keys in requests, which are found by
-    /// themselves.
+    /// Adds a value that must not be on the tape. The keys in requests are found without this.
     pub fn redact(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
         self
     }
 
-    /// A place in JSON bodies that differs from run to run: a JSON pointer, such as
+    /// Adds a place in JSON bodies that differs between runs: a JSON pointer, such as
     /// `/metadata/user_id`; a `*` in it stands for every key or index. It is neither recorded nor
     /// compared.
     pub fn ignore(mut self, pointer: &str) -> Self {
@@ -55,42 +54,44 @@ impl CassetteBuilder {
         self
     }
 
-    /// Plays the pauses between chunks, too. They obey tokio's clock, also a paused one.
+    /// Replays the pauses between chunks, too, on tokio's clock, which may be paused.
     pub fn paced(mut self) -> Self {
         self.paced = true;
         self
     }
 
-    /// Answers may be left that nobody asks for; without this [`Cassette::finish`] says which.
+    /// Allows answers on the tape that are not requested; without this [`Cassette::finish`] reports
+    /// them.
     pub fn may_leave_rest(mut self) -> Self {
         self.may_leave_rest = true;
         self
     }
 
-    /// Reads the tape, if it is to be played, and begins to serve.
+    /// Reads the tape, if it is to be replayed, and begins to serve.
     ///
     /// # Errors
-    /// A setting can't be used, the tape can't be read or, to be replayed, is not there; no port on
-    /// the loopback.
+    /// If a setting is not valid, the tape can't be read or, for a replay, does not exist, or there
+    /// is no port on the loopback.
     pub async fn open(self) -> Result<Cassette, CassetteError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
         let upstream = upstream(&self.upstream)?;
         let mut tape = Tape::new(self.path.clone(), Ignored::parse(&self.ignored)?, self.secrets);
-        if mode.plays() && !tape.load()? && !mode.asks() {
+        if mode.can_play() && !tape.load()? && !mode.can_forward() {
             return Err(CassetteError::NoTape { path: self.path });
         }
         let failed = |error: std::io::Error| CassetteError::Start(error.into());
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let url = format!("http://{address}{}", upstream.path().trim_end_matches('/'));
-        let deck = Arc::new(Deck::new(tape, mode, self.paced, upstream)?);
+        let router = Arc::new(Router::new(tape, mode, self.paced, upstream)?);
         #[expect(clippy::disallowed_methods, reason = "ends when the cassette is closed or dropped")]
-        tokio::spawn(serve::accept(listener, deck.clone()));
-        Ok(Cassette { path: self.path, url, deck, may_leave_rest: self.may_leave_rest, is_closed: false })
+        tokio::spawn(serve::accept(listener, router.clone()));
+        Ok(Cassette { path: self.path, url, router, may_leave_rest: self.may_leave_rest, is_closed: false })
     }
 }
 
-/// The vendor's server. What has its credentials there has them in every error that names it.
+/// Parses the vendor's URL. It must not have credentials: every error that names it would show
+/// them.
 fn upstream(text: &str) -> Result<Url, CassetteError> {
     let wrong = |problem: String| CassetteError::Upstream { problem };
     let url = parse(text).map_err(|error| wrong(error.to_string()))?;

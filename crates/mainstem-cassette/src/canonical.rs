@@ -1,16 +1,15 @@
-//! What of a request counts when it is looked for on a tape: not the order of its keys, not its
-//! secrets, and not what differs from run to run.
+//! The canonical form of a request, by which it is found on a tape: without the order of its keys,
+//! its secrets, and the parts that differ between runs.
 
 use serde_json::{Number, Value};
 
 use super::{
-    exchange::{Asked, Body},
+    exchange::{Body, TapeRequest},
     secrets::REDACTED,
 };
 use crate::CassetteError;
 
-/// Places in JSON bodies that do not count: JSON pointers, in which `*` stands for every key or
-/// index.
+/// Ignored places in JSON bodies: JSON pointers, in which `*` stands for every key or index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ignored(Vec<Vec<String>>);
 
@@ -19,8 +18,8 @@ impl Ignored {
         pointers.iter().map(|pointer| parse(pointer)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Sorts the keys, and takes out what does not count.
-    pub(super) fn canonical(&self, asked: &mut Asked) {
+    /// Sorts the keys, and removes the ignored places.
+    pub(super) fn canonical(&self, asked: &mut TapeRequest) {
         if let Some(Body::Json(value)) = &mut asked.body {
             self.0.iter().for_each(|path| strip(value, path));
             value.sort_all_objects();
@@ -55,7 +54,7 @@ fn children<'a>(value: &'a mut Value, name: &str) -> Vec<&'a mut Value> {
     }
 }
 
-/// Of an array the places stay, so that others are still where their pointers say.
+/// The elements of an array keep their indexes, so that other pointers stay valid.
 fn remove(value: &mut Value, name: &str) {
     match value {
         Value::Object(map) => map.retain(|key, _| !matches(name, key)),
@@ -67,8 +66,8 @@ fn matches(name: &str, key: &str) -> bool {
     name == "*" || name == key
 }
 
-/// Whether two canonical requests are the same.
-pub(super) fn same(one: &Asked, other: &Asked) -> bool {
+/// Returns `true` if two canonical requests are equal.
+pub(super) fn same(one: &TapeRequest, other: &TapeRequest) -> bool {
     one.method == other.method
         && target(&one.path) == target(&other.path)
         && match (&one.body, &other.body) {
@@ -77,8 +76,8 @@ pub(super) fn same(one: &Asked, other: &Asked) -> bool {
         }
 }
 
-/// Whether two values are the same, a fraction's last bit aside: it can change when it is written
-/// and read.
+/// Returns `true` if two values are equal, except for the last bit of a fraction, which writing and
+/// reading can change.
 pub(super) fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(number), Value::Number(other)) => number == other || near(number, other),
@@ -99,8 +98,8 @@ fn near(one: &Number, other: &Number) -> bool {
     one.fract() != 0.0 && (one - other).abs() <= 2.0 * f64::EPSILON * one.abs()
 }
 
-/// Path and query without the parameters that were replaced: whoever replays a tape may have
-/// another key, or none.
+/// Returns path and query without the parameters that were replaced: a replay may have another key,
+/// or none.
 pub(super) fn target(path: &str) -> (&str, Vec<&str>) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let counts = |parameter: &&str| !parameter.is_empty() && !parameter.ends_with(REDACTED);

@@ -1,4 +1,4 @@
-//! The value: a tape that is open.
+//! The cassette: a tape that is open.
 
 use std::{
     fmt,
@@ -7,13 +7,13 @@ use std::{
     thread,
 };
 
-use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
+use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 
-/// A server on the loopback between a provider and its vendor, that records what the vendor says,
-/// or says it in the vendor's place.
+/// A server on the loopback between a provider and its vendor, which records the vendor's answers,
+/// or replays them in the vendor's place.
 ///
-/// The provider gets [`url`](Self::url) as its base URL and knows nothing of it. [`Mode`] says what
-/// is done: `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::mode`].
+/// Give the provider [`url`](Self::url) as its base URL. The [`Mode`] is set by
+/// `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::mode`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -24,7 +24,8 @@ use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 ///
 /// // Asks as a provider would.
 /// async fn ask(url: &str) -> Result<String, Box<dyn std::error::Error>> {
-///     let request = mainstem_http::client()?.post(format!("{url}/chat/completions")).bearer_auth("sk-secret-123");
+///     let request = mainstem_http::client()?.post(format!("{url}/chat/completions"));
+///     let request = request.bearer_auth("sk-secret-123");
 ///     let body = r#"{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}"#;
 ///     Ok(request.body(body).send().await?.text().await?)
 /// }
@@ -32,13 +33,15 @@ use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 /// # let dir = tempfile::tempdir()?;
 /// # let tape = dir.path().join("hi.jsonl");
 /// // Here a vendor that plays a script; "https://api.openai.com/v1" is another.
-/// let vendor = ModelServer::start(ScriptedModel::new().agent("m", [Turn::new().text("Hello.")])).await?;
+/// let model = ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]);
+/// let vendor = ModelServer::start(model).await?;
 /// let cassette = Cassette::builder(&tape, &vendor.base_url()).mode(Mode::Record).open().await?;
 /// let said = ask(cassette.url()).await?;
 /// cassette.finish().await?;
 /// drop(vendor);
 ///
-/// let cassette = Cassette::builder(&tape, "https://api.openai.com/v1").mode(Mode::Replay).open().await?;
+/// let builder = Cassette::builder(&tape, "https://api.openai.com/v1").mode(Mode::Replay);
+/// let cassette = builder.open().await?;
 /// assert_eq!(ask(cassette.url()).await?, said);
 /// cassette.finish().await?;
 /// assert!(!std::fs::read_to_string(&tape)?.contains("sk-secret-123"));
@@ -46,28 +49,28 @@ use crate::{CassetteBuilder, CassetteError, Mode, deck::Deck};
 /// # }
 /// ```
 ///
-/// **Played** is each recorded answer once, to the request it was recorded for: of the same method,
-/// path and body, where neither the order of keys counts nor what [`CassetteBuilder::ignore`]
-/// names. It comes in the chunks in which it came; [`CassetteBuilder::paced`] keeps the pauses as
-/// well. A connection that the vendor cut is cut again. Where the client left before the end, the
-/// answer stays open at that place.
+/// **Replay**: each recorded answer is sent once, to the request it was recorded for: one of the
+/// same method, path and body, except for the order of keys and places of
+/// [`CassetteBuilder::ignore`]. It comes in the recorded chunks; [`CassetteBuilder::paced`] adds
+/// their pauses. A connection that the vendor cut is cut again. Where the client left before the
+/// end, the answer stays open at that place.
 ///
-/// **A request that is not on the tape** is refused with status 417, and the provider's error says
-/// in what it differs from the nearest one that is. The cassette keeps it in mind, too:
-/// [`finish`](Self::finish) fails, and so does the test in which it is dropped.
+/// **A request that is not on the tape** is refused with status 417, and the provider's error
+/// describes the difference from the nearest one that is. It also fails [`finish`](Self::finish),
+/// and the test in which the cassette is dropped.
 ///
 /// **Never on the tape** are headers other than a few harmless ones, and the keys seen in requests:
-/// in headers, in the query, and wherever else they turn up in a body, also across the boundary of
-/// chunks. [`CassetteBuilder::redact`] adds values. What a model spells out over several events is
-/// not recognized.
+/// in headers, in the query, and wherever else they occur in a body, also across the boundary of
+/// chunks. [`CassetteBuilder::redact`] adds values. A secret that a model spells out over several
+/// events is not recognized.
 ///
-/// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; what
-/// is being recorded then is kept as far as it came.
+/// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; an
+/// answer that is being recorded is stored as far as it has come.
 #[must_use]
 pub struct Cassette {
     pub(crate) path: PathBuf,
     pub(crate) url: String,
-    pub(crate) deck: Arc<Deck>,
+    pub(crate) router: Arc<Router>,
     pub(crate) may_leave_rest: bool,
     pub(crate) is_closed: bool,
 }
@@ -81,45 +84,46 @@ impl Cassette {
         Self::builder(path, upstream).open().await
     }
 
-    /// A tape, and the base URL of the server whose answers are, or will be, on it.
+    /// Creates a builder of a cassette with this tape and the base URL of the vendor's server.
     pub fn builder(path: impl Into<PathBuf>, upstream: &str) -> CassetteBuilder {
         CassetteBuilder::new(path.into(), upstream)
     }
 
-    /// What to set as base URL: on the loopback, with the path of the vendor's.
+    /// Returns the base URL for the provider: on the loopback, with the path of the vendor's.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where the tape is.
+    /// Returns the path of the tape.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it does.
+    /// Returns the mode.
     pub fn mode(&self) -> Mode {
-        self.deck.mode
+        self.router.mode
     }
 
-    /// What was asked so far and is not on the tape, each with how it differs from what is.
+    /// Returns the requests so far that are not on the tape, each with its difference from the
+    /// nearest one.
     pub fn misses(&self) -> Vec<String> {
-        self.deck.tape().misses().to_vec()
+        self.router.tape().misses().to_vec()
     }
 
     /// Ends it. An answer that is still being recorded has a second for its end.
     ///
     /// # Errors
-    /// Something was asked that is not on the tape; something is on it that nobody asked for; it
-    /// could not be written.
+    /// If a request was not on the tape, an answer on it was not requested, or it could not be
+    /// written.
     pub async fn finish(mut self) -> Result<(), CassetteError> {
-        self.deck.settle().await;
+        self.router.settle().await;
         self.close()
     }
 
     fn close(&mut self) -> Result<(), CassetteError> {
         self.is_closed = true;
-        self.deck.stop.cancel();
-        self.deck.tape().close(self.may_leave_rest)
+        self.router.stop.cancel();
+        self.router.tape().close(self.may_leave_rest)
     }
 }
 
@@ -128,7 +132,7 @@ impl Drop for Cassette {
         if self.is_closed {
             return;
         }
-        // A test that ended early has left something, which is no fault.
+        // A test that failed early has left answers, which is not an error.
         self.may_leave_rest = true;
         if let Err(error) = self.close()
             && !thread::panicking()
@@ -144,7 +148,7 @@ impl fmt::Debug for Cassette {
         shown
             .field("path", &self.path)
             .field("url", &self.url)
-            .field("mode", &self.deck.mode)
+            .field("mode", &self.router.mode)
             .finish_non_exhaustive()
     }
 }

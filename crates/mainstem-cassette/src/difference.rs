@@ -1,4 +1,4 @@
-//! In what a request differs from another, in words that fit into an error.
+//! The differences between two requests, as text for an error.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use super::{
     canonical::{alike, target},
-    exchange::{Asked, Body},
+    exchange::{Body, TapeRequest},
 };
 
-/// How much of a value is shown, in characters.
+/// The number of characters that are shown of a value.
 const SHOWN: usize = 40;
 
-/// How much of that stands before the place where two texts part.
+/// The number of these before the place where two texts differ.
 const BEFORE: usize = 12;
 
-/// One place.
+/// One difference.
 #[derive(Debug, PartialEq)]
 pub(super) struct Difference {
-    /// A JSON pointer into the body; something else for what is not in it.
+    /// A JSON pointer into the body, or the name of another part.
     pub(super) at: String,
     pub(super) recorded: Option<Value>,
     pub(super) asked: Option<Value>,
 }
 
-/// Every place in which they differ, method and path aside.
-pub(super) fn differences(recorded: &Asked, asked: &Asked) -> Vec<Difference> {
-    let query = |asked: &Asked| target(&asked.path).1.join("&").into();
+/// Returns every difference, except in method and path.
+pub(super) fn differences(recorded: &TapeRequest, asked: &TapeRequest) -> Vec<Difference> {
+    let query = |asked: &TapeRequest| target(&asked.path).1.join("&").into();
     let mut found = Vec::new();
     compare("the query", Some(&query(recorded)), Some(&query(asked)), &mut found);
     let (recorded, asked) = (value(recorded), value(asked));
@@ -34,7 +34,7 @@ pub(super) fn differences(recorded: &Asked, asked: &Asked) -> Vec<Difference> {
     found
 }
 
-fn value(asked: &Asked) -> Option<Value> {
+fn value(asked: &TapeRequest) -> Option<Value> {
     Some(match asked.body.clone()? {
         Body::Json(value) => value,
         Body::Text(text) | Body::Base64(text) => text.into(),
@@ -75,7 +75,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// From which character on two texts are shown, so that one sees where they part.
+/// Returns the character from which two texts are shown, so that their difference is visible.
 fn parting(one: &str, other: &str) -> usize {
     let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let longest = one.chars().count().max(other.chars().count());
@@ -94,7 +94,7 @@ fn shown(value: Option<&Value>, from: usize) -> String {
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let mut excerpt: String = chars.by_ref().take(SHOWN).collect();

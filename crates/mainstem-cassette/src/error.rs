@@ -1,100 +1,100 @@
-//! What can be wrong with a cassette, and with what was asked of it.
+//! Errors of a cassette.
 
 use std::{error::Error, io, path::PathBuf};
 
 use thiserror::Error;
 
-/// Why there is no cassette, or why its end is not a good one. Secrets are never shown.
+/// Why a cassette can't be opened, or did not end well. Secrets are never shown.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CassetteError {
-    /// The mode is none.
+    /// The mode is not valid.
     #[error("MAINSTEM_CASSETTE is {value:?}; it must be auto, record, replay or off")]
     Mode {
-        /// What it is.
+        /// The value of the variable.
         value: String,
     },
-    /// The vendor's address.
+    /// The vendor's URL is not valid.
     #[error("the vendor's server: {problem}")]
     Upstream {
         /// What is wrong with it.
         problem: String,
     },
-    /// What to leave out of bodies.
-    #[error("{pointer:?} is no JSON pointer: it must begin with a slash, such as \"/metadata/user_id\"")]
+    /// An ignored place is not a JSON pointer.
+    #[error("{pointer:?} is not a JSON pointer: it must begin with a slash, such as \"/metadata/user_id\"")]
     Pointer {
-        /// As it was given.
+        /// The text.
         pointer: String,
     },
-    /// There is nothing to play.
+    /// The tape does not exist.
     #[error("there is no tape {}; record one with MAINSTEM_CASSETTE=record", .path.display())]
     NoTape {
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
     },
     /// The tape can't be read.
     #[error("the tape {} can't be read", .path.display())]
     Read {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The tape is not one.
+    /// The tape is not valid.
     #[error("{}:{line}:{column}: {problem}", .path.display())]
     Format {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// The line in it, from 1.
+        /// The line, from 1.
         line: usize,
-        /// The column in that, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
-    /// The cassette can't serve, or can't ask.
+    /// The cassette can't serve, or can't send requests.
     #[error("the cassette can't work")]
     Start(#[source] Box<dyn Error + Send + Sync>),
     /// The tape can't be written.
     #[error("the tape {} can't be written", .path.display())]
     Write {
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Something that must not be seen would be on the tape, so it was not written.
+    /// The tape would contain a secret, so it was not written.
     #[error(
         "the tape {} is not written: line {line} would hold a secret after all have been replaced; is a value to redact so short that it is \
          part of other words?", .path.display()
     )]
     Secret {
-        /// Where it would have been.
+        /// Its path.
         path: PathBuf,
         /// The line.
         line: usize,
     },
-    /// Not what a tape is for.
+    /// An answer can't be recorded.
     #[error("the tape {} can't hold {what}", .path.display())]
     Unfit {
-        /// Where it is.
+        /// The path of the tape.
         path: PathBuf,
         /// What was not recorded, and why.
         what: String,
     },
-    /// Something was asked that is not on the tape.
+    /// A request is not on the tape.
     #[error("{}", .misses.join("\n"))]
     Missed {
-        /// What was asked, each with how it differs from what is there.
+        /// The requests, each with its difference from the nearest one on the tape.
         misses: Vec<String>,
     },
-    /// Something is on the tape that nobody asked for.
+    /// An answer on the tape was not requested.
     #[error(
-        "nobody asked for what is on the tape {}: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
+        "the tape {} has answers that were not requested: {}; record it anew with MAINSTEM_CASSETTE=record, or allow it with \
          `CassetteBuilder::may_leave_rest`", .path.display(), .requests.join(", ")
     )]
     Rest {
-        /// Where it is.
+        /// The path of the tape.
         path: PathBuf,
         /// The requests, each with its line.
         requests: Vec<String>,

@@ -1,4 +1,4 @@
-//! What is on a tape: a request, and its answer as it arrived.
+//! The content of a tape: a request, and its answer as it arrived.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One line.
+/// A line of a tape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
-    pub(super) request: Asked,
+    pub(super) request: TapeRequest,
     pub(super) response: Answer,
 }
 
-/// A request, as far as it may be shown.
+/// A request without secrets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct TapeRequest {
     pub(super) method: String,
     /// With the query.
     pub(super) path: String,
@@ -27,13 +27,13 @@ pub(super) struct Asked {
     pub(super) body: Option<Body>,
 }
 
-/// What a request says.
+/// The body of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Body {
     Json(Value),
     Text(String),
-    /// What is no text.
+    /// Bytes that are not text.
     Base64(String),
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Body {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
-    /// None if not even the head came.
+    /// `None` if not even the head came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<u16>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,7 +60,7 @@ pub(super) enum End {
     Complete,
     /// The vendor's connection failed.
     Cut,
-    /// The client had heard enough; the vendor would have gone on.
+    /// The client left before the end.
     Left,
 }
 
@@ -75,12 +75,12 @@ impl End {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub(super) struct Chunk {
-    /// Since the one before it, or since the request.
+    /// Milliseconds since the previous chunk, or since the request.
     pub(super) ms: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// A chunk on the tape: text where it is text, which a boundary inside of a character spoils.
+/// A chunk on the tape: text if it is valid UTF-8, which a boundary within a character prevents.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -113,7 +113,7 @@ impl TryFrom<Written> for Chunk {
         let bytes = match (text, base64) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(base64)) => {
-                BASE64_STANDARD.decode(base64).map_err(|error| format!("no base64: {error}"))?
+                BASE64_STANDARD.decode(base64).map_err(|error| format!("invalid base64: {error}"))?
             }
             _ => return Err("a chunk has either `text` or `base64`".to_owned()),
         };
@@ -122,7 +122,7 @@ impl TryFrom<Written> for Chunk {
 }
 
 impl Body {
-    /// What these bytes are; nothing if there are none.
+    /// Returns the body of these bytes; `None` if there are none.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return None;
@@ -134,7 +134,7 @@ impl Body {
         })
     }
 
-    /// The bytes that one does not see.
+    /// Returns the bytes behind an encoding.
     pub(super) fn hidden(&self) -> Vec<u8> {
         match self {
             Self::Base64(text) => BASE64_STANDARD.decode(text).unwrap_or_default(),
@@ -144,14 +144,14 @@ impl Body {
 }
 
 impl Answer {
-    /// All chunks in one.
+    /// Returns all chunks joined.
     pub(super) fn body(&self) -> Vec<u8> {
         self.chunks.iter().flat_map(|chunk| &chunk.bytes).copied().collect()
     }
 }
 
-impl Asked {
-    /// Method and path.
+impl TapeRequest {
+    /// Returns method and path.
     pub(super) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }

@@ -1,4 +1,4 @@
-//! A tape as text: a line that says which version it is, then one exchange a line.
+//! A tape as text: a line with its version, then one exchange a line.
 
 use std::path::Path;
 
@@ -17,31 +17,29 @@ struct Head {
     mainstem_cassette: u64,
 }
 
-/// The first line, with its line break.
+/// Returns the first line, with its line break.
 pub(super) fn head() -> String {
     line_of(&Head { mainstem_cassette: VERSION })
 }
 
-/// The line of an exchange, with its line break.
+/// Returns the line of an exchange, with its line break.
 pub(super) fn encode(exchange: &Exchange) -> String {
     line_of(exchange)
 }
 
 fn line_of(value: &impl Serialize) -> String {
-    // Neither a map with keys that are no text nor anything else that JSON does not have.
+    // Its maps have text as keys, so it is valid JSON.
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
-/// Reads a tape; `path` is for messages.
+/// Parses a tape; `path` is for messages.
 pub(super) fn decode(path: &Path, text: &str) -> Result<Vec<Exchange>, CassetteError> {
     let mut lines = text.lines().enumerate();
     let (_, first) = lines.next().unwrap_or_default();
     let head: Head = line(path, 0, first)?;
     if head.mainstem_cassette != VERSION {
-        let problem = format!(
-            "this tape is of version {}, and version {VERSION} is what can be read",
-            head.mainstem_cassette
-        );
+        let problem =
+            format!("this tape has version {}; only version {VERSION} can be read", head.mainstem_cassette);
         return Err(broken(path, 0, 1, problem));
     }
     lines.map(|(number, text)| line(path, number, text)).collect()
@@ -49,10 +47,10 @@ pub(super) fn decode(path: &Path, text: &str) -> Result<Vec<Exchange>, CassetteE
 
 fn line<'a, T: Deserialize<'a>>(path: &Path, number: usize, text: &'a str) -> Result<T, CassetteError> {
     serde_json::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        // Of a text of one line only the column is worth saying, which the error has.
-        let problem = said.split(" at line ").next().unwrap_or_default();
-        broken(path, number, error.column().max(1), format!("this is no line of a tape: {problem}"))
+        let message = error.to_string();
+        // In a text of one line only the column matters, which the error has.
+        let problem = message.split(" at line ").next().unwrap_or_default();
+        broken(path, number, error.column().max(1), format!("invalid line: {problem}"))
     })
 }
 

@@ -1,5 +1,4 @@
-//! A request that goes on to the vendor, and its answer on the way back: passed on as it arrives,
-//! and taken down.
+//! Forwards a request to the vendor, and its answer back: passed on as it arrives, and recorded.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -14,45 +13,45 @@ use tokio::{sync::mpsc, task::yield_now, time::timeout};
 
 use super::{
     Mode,
-    deck::{Cut, Deck, Reply, refusal, respond},
-    exchange::{Asked, End},
+    exchange::{End, TapeRequest},
     headers,
     play::map,
-    take::Take,
+    recording::Recording,
+    router::{Cut, Reply, Router, refusal, respond},
 };
 
-/// How long an answer that nobody reads any more has for its end. Clients leave when they have read
-/// that it is over.
+/// How long an answer continues after its client has left: clients leave when they have read the
+/// end.
 const LINGER: Duration = Duration::from_millis(250);
 
 type Piece = Result<Frame<Bytes>, Cut>;
 
-/// Asks the vendor.
+/// Sends the request to the vendor.
 pub(super) async fn forward(
-    deck: Arc<Deck>,
+    router: Arc<Router>,
     request: RequestBuilder,
-    asked: Asked,
+    asked: TapeRequest,
 ) -> Result<Response<Reply>, Cut> {
-    let mut take = Take::new(&deck, &asked);
+    let mut recording = Recording::new(&router, &asked);
     let answer = match request.send().await {
         Ok(answer) => answer,
         Err(error) if error.is_connect() || error.is_builder() => {
-            take.void();
-            return Ok(unreachable(&deck, &asked, &error));
+            recording.void();
+            return Ok(unreachable(&router, &asked, &error));
         }
         Err(_) => {
-            take.end(End::Cut);
+            recording.end(End::Cut);
             return Err(Cut);
         }
     };
     let (status, headers) = (answer.status(), headers::of_answer(answer.headers()));
     let sent = map(&headers);
-    take.head(status.as_u16(), headers);
-    if let Some(what) = objection(&deck, &answer) {
-        take.unfit(format!("the answer to {}: {what}", asked.line()));
+    recording.head(status.as_u16(), headers);
+    if let Some(what) = objection(&router, &answer) {
+        recording.unfit(format!("the answer to {}: {what}", asked.line()));
     }
     let (client, body) = mpsc::channel(1);
-    deck.answers.spawn(deck.stop.clone().run_until_cancelled_owned(pass_on(answer, client, take)));
+    router.answers.spawn(router.stop.clone().run_until_cancelled_owned(pass_on(answer, client, recording)));
     let body = stream::unfold(body, async |mut body| Some((next(&mut body).await?, body)));
     Ok(respond(status, sent, StreamBody::new(body).boxed_unsync()))
 }
@@ -60,35 +59,35 @@ pub(super) async fn forward(
 async fn next(body: &mut mpsc::Receiver<Piece>) -> Option<Piece> {
     let piece = body.recv().await?;
     if piece.is_err() {
-        // What came before goes out first: hyper sends what it has when there is nothing to add.
+        // The chunks before go out first: hyper flushes when the body is pending.
         yield_now().await;
     }
     Some(piece)
 }
 
-/// Why an answer is not recorded.
-fn objection(deck: &Deck, answer: &Answer) -> Option<String> {
+/// Returns why an answer is not recorded.
+fn objection(router: &Router, answer: &Answer) -> Option<String> {
     if answer.headers().contains_key("content-encoding") {
         return Some("it is compressed, so that no secret in it could be found".to_owned());
     }
-    // A tape that says so would go on saying so when the key is right.
+    // Such a tape would fail again when the key is right.
     let refused = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    (refused && deck.mode == Mode::Auto)
+    (refused && router.mode == Mode::Auto)
         .then(|| format!("it is {}, which is recorded by MAINSTEM_CASSETTE=record only", answer.status()))
 }
 
-fn unreachable(deck: &Deck, asked: &Asked, error: &dyn Error) -> Response<Reply> {
+fn unreachable(router: &Router, asked: &TapeRequest, error: &dyn Error) -> Response<Reply> {
     let why = "the vendor can't be reached";
-    match deck.mode {
-        // Most likely nobody meant to record.
-        Mode::Auto => deck.miss(asked, &format!("; {why}, so that it can't be recorded")),
+    match router.mode {
+        // Most likely the recording was not intended.
+        Mode::Auto => router.miss(asked, &format!("; {why}, so that it can't be recorded")),
         Mode::Record | Mode::Replay | Mode::Off => {
             refusal(StatusCode::BAD_GATEWAY, &format!("{why}: {}", root(error)))
         }
     }
 }
 
-/// The innermost cause, which names no URL.
+/// Returns the innermost cause, which has no URL.
 fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -97,35 +96,35 @@ fn root(error: &dyn Error) -> String {
     error.to_string()
 }
 
-/// Chunk by chunk, at the pace of the client.
-async fn pass_on(mut answer: Answer, client: mpsc::Sender<Piece>, mut take: Take) {
+/// Passes an answer on, chunk by chunk, at the pace of the client.
+async fn pass_on(mut answer: Answer, client: mpsc::Sender<Piece>, mut recording: Recording) {
     loop {
         let next = tokio::select! {
             biased;
-            () = client.closed() => return linger(answer, take).await,
+            () = client.closed() => return linger(answer, recording).await,
             next = answer.chunk() => next,
         };
-        let Some(chunk) = next.transpose() else { return take.end(End::Complete) };
+        let Some(chunk) = next.transpose() else { return recording.end(End::Complete) };
         let sent = match chunk {
             Ok(bytes) => {
-                take.chunk(&bytes);
+                recording.chunk(&bytes);
                 client.send(Ok(Frame::data(bytes))).await
             }
             Err(_) => {
-                take.end(End::Cut);
+                recording.end(End::Cut);
                 _ = client.send(Err(Cut)).await;
                 return;
             }
         };
         if sent.is_err() {
-            return linger(answer, take).await;
+            return linger(answer, recording).await;
         }
     }
 }
 
-/// The client has left: perhaps because it has read all.
-async fn linger(mut answer: Answer, mut take: Take) {
+/// Records the rest after the client has left, perhaps because it has read everything.
+async fn linger(mut answer: Answer, mut recording: Recording) {
     if let Ok(Ok(None)) = timeout(LINGER, answer.chunk()).await {
-        take.end(End::Complete);
+        recording.end(End::Complete);
     }
 }

@@ -1,14 +1,14 @@
-//! Which headers get onto a tape, and which are sent on. Lists of what may, so that nothing secret
-//! slips through.
+//! The headers that are recorded, and those that are forwarded. Lists of allowed ones, so that
+//! secrets stay out.
 
 use std::collections::BTreeMap;
 
 use hyper::{HeaderMap, header};
 
-/// Of requests: what says which form of an API is meant.
+/// Of requests: those that select a form of an API.
 const ASKED: [&str; 5] = ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
 
-/// Of answers: what a client acts upon, or a person asks a vendor about.
+/// Of answers: those that a client uses, or a person quotes to a vendor.
 const ANSWERED: [&str; 12] = [
     "content-type",
     "content-encoding",
@@ -24,11 +24,11 @@ const ANSWERED: [&str; 12] = [
     "anthropic-fast-mode",
 ];
 
-/// Of answers, by how they begin: what is left of the quota.
+/// Of answers, by prefix: the rest of a quota.
 const LIMITS: [&str; 4] = ["x-ratelimit-", "ratelimit", "anthropic-ratelimit-", "anthropic-priority-"];
 
-/// Of requests, what is between two neighbours, or what would compress the answer, which must be
-/// readable.
+/// Of requests: those between two neighbours, and those that would compress the answer, which must
+/// be readable.
 const NOT_SENT_ON: [header::HeaderName; 11] = [
     header::HOST,
     header::CONNECTION,
@@ -56,7 +56,7 @@ fn listed(headers: &HeaderMap, may: impl Fn(&str) -> bool) -> BTreeMap<String, S
     listed.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned()))).collect()
 }
 
-/// What the vendor gets.
+/// Returns the headers for the vendor.
 pub(super) fn sent_on(mut headers: HeaderMap) -> HeaderMap {
     for name in NOT_SENT_ON {
         headers.remove(name);

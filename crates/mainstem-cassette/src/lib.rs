@@ -6,7 +6,6 @@
 mod builder;
 mod canonical;
 mod cassette;
-mod deck;
 mod difference;
 mod error;
 mod exchange;
@@ -16,9 +15,10 @@ mod headers;
 mod miss;
 mod mode;
 mod play;
+mod recording;
+mod router;
 mod secrets;
 mod serve;
-mod take;
 mod tape;
 
 pub use builder::CassetteBuilder;

@@ -1,29 +1,28 @@
-//! What is said when a tape has no answer: what would have had one, and in what the request differs
-//! from it.
+//! The message about a request that is not on the tape: the nearest ones, and the differences.
 
 use super::{
     canonical::{same, target},
     difference::differences,
-    exchange::Asked,
+    exchange::TapeRequest,
     mode::VARIABLE,
 };
 
 /// How many differences are listed.
 const LISTED: usize = 5;
 
-/// The sentence. A provider's error quotes some 200 characters of it, so what helps most comes
-/// first.
-pub(super) fn sentence(tape: &str, asked: &Asked, recorded: &[(usize, Asked)]) -> String {
+/// Returns the sentence. A provider's error quotes some 200 characters of it, so the most helpful
+/// part comes first.
+pub(super) fn sentence(tape: &str, asked: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
     let what = format!("{tape} has no answer to {} ({VARIABLE}=record records anew)", asked.line());
     format!("{what}: {}", nearest(asked, recorded))
 }
 
-fn nearest(asked: &Asked, recorded: &[(usize, Asked)]) -> String {
+fn nearest(asked: &TapeRequest, recorded: &[(usize, TapeRequest)]) -> String {
     let mut alike = recorded.iter().filter(|(_, one)| same(one, asked)).map(|(line, _)| *line);
     if let Some(line) = alike.next_back() {
         return format!("line {line} is the same, but has been played; each line is played once");
     }
-    let to = |asked: &Asked| (asked.method.clone(), target(&asked.path).0.to_owned());
+    let to = |asked: &TapeRequest| (asked.method.clone(), target(&asked.path).0.to_owned());
     let candidates = recorded.iter().filter(|(_, one)| to(one) == to(asked));
     let compared = candidates.map(|(line, one)| (line, differences(one, asked)));
     match compared.min_by_key(|(_, differences)| differences.len()) {
@@ -37,7 +36,7 @@ fn nearest(asked: &Asked, recorded: &[(usize, Asked)]) -> String {
     }
 }
 
-fn elsewhere(recorded: &[(usize, Asked)]) -> String {
+fn elsewhere(recorded: &[(usize, TapeRequest)]) -> String {
     if recorded.is_empty() {
         return "nothing is on the tape".to_owned();
     }

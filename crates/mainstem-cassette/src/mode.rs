@@ -1,32 +1,33 @@
-//! What a cassette does with a request: play, ask, or both.
+//! The mode of a cassette: replay, record, or both.
 
 use std::{env, str::FromStr};
 
 use crate::CassetteError;
 
-/// The variable that says it for those who do not say it in code.
+/// The variable that sets the mode.
 pub(super) const VARIABLE: &str = "MAINSTEM_CASSETTE";
 
-/// Where a [`Cassette`](crate::Cassette) has its answers from.
+/// The source of a [`Cassette`](crate::Cassette)'s answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "on or off, for playing and for recording")]
 pub enum Mode {
-    /// From the tape what is on it; the rest from the vendor, onto the tape.
+    /// From the tape if it has them; otherwise from the vendor, onto the tape.
     #[default]
     Auto,
     /// All from the vendor, onto a new tape.
     Record,
-    /// All from the tape. No connection is opened to anywhere.
+    /// All from the tape. No connection is opened.
     Replay,
     /// All from the vendor. The tape is neither read nor written.
     Off,
 }
 
 impl Mode {
-    /// As `MAINSTEM_CASSETTE` says: `auto`, `record`, `replay` or `off`; `auto` if it is not set.
+    /// Returns the mode that `MAINSTEM_CASSETTE` sets: `auto`, `record`, `replay` or `off`; `auto`
+    /// if it is not set.
     ///
     /// # Errors
-    /// It says something else.
+    /// If it has another value.
     pub fn from_env() -> Result<Self, CassetteError> {
         match env::var(VARIABLE) {
             Ok(value) if !value.trim().is_empty() => value.parse(),
@@ -34,18 +35,18 @@ impl Mode {
         }
     }
 
-    /// Whether what is on the tape is played.
-    pub(super) fn plays(self) -> bool {
+    /// Returns `true` if answers come from the tape.
+    pub(super) fn can_play(self) -> bool {
         matches!(self, Self::Auto | Self::Replay)
     }
 
-    /// Whether the vendor's answers get onto the tape.
-    pub(super) fn records(self) -> bool {
+    /// Returns `true` if the vendor's answers are recorded.
+    pub(super) fn can_record(self) -> bool {
         matches!(self, Self::Auto | Self::Record)
     }
 
-    /// Whether the vendor is asked at all.
-    pub(super) fn asks(self) -> bool {
+    /// Returns `true` if requests may go to the vendor.
+    pub(super) fn can_forward(self) -> bool {
         self != Self::Replay
     }
 }

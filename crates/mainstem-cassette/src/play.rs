@@ -12,11 +12,11 @@ use hyper::{
 use tokio::{task::yield_now, time::sleep};
 
 use super::{
-    deck::{Cut, Reply, respond},
     exchange::{Answer, Chunk, End},
+    router::{Cut, Reply, respond},
 };
 
-/// Plays it.
+/// Replays an answer.
 pub(super) async fn reply(answer: Answer, paced: bool) -> Result<Response<Reply>, Cut> {
     let Some(status) = answer.status else { return Err(ended(answer.end).await) };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -25,16 +25,16 @@ pub(super) async fn reply(answer: Answer, paced: bool) -> Result<Response<Reply>
     Ok(respond(status, map(&answer.headers), body.boxed_unsync()))
 }
 
-/// How an answer goes on that did not get to its end.
+/// Waits and ends as the recorded answer did, if it broke off.
 async fn ended(end: End) -> Cut {
     match end {
-        // It is the client that leaves, as it did before.
+        // The client leaves, as it did before.
         End::Left => pending().await,
         End::Complete | End::Cut => Cut,
     }
 }
 
-/// What was not played yet.
+/// The rest of an answer.
 struct Rest {
     chunks: vec::IntoIter<Chunk>,
     end: End,
@@ -58,8 +58,7 @@ async fn next(rest: Option<Rest>) -> Option<(Result<Frame<Bytes>, Cut>, Option<R
 
 impl Rest {
     async fn pause(&self, ms: u64) {
-        // What was said before goes out while this waits: hyper sends what it has when there is
-        // nothing to add.
+        // The chunks before go out while this waits: hyper flushes when the body is pending.
         yield_now().await;
         if self.paced && ms > 0 {
             sleep(Duration::from_millis(ms)).await;
@@ -67,7 +66,7 @@ impl Rest {
     }
 }
 
-/// Headers of a tape as those of a response.
+/// Converts headers of a tape to those of a response.
 pub(super) fn map(headers: &BTreeMap<String, String>) -> HeaderMap {
     let valid = |(name, value): (&String, &String)| {
         Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))

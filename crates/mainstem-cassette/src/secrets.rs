@@ -1,4 +1,4 @@
-//! What must not be seen on a tape, and how it is taken out.
+//! Secrets, and how they are removed from a tape.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use hyper::HeaderMap;
 use mainstem_http::Url;
 use serde_json::Value;
 
-use super::exchange::{Answer, Asked, Body, Chunk, Exchange};
+use super::exchange::{Answer, Body, Chunk, Exchange, TapeRequest};
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// A key shorter than this is not looked for in texts: local servers take any, and `ollama` would
-/// tear holes into words.
+/// The length of the shortest key that is searched in texts: local servers accept any key, and
+/// replacing `ollama` everywhere would garble texts.
 const SHORTEST_KEY: usize = 8;
 
-/// Words in the names of headers that carry one.
+/// Words in the names of headers with secrets.
 const HEADERS: [&str; 7] = ["auth", "key", "token", "secret", "cookie", "password", "credential"];
 
-/// Query parameters that are one.
+/// Query parameters with secrets.
 const PARAMETERS: [&str; 13] = [
     "key",
     "api_key",
@@ -35,7 +35,7 @@ const PARAMETERS: [&str; 13] = [
     "x-amz-credential",
 ];
 
-/// Values to look for, in every form in which they may be met; the longest first.
+/// The secrets, in every encoding in which they may occur; the longest first.
 #[derive(Clone, Default)]
 pub(super) struct Secrets(Vec<String>);
 
@@ -52,7 +52,7 @@ impl Secrets {
         self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
     }
 
-    /// Adds what a request shows to be one.
+    /// Adds the secrets of a request.
     pub(super) fn learn(&mut self, headers: &HeaderMap, url: &Url) {
         let is_secret = |name: &str| HEADERS.iter().any(|word| name.contains(word));
         let headers = headers.iter().filter(|(name, _)| is_secret(name.as_str()));
@@ -69,13 +69,13 @@ impl Secrets {
         }
     }
 
-    /// How many forms are looked for.
+    /// Returns the number of encoded secrets.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Takes them out of a request: out of the query by name, elsewhere by what they are.
-    pub(super) fn redact_request(&self, asked: &mut Asked) {
+    /// Removes secrets from a request: from the query by name, elsewhere by value.
+    pub(super) fn redact_request(&self, asked: &mut TapeRequest) {
         if let Some((path, query)) = asked.path.split_once('?') {
             let hide = |parameter: &str| match parameter.split_once('=') {
                 Some((name, _)) if is_parameter(name) => format!("{name}={REDACTED}"),
@@ -92,8 +92,7 @@ impl Secrets {
         }
     }
 
-    /// Takes them out of an answer, also where the boundary of two chunks goes through one: the
-    /// first of them gets the replacement.
+    /// Removes secrets from an answer, also across chunks: the first of them gets the replacement.
     pub(super) fn redact_answer(&self, answer: &mut Answer) {
         answer.headers.values_mut().for_each(|value| self.redact_text(value));
         let body = answer.body();
@@ -125,13 +124,13 @@ impl Secrets {
         }
     }
 
-    /// Whether one is in a line to be written, or in what it stands for.
+    /// Returns `true` if a line to be written, or the text that it encodes, has a secret.
     pub(super) fn are_in(&self, exchange: &Exchange, line: &str) -> bool {
         let asked = exchange.request.body.as_ref().map(Body::hidden).unwrap_or_default();
         [line.as_bytes(), &exchange.response.body(), &asked].iter().any(|bytes| !self.find(bytes).is_empty())
     }
 
-    /// Where they are: start and end, in order, without overlaps.
+    /// Returns the places of secrets: start and end, in order, without overlaps.
     fn find(&self, bytes: &[u8]) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -154,8 +153,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The chunks without what was found in all of them together. One that was all secret is gone, and
-/// the next waits for both.
+/// Returns the chunks without these places of all of them together. A chunk that becomes empty is
+/// removed, and its time added to the next.
 fn cut_out(chunks: Vec<Chunk>, found: &[(usize, usize)]) -> Vec<Chunk> {
     let mut left: Vec<Chunk> = Vec::new();
     let (mut start, mut waits) = (0, 0);
@@ -170,7 +169,7 @@ fn cut_out(chunks: Vec<Chunk>, found: &[(usize, usize)]) -> Vec<Chunk> {
     left
 }
 
-/// A chunk that begins at `start`, without what was found.
+/// Returns a chunk that begins at `start`, without these places.
 fn without(bytes: &[u8], start: usize, found: &[(usize, usize)]) -> Vec<u8> {
     let end = start + bytes.len();
     let (mut kept, mut at) = (Vec::new(), start);
@@ -189,7 +188,7 @@ fn is_parameter(name: &str) -> bool {
     PARAMETERS.contains(&&*name.to_ascii_lowercase())
 }
 
-/// Without the quotes around it.
+/// Encodes a text as JSON, without the quotes.
 fn in_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

@@ -9,15 +9,15 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::deck::Deck;
+use super::router::Router;
 
-/// Takes connections until the cassette ends, and ends them with it.
-pub(super) async fn accept(listener: TcpListener, deck: Arc<Deck>) {
-    let stop = deck.stop.clone();
+/// Accepts connections until the cassette ends, and closes them with it.
+pub(super) async fn accept(listener: TcpListener, router: Arc<Router>) {
+    let stop = router.stop.clone();
     let mut connections = JoinSet::new();
     stop.run_until_cancelled(async {
         while let Ok((stream, _)) = listener.accept().await {
-            connections.spawn(serve(stream, deck.clone()));
+            connections.spawn(serve(stream, router.clone()));
             while connections.try_join_next().is_some() {}
         }
     })
@@ -25,9 +25,9 @@ pub(super) async fn accept(listener: TcpListener, deck: Arc<Deck>) {
 }
 
 /// Answers the requests of a connection until one side leaves.
-async fn serve(stream: TcpStream, deck: Arc<Deck>) {
+async fn serve(stream: TcpStream, router: Arc<Router>) {
     _ = stream.set_nodelay(true);
-    let service = service_fn(|request| deck.clone().answer(request));
+    let service = service_fn(|request| router.clone().answer(request));
     // An error is a cut, or a client that left.
     _ = http1::Builder::new().auto_date_header(false).serve_connection(TokioIo::new(stream), service).await;
 }

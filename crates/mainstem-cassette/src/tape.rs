@@ -1,4 +1,4 @@
-//! A tape while it is in use: what was played, what is being recorded, and what went wrong.
+//! An open tape: played exchanges, new ones, and errors.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use mainstem_http::Url;
 
 use super::{
     canonical::{Ignored, same},
-    exchange::{Answer, Asked, Body, End, Exchange},
+    exchange::{Answer, Body, End, Exchange, TapeRequest},
     format, headers, miss,
     secrets::Secrets,
 };
@@ -24,14 +24,14 @@ pub(super) struct Tape {
     ignored: Ignored,
     secrets: Secrets,
     misses: Vec<String>,
-    /// The first thing that kept an exchange off the tape.
+    /// The first reason for which an exchange was not recorded.
     problem: Option<CassetteError>,
 }
 
 struct Entry {
     exchange: Exchange,
     state: State,
-    /// As it is written, as long as no further secrets are known than so many.
+    /// The encoded line, valid while the number of known secrets stays the same.
     line: Option<(usize, String)>,
 }
 
@@ -42,17 +42,17 @@ enum State {
     /// The answer is still coming.
     Open,
     Recorded,
-    /// Nothing that could be replayed.
+    /// Discarded.
     Void,
 }
 
 impl Tape {
-    /// An empty one.
+    /// Creates an empty tape.
     pub(super) fn new(path: PathBuf, ignored: Ignored, secrets: Secrets) -> Self {
         Self { path, entries: Vec::new(), ignored, secrets, misses: Vec::new(), problem: None }
     }
 
-    /// Reads what is on it. `false` if there is no such file.
+    /// Reads the file. Returns `false` if there is none.
     pub(super) fn load(&mut self) -> Result<bool, CassetteError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -66,11 +66,17 @@ impl Tape {
         Ok(true)
     }
 
-    /// A request as it may be shown and compared.
-    pub(super) fn asked(&mut self, method: &Method, url: &Url, headers: &HeaderMap, body: &[u8]) -> Asked {
+    /// Returns a request in canonical form, without secrets.
+    pub(super) fn asked(
+        &mut self,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> TapeRequest {
         self.secrets.learn(headers, url);
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-        let mut asked = Asked {
+        let mut asked = TapeRequest {
             method: method.to_string(),
             path: format!("{}{query}", url.path()),
             headers: headers::of_request(headers),
@@ -81,8 +87,8 @@ impl Tape {
         asked
     }
 
-    /// The next answer to it that has not been played.
-    pub(super) fn play(&mut self, asked: &Asked) -> Option<Answer> {
+    /// Returns the next answer to it that has not been played.
+    pub(super) fn play(&mut self, asked: &TapeRequest) -> Option<Answer> {
         let waits =
             |entry: &&mut Entry| entry.state == State::Waiting && same(&entry.exchange.request, asked);
         let entry = self.entries.iter_mut().find(waits)?;
@@ -90,10 +96,10 @@ impl Tape {
         Some(entry.exchange.response.clone())
     }
 
-    /// Notes that there is no answer, and says so.
-    pub(super) fn miss(&mut self, asked: &Asked, why: &str) -> String {
+    /// Records that there is no answer, and returns the message.
+    pub(super) fn miss(&mut self, asked: &TapeRequest, why: &str) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_kept());
+        let kept = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_written());
         let recorded: Vec<_> =
             kept.map(|(index, entry)| (line(index), entry.request(&self.secrets))).collect();
         let sentence = format!("{}{why}", miss::sentence(&name, asked, &recorded));
@@ -101,14 +107,14 @@ impl Tape {
         sentence
     }
 
-    /// A place for the answer to a request.
-    pub(super) fn begin(&mut self, asked: Asked) -> usize {
+    /// Adds a request; returns the index of its answer.
+    pub(super) fn begin(&mut self, asked: TapeRequest) -> usize {
         let exchange = Exchange { request: asked, response: Answer::default() };
         self.entries.push(Entry { exchange, state: State::Open, line: None });
         self.entries.len() - 1
     }
 
-    /// The answer that is coming there.
+    /// Returns the answer at an index.
     pub(super) fn answer(&mut self, index: usize) -> &mut Answer {
         &mut self.entries[index].exchange.response
     }
@@ -120,12 +126,12 @@ impl Tape {
         self.save();
     }
 
-    /// Takes an exchange back.
+    /// Discards an exchange.
     pub(super) fn void(&mut self, index: usize) {
         self.entries[index].state = State::Void;
     }
 
-    /// Takes it back, and says why at the end.
+    /// Discards an exchange, and reports why at the end.
     pub(super) fn unfit(&mut self, index: Option<usize>, what: String) {
         index.into_iter().for_each(|index| self.void(index));
         self.fail(CassetteError::Unfit { path: self.path.clone(), what });
@@ -135,7 +141,7 @@ impl Tape {
         self.problem.get_or_insert(error);
     }
 
-    /// Writes what is complete, if something is new.
+    /// Writes the complete exchanges, if one is new.
     fn save(&mut self) {
         if let Err(error) = self.write() {
             self.fail(error);
@@ -144,7 +150,7 @@ impl Tape {
 
     fn write(&mut self) -> Result<(), CassetteError> {
         let mut text = format::head();
-        let kept = self.entries.iter_mut().filter(|entry| entry.is_kept());
+        let kept = self.entries.iter_mut().filter(|entry| entry.is_written());
         for (index, entry) in kept.enumerate() {
             match entry.line(&self.secrets) {
                 Some(line) => text.push_str(line),
@@ -154,7 +160,7 @@ impl Tape {
         replace(&self.path, &text).map_err(|source| CassetteError::Write { path: self.path.clone(), source })
     }
 
-    /// Ends what is still coming; then whether all went well.
+    /// Ends the open answers. Fails if there was an error.
     pub(super) fn close(&mut self, may_leave_rest: bool) -> Result<(), CassetteError> {
         let is_open = |index: &usize| self.entries[*index].state == State::Open;
         let open: Vec<_> = (0..self.entries.len()).filter(is_open).collect();
@@ -173,33 +179,33 @@ impl Tape {
         }
     }
 
-    /// What nobody asked for.
+    /// Returns the requests that were not repeated.
     fn rest(&self) -> Vec<String> {
         let rest = self.entries.iter().enumerate().filter(|(_, entry)| entry.state == State::Waiting);
         rest.map(|(index, entry)| format!("{} (line {})", entry.exchange.request.line(), line(index)))
             .collect()
     }
 
-    /// What was missed so far.
+    /// Returns the requests so far that were not on the tape.
     pub(super) fn misses(&self) -> &[String] {
         &self.misses
     }
 }
 
 impl Entry {
-    /// Whether it is, or will be, on the tape.
-    fn is_kept(&self) -> bool {
+    /// Returns `true` if it is written to the tape.
+    fn is_written(&self) -> bool {
         matches!(self.state, State::Waiting | State::Played | State::Recorded)
     }
 
-    /// The request, as it may be shown.
-    fn request(&self, secrets: &Secrets) -> Asked {
+    /// Returns the request without secrets.
+    fn request(&self, secrets: &Secrets) -> TapeRequest {
         let mut request = self.exchange.request.clone();
         secrets.redact_request(&mut request);
         request
     }
 
-    /// The line to write, without any secret; none if that can't be had.
+    /// Returns the line to write, without secrets; `None` if some are left.
     fn line(&mut self, secrets: &Secrets) -> Option<&str> {
         if self.line.as_ref().is_none_or(|(known, _)| *known != secrets.len()) {
             let mut exchange = self.exchange.clone();
@@ -212,12 +218,12 @@ impl Entry {
     }
 }
 
-/// The line of an exchange, below the first.
+/// Returns the number of an exchange's line, after the first.
 fn line(index: usize) -> usize {
     index + 2
 }
 
-/// Puts a whole file into the place of another: no reader sees half of it.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
@@ -228,7 +234,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Readable for others, as any file in a repository.
+/// Creates a file that others can read, as any file in a repository.
 fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! A cassette between a socket and a scripted vendor: what each side sees, byte by byte, and what
-//! is on the tape.
+//! A cassette between a socket and a scripted vendor: the bytes that each side sees, and those on
+//! the tape.
 
 mod faults;
 mod keys;
@@ -18,10 +18,10 @@ use tokio::{
 
 use super::*;
 
-/// Where a test's tape is.
-struct Shelf(TempDir);
+/// The directory of a test's tape.
+struct Tapes(TempDir);
 
-impl Shelf {
+impl Tapes {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -38,7 +38,7 @@ impl Shelf {
         self.builder(upstream, mode).open().await.unwrap()
     }
 
-    /// Plays what was recorded; nobody is there to be asked.
+    /// Replays the tape, without a vendor.
     async fn replay(&self) -> Cassette {
         self.open("http://127.0.0.1:1/v1", Mode::Replay).await
     }
@@ -48,7 +48,7 @@ impl Shelf {
     }
 }
 
-/// Sends a request, and keeps the connection.
+/// Sends a request, and leaves the connection open.
 async fn send(cassette: &Cassette, head: &str, body: &str) -> TcpStream {
     let url = Url::parse(cassette.url()).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
@@ -62,14 +62,14 @@ async fn post(cassette: &Cassette, body: &str) -> TcpStream {
     send(cassette, "POST /v1/chat HTTP/1.1", body).await
 }
 
-/// All that comes, to the end of the connection.
+/// Returns everything up to the end of the connection.
 async fn rest(mut stream: TcpStream) -> String {
     let mut read = Vec::new();
     _ = stream.read_to_end(&mut read).await;
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// All that comes until this has come.
+/// Returns everything up to this text.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut read = Vec::new();
     while !String::from_utf8_lossy(&read).contains(end) {
@@ -82,8 +82,8 @@ async fn ask(cassette: &Cassette, body: &str) -> String {
     rest(post(cassette, body).await).await
 }
 
-/// The body of an answer of one piece.
-async fn said(cassette: &Cassette, body: &str) -> String {
+/// Returns the body of an answer of one piece.
+async fn body_of(cassette: &Cassette, body: &str) -> String {
     let answer = ask(cassette, body).await;
     answer.split("\r\n\r\n").nth(1).unwrap().split("\r\n").nth(1).unwrap_or_default().to_owned()
 }
@@ -94,7 +94,7 @@ fn ms(millis: u64) -> Duration {
 
 const CHUNKED: &str = "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n";
 
-/// An answer in these chunks, each sent by itself.
+/// Returns an answer in these chunks, each sent on its own.
 fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
     let paced = chunks.iter().flat_map(|bytes| [Step::Pause(ms(20)), raw::chunk(bytes)]);
     [raw::head("200 OK", CHUNKED)]
@@ -104,7 +104,7 @@ fn chunks(chunks: &[&[u8]]) -> Vec<Step> {
         .collect()
 }
 
-/// A short answer.
+/// Returns a short answer.
 fn short(text: &str) -> Vec<Step> {
     raw::whole("200 OK", "content-type: text/plain\r\n", text)
 }
@@ -112,8 +112,8 @@ fn short(text: &str) -> Vec<Step> {
 #[tokio::test]
 async fn chunks_are_the_same_byte_by_byte_for_the_vendor_the_client_and_the_tape() {
     let pieces: [&[u8]; 4] = [b"data: gr", b"\xc3", b"\xb6\xc3\x9fe\n\n", b"data: [DONE]\n\n"];
-    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![chunks(&pieces)]).await);
-    let cassette = shelf.open(&format!("{}/v1/", vendor.url()), Mode::Record).await;
+    let (tapes, mut vendor) = (Tapes::new(), Server::start(vec![chunks(&pieces)]).await);
+    let cassette = tapes.open(&format!("{}/v1/", vendor.url()), Mode::Record).await;
     assert!(cassette.url().ends_with("/v1"), "{}", cassette.url());
     let recorded = ask(&cassette, r#"{"b": 1, "a": 2}"#).await;
     let asked = vendor.request().await;
@@ -127,7 +127,7 @@ async fn chunks_are_the_same_byte_by_byte_for_the_vendor_the_client_and_the_tape
     assert_eq!(recorded, format!("{head}\r\n\r\n{body}"));
     drop(vendor);
 
-    let cassette = shelf.replay().await;
+    let cassette = tapes.replay().await;
     assert_eq!(ask(&cassette, r#"{"a": 2, "b": 1}"#).await, recorded);
     cassette.finish().await.unwrap();
 }
@@ -136,20 +136,20 @@ async fn chunks_are_the_same_byte_by_byte_for_the_vendor_the_client_and_the_tape
 async fn a_chunk_is_passed_on_before_the_next_one_comes() {
     let mut script = vec![raw::head("200 OK", CHUNKED), raw::chunk(b"first"), Step::Pause(ms(100))];
     script.extend([raw::chunk(b"second"), Step::AwaitClose]);
-    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, mut vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let mut client = post(&cassette, "").await;
     assert!(!until(&mut client, "first").await.contains("second"));
     until(&mut client, "second").await;
-    // The client leaves, so the vendor's connection is closed; what was said is kept.
+    // The client leaves, so the vendor's connection is closed; the answer so far is recorded.
     vendor.request().await;
     drop(client);
     assert_eq!(vendor.next().await, Seen::Closed);
     cassette.finish().await.unwrap();
-    assert!(shelf.text().contains(r#""text":"second"}],"end":"left""#), "{}", shelf.text());
+    assert!(tapes.text().contains(r#""text":"second"}],"end":"left""#), "{}", tapes.text());
 
-    // Played, the answer stays open where the client left.
-    let cassette = shelf.replay().await;
+    // In the replay, the answer stays open where the client left.
+    let cassette = tapes.replay().await;
     let mut client = post(&cassette, "").await;
     until(&mut client, "second").await;
     assert!(timeout(ms(50), client.read_u8()).await.is_err(), "nothing comes, nor does it end");
@@ -165,17 +165,17 @@ async fn a_client_that_leaves_when_it_has_all_has_the_whole_answer() {
         Step::Pause(ms(50)),
         Step::Send(b"0\r\n\r\n".to_vec()),
     ];
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     until(&mut post(&cassette, "").await, "[DONE]").await;
     cassette.finish().await.unwrap();
-    assert!(shelf.text().contains("[DONE]") && !shelf.text().contains(r#""end""#), "{}", shelf.text());
+    assert!(tapes.text().contains("[DONE]") && !tapes.text().contains(r#""end""#), "{}", tapes.text());
 }
 
 #[tokio::test]
 async fn the_vendor_gets_what_the_client_sends_but_what_would_hide_the_answer() {
-    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, mut vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let head =
         "PUT /a%20b/c:d?e=f%2Fg&h HTTP/1.1\r\nx-own: 1\r\nauthorization: Bearer abc\r\naccept-encoding: gzip";
     rest(send(&cassette, head, "some body").await).await;
@@ -195,10 +195,10 @@ async fn the_vendor_gets_what_the_client_sends_but_what_would_hide_the_answer() 
 
 #[tokio::test(start_paused = true)]
 async fn pauses_are_played_if_asked_for() {
-    let shelf = Shelf::new();
-    fs::create_dir(shelf.path().parent().unwrap()).unwrap();
+    let tapes = Tapes::new();
+    fs::create_dir(tapes.path().parent().unwrap()).unwrap();
     let line = r#"{"request":{"method":"POST","path":"/v1/chat"},"response":{"status":200,"chunks":[{"ms":60000,"text":"a"},{"ms":5000,"text":"b"}]}}"#;
-    fs::write(shelf.path(), format!("{{\"mainstem_cassette\":1}}\n{line}\n")).unwrap();
+    fs::write(tapes.path(), format!("{{\"mainstem_cassette\":1}}\n{line}\n")).unwrap();
     let play = async |builder: CassetteBuilder| {
         let cassette = builder.open().await.unwrap();
         let start = Instant::now();
@@ -206,23 +206,23 @@ async fn pauses_are_played_if_asked_for() {
         cassette.finish().await.unwrap();
         start.elapsed()
     };
-    let builder = shelf.builder("http://127.0.0.1:1", Mode::Replay);
+    let builder = tapes.builder("http://127.0.0.1:1", Mode::Replay);
     assert!(play(builder.clone().paced()).await >= ms(65_000));
     assert!(play(builder).await < ms(5000));
 }
 
 #[tokio::test]
 async fn each_answer_is_played_once_in_order() {
-    let (shelf, vendor) = (Shelf::new(), Server::start(["1", "2", "3"].map(short).to_vec()).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(["1", "2", "3"].map(short).to_vec()).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     for (body, expected) in [("\"a\"", "1"), ("\"b\"", "2"), ("\"a\"", "3")] {
-        assert_eq!(said(&cassette, body).await, expected);
+        assert_eq!(body_of(&cassette, body).await, expected);
     }
     cassette.finish().await.unwrap();
 
-    let cassette = shelf.replay().await;
+    let cassette = tapes.replay().await;
     for (body, expected) in [("\"b\"", "2"), ("\"a\"", "1"), ("\"a\"", "3")] {
-        assert_eq!(said(&cassette, body).await, expected);
+        assert_eq!(body_of(&cassette, body).await, expected);
     }
     let answer = ask(&cassette, "\"a\"").await;
     assert!(
@@ -235,15 +235,15 @@ async fn each_answer_is_played_once_in_order() {
 
 #[tokio::test]
 async fn many_clients_at_once_get_each_their_own() {
-    let (shelf, all) = (Shelf::new(), (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
+    let (tapes, all) = (Tapes::new(), (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
     let vendor = Server::start(all.iter().map(|text| short(text)).collect()).await;
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     for text in &all {
-        assert_eq!(said(&cassette, text).await, *text);
+        assert_eq!(body_of(&cassette, text).await, *text);
     }
     cassette.finish().await.unwrap();
-    let cassette = shelf.replay().await;
-    let answers = futures_util::future::join_all(all.iter().rev().map(|text| said(&cassette, text))).await;
+    let cassette = tapes.replay().await;
+    let answers = futures_util::future::join_all(all.iter().rev().map(|text| body_of(&cassette, text))).await;
     assert!(answers.iter().eq(all.iter().rev()), "{answers:?}");
     cassette.finish().await.unwrap();
 }

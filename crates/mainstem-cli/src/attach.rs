@@ -135,7 +135,7 @@ impl Source {
                 event = self.events.try_next() => {
                     let Some(event) = event.advise()? else { return Ok(Next::Over) };
                     self.seen = event.seq;
-                    self.is_running &= !(event.ends_run() && event.seq >= self.until);
+                    self.is_running &= !(event.is_run_end() && event.seq >= self.until);
                     return Ok(Next::Event(Box::new(event)));
                 }
                 _ = self.look.tick(), if self.is_running => {

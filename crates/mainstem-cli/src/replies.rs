@@ -30,6 +30,6 @@ impl Replies {
             let whole = self.root.as_ref().and_then(Transcript::last_answer);
             self.reply = whole.map_or_else(|| result.text(), |answer| answer.text());
         }
-        event.ends_run().then(|| std::mem::take(&mut *self).reply)
+        event.is_run_end().then(|| std::mem::take(&mut *self).reply)
     }
 }

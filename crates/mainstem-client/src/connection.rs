@@ -49,7 +49,7 @@ pub(crate) struct Request<'a> {
 
 impl Connection {
     /// # Errors
-    /// The address is not an HTTP URL, or the TLS library can't be initialized.
+    /// If the address is not an HTTP URL, or the TLS library can't be initialized.
     pub(crate) fn new(address: &str) -> Result<Self, Error> {
         let base = address.trim_end_matches('/').trim_end_matches("/v1");
         let url = Url::parse(base).map_err(|error| invalid(named(address), error))?;
@@ -177,7 +177,7 @@ impl Connection {
     }
 }
 
-/// The problem of a response, which a proxy may have written.
+/// Returns the problem of a response, which a proxy may have written.
 fn problem(status: StatusCode, body: &[u8]) -> Problem {
     serde_json::from_slice(body).unwrap_or_else(|_| {
         let mut problem = Problem::new(Code::Other("http".into()), status.to_string());
@@ -186,12 +186,12 @@ fn problem(status: StatusCode, body: &[u8]) -> Problem {
     })
 }
 
-/// The text of an invalid address, in which a password can't be found.
+/// Returns the text of an invalid address, in which a password can't be found.
 fn named(address: &str) -> &str {
     if address.contains('@') { "the address" } else { address }
 }
 
-/// An address without user, password and query, which may be secrets.
+/// Returns an address without user, password and query, which may be secrets.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     let _ = (url.set_username(""), url.set_password(None));

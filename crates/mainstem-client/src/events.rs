@@ -191,7 +191,7 @@ async fn whole(
     connection.get(Endpoint::GetEvent, &[session.as_str(), &seq], ()).await
 }
 
-/// How long an overloaded server asks to wait.
+/// Returns how long an overloaded server asks to wait.
 fn wait(error: &Error) -> Duration {
     let asked = error.problem().and_then(|problem| problem.more.get("retry_after_ms")?.as_u64());
     asked.map_or(INTERVAL, Duration::from_millis).min(MAX_WAIT)

@@ -29,10 +29,10 @@ const WAIT: u64 = 30;
 pub struct Server(pub(crate) Connection);
 
 impl Server {
-    /// A server at this address, such as `http://127.0.0.1:7878`.
+    /// Creates a server at this address, such as `http://127.0.0.1:7878`.
     ///
     /// # Errors
-    /// The address is not an `http` or `https` URL.
+    /// If the address is not an `http` or `https` URL.
     pub fn at(address: &str) -> Result<Self, Error> {
         Connection::new(address).map(Self)
     }
@@ -51,7 +51,7 @@ impl Server {
         self
     }
 
-    /// The address without user, password and query.
+    /// Returns the address without user, password and query.
     pub fn address(&self) -> &str {
         &self.0.shown
     }

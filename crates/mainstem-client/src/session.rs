@@ -52,8 +52,8 @@ impl RemoteSession {
     }
 }
 
-/// A key with which a request has its effect once, however often it is sent.
-fn once(request: RequestBuilder) -> RequestBuilder {
+/// Adds a key with which a request has its effect once, however often it is sent.
+fn with_idempotency_key(request: RequestBuilder) -> RequestBuilder {
     request.header("idempotency-key", RandomIds.next("client-"))
 }
 
@@ -73,7 +73,7 @@ impl AnySession for RemoteSession {
 
     async fn run(&self, mut run: NewRun) -> Result<Begun, Error> {
         run.agent = run.agent.or_else(|| self.agent.as_deref().map(str::to_owned));
-        let request = once(self.post(Endpoint::BeginRun, &[])).json(&run);
+        let request = with_idempotency_key(self.post(Endpoint::BeginRun, &[])).json(&run);
         let begun: RunView = self.server.0.post(request, Retry::Lost).await?;
         let query = EventQuery::after(begun.first_seq.saturating_sub(1)).with_run(&begun.id);
         let run = Arc::new(RemoteRun { server: self.server.clone(), id: begun.id });
@@ -99,7 +99,8 @@ impl AnySession for RemoteSession {
 
     async fn send(&self, child: &AgentKey, message: &str, mode: SendMode) -> Result<(), Error> {
         let message = NewMessage { content: message.to_owned(), mode };
-        let request = once(self.post(Endpoint::SendMessage, &[child.as_str()])).json(&message);
+        let request =
+            with_idempotency_key(self.post(Endpoint::SendMessage, &[child.as_str()])).json(&message);
         self.server.0.fetch(request, Retry::Unreachable).await.map(drop)
     }
 

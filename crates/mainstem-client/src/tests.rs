@@ -17,7 +17,7 @@ fn at(address: std::net::SocketAddr) -> Server {
     Server::at(&format!("http://u:p@{address}/v1/")).unwrap()
 }
 
-/// A server that answers one request with this head, and then with this many bytes.
+/// Returns a server that answers one request with this head, and then with this many bytes.
 fn server(head: &'static str, size: usize) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

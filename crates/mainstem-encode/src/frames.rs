@@ -13,12 +13,12 @@ use crate::{Encoder, Sse};
 
 /// Encodes any stream of events.
 pub trait EncodeExt: Stream<Item = AgentEvent> + Sized {
-    /// The frames of an encoder, from its beginning to its end. Empty frames are left out.
+    /// Returns the frames of an encoder, from its beginning to its end. Empty frames are left out.
     fn encoded<E: Encoder>(self, encoder: E) -> Frames<Self, E> {
         Frames { stream: self, encoder, place: Place::First }
     }
 
-    /// The events as server-sent events.
+    /// Returns the events as server-sent events.
     fn into_sse(self) -> Frames<Self, Sse> {
         self.encoded(Sse::new())
     }

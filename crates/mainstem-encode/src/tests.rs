@@ -16,7 +16,7 @@ fn event() -> AgentEvent {
     AgentEvent::new(3, Timestamp::default(), origin, kind)
 }
 
-/// The frames of a stream with one event.
+/// Returns the frames of a stream with one event.
 async fn written(encoder: impl Encoder + Unpin) -> String {
     let frames = stream::iter([event()]).encoded(encoder);
     frames.map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect().await

@@ -1,4 +1,4 @@
-//! The envelope: when, by whom, in which session, and what.
+//! The envelope of an event: time, producer, session, and kind.
 
 mod schema;
 mod wire;
@@ -16,13 +16,13 @@ use serde_json::{Map, Value};
 
 use crate::{EventKind, EventSource, Origin, Timestamp};
 
-/// Longest line of recorded events that `mainstem replay` reads, in bytes: 128 MiB.
+/// The longest line of recorded events that `mainstem replay` reads, in bytes: 128 MiB.
 ///
 /// An event of the largest prompt or model answer (16 MiB by default) fits, even if JSON writes
 /// each of its bytes as six.
 pub const MAX_LINE_BYTES: usize = 128 << 20;
 
-/// Something that happened in a session. Cheap to clone: one shared allocation.
+/// An event of a session. Cheap to clone: one shared allocation.
 ///
 /// The JSON form is flat and `camelCase`: the envelope (`seq`, `id`, `sessionId`, `runId`,
 /// `createdAt`, `source`, `replyId`, `metadata`), `type`, and the fields of the kind.
@@ -31,7 +31,10 @@ pub const MAX_LINE_BYTES: usize = 128 << 20;
 /// ```
 /// use mainstem_event::{AgentEvent, EventKind};
 ///
-/// let json = r#"{"type":"TEXT_BLOCK_DELTA","seq":7,"sessionId":"s","createdAt":"2026-11-21T10:00:00Z","blockId":"b","delta":"Hi"}"#;
+/// let json = r#"{
+///     "type": "TEXT_BLOCK_DELTA", "seq": 7, "sessionId": "s",
+///     "createdAt": "2026-11-21T10:00:00Z", "blockId": "b", "delta": "Hi"
+/// }"#;
 /// let event: AgentEvent = serde_json::from_str(json)?;
 /// assert!(matches!(&event.kind, EventKind::TextBlockDelta { delta, .. } if delta == "Hi"));
 /// assert_eq!(event.agent_label(), "main");
@@ -40,7 +43,7 @@ pub const MAX_LINE_BYTES: usize = 128 << 20;
 #[derive(Clone, PartialEq)]
 pub struct AgentEvent(Arc<EventData>);
 
-/// What an [`AgentEvent`] derefs to.
+/// The target of an [`AgentEvent`]'s `Deref`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EventData {
@@ -48,21 +51,22 @@ pub struct EventData {
     pub seq: u64,
     /// When it was recorded.
     pub at: Timestamp,
-    /// What it shares with all events of its invocation.
+    /// What all events of its invocation share.
     pub origin: Arc<Origin>,
-    /// What happened.
+    /// The kind, with its fields.
     pub kind: EventKind,
-    /// Whatever an encoder or an application adds; boxed, for most events have none.
+    /// Fields that an encoder or an application adds; boxed, because most events have none.
     pub metadata: Option<Box<Map<String, Value>>>,
 }
 
 impl AgentEvent {
-    /// An event as a log, a decoder or a test makes it. In a session only the session log does.
+    /// Creates an event, for a log, a decoder or a test. In a session only the session log creates
+    /// events.
     pub fn new(seq: u64, at: Timestamp, origin: Arc<Origin>, kind: EventKind) -> Self {
         Self(Arc::new(EventData { seq, at, origin, kind, metadata: None }))
     }
 
-    /// The same event with metadata.
+    /// Returns the same event with metadata.
     #[must_use]
     pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
         let mut data = Arc::unwrap_or_clone(self.0);
@@ -70,8 +74,8 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
-    /// The event without an agent's declaration: for readers that are not to see the operator's
-    /// prompts.
+    /// Returns the event without an agent's declaration: for readers that must not see the
+    /// operator's prompts.
     #[must_use]
     pub fn without_spec(&self) -> Self {
         if !matches!(self.kind, EventKind::AgentStart { spec: Some(_), .. }) {
@@ -84,7 +88,7 @@ impl AgentEvent {
         Self(Arc::new(data))
     }
 
-    /// A [`Gap`](EventKind::Gap) in the place of recorded events that can't be read, for this
+    /// Creates a [`Gap`](EventKind::Gap) in place of recorded events that can't be read, for this
     /// reason.
     pub fn unreadable(
         session: SessionId,
@@ -99,47 +103,47 @@ impl AgentEvent {
         Self::new(to_seq, at, Arc::new(Origin::session(session, None)), kind)
     }
 
-    /// The root session.
+    /// Returns the root session.
     pub fn session_id(&self) -> &SessionId {
         &self.origin.session_id
     }
 
-    /// The run during which it happened.
+    /// Returns the run during which it happened.
     pub fn run_id(&self) -> Option<&RunId> {
         self.origin.run_id.as_ref()
     }
 
-    /// The invocation's reply; absent on session-level events.
+    /// Returns the invocation's reply; absent on session-level events.
     pub fn reply_id(&self) -> Option<&ReplyId> {
         self.origin.reply_id.as_ref()
     }
 
-    /// Who produced it; absent for the root and on session-level events.
+    /// Returns the source; `None` for the root and for session-level events.
     pub fn source(&self) -> Option<&EventSource> {
         self.origin.source.as_deref()
     }
 
-    /// The instance that produced it; absent for the root.
+    /// Returns the instance that produced it; `None` for the root.
     pub fn agent_key(&self) -> Option<&AgentKey> {
         self.source().map(|source| &source.agent_key)
     }
 
-    /// 0 for the root.
+    /// Returns the depth of its producer; 0 for the root.
     pub fn depth(&self) -> u16 {
         self.source().map_or(0, |source| source.depth)
     }
 
-    /// The producer's name for people: its name, else its id, `main` for the root.
+    /// Returns the producer's display name: its name, or else its id; `main` for the root.
     pub fn agent_label(&self) -> &str {
         self.source().map_or("main", |source| source.agent_name.as_deref().unwrap_or(&source.agent_id))
     }
 
-    /// Whether it belongs to the agent whose stream this is, or to the session itself.
+    /// Returns `true` if it belongs to the root agent, or to the session itself.
     pub fn is_root(&self) -> bool {
         self.origin.source.is_none()
     }
 
-    /// The event as one line of JSON.
+    /// Returns the event as one line of JSON.
     pub fn to_json(&self) -> String {
         #[expect(clippy::expect_used, reason = "strings, numbers and maps with string keys always serialize")]
         serde_json::to_string(self).expect("an event is JSON")
@@ -147,17 +151,17 @@ impl AgentEvent {
 
     /// Returns `true` if this is the only event of a run: the run was cancelled while it was
     /// queued, and never began.
-    pub fn cancels_queued_run(&self) -> bool {
+    pub fn is_queued_run_cancel(&self) -> bool {
         matches!(self.kind, EventKind::RunCancelled { .. })
     }
 
     /// Returns `true` if this starts the root's invocation, and with it the run.
-    pub fn starts_run(&self) -> bool {
+    pub fn is_run_start(&self) -> bool {
         self.is_root() && matches!(self.kind, EventKind::AgentStart { .. })
     }
 
-    /// Whether this ends the root's invocation, and with it the run.
-    pub fn ends_run(&self) -> bool {
+    /// Returns `true` if this ends the root's invocation, and with it the run.
+    pub fn is_run_end(&self) -> bool {
         self.is_root() && matches!(self.kind, EventKind::AgentEnd { .. })
     }
 }

@@ -6,7 +6,7 @@ use mainstem_message::{Failure, TaskId};
 
 use crate::Outcome;
 
-/// Why an invocation is stopped. Decided where the cancel begins, and carried to everything that it
+/// Why an invocation is cancelled. Set where the cancel begins, and carried to everything that it
 /// stops.
 ///
 /// It displays as a sentence for people and models:
@@ -17,7 +17,8 @@ use crate::Outcome;
 ///
 /// assert_eq!(CancelReason::user("Ctrl-C").to_string(), "cancelled by the user (Ctrl-C)");
 /// let timeout = CancelReason::Timeout { after: Duration::from_secs(30) };
-/// assert_eq!((timeout.to_string(), timeout.outcome()), ("timed out after 30 s".to_owned(), Outcome::Timeout));
+/// assert_eq!(timeout.to_string(), "timed out after 30 s");
+/// assert_eq!(timeout.outcome(), Outcome::Timeout);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -77,17 +78,17 @@ pub enum CancelReason {
 }
 
 impl CancelReason {
-    /// The user stops the run by these means.
+    /// Returns the reason of a user who stops the run by these means.
     pub fn user(how: impl Into<Arc<str>>) -> Self {
         Self::User { how: Some(how.into()) }
     }
 
-    /// An agent, as a text about a cancel names it.
+    /// Returns an agent's name in texts about a cancel.
     pub fn agent(name: &str) -> Arc<str> {
         format!("agent `{name}`").into()
     }
 
-    /// How an invocation ends that is stopped for this reason.
+    /// Returns the outcome of an invocation that is cancelled for this reason.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Timeout { .. } | Self::Silence { .. } | Self::Budget { .. } => Outcome::Timeout,
@@ -95,7 +96,7 @@ impl CancelReason {
         }
     }
 
-    /// A stable word for programs.
+    /// Returns a stable word for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::User { .. } => "cancelled_by_user",
@@ -125,8 +126,8 @@ impl CancelReason {
         }
     }
 
-    /// The reason for what an agent works with when the agent is stopped for this one: a time limit
-    /// of one is not that of another.
+    /// Returns the reason for the work below an agent that is stopped for this one: a time limit of
+    /// the agent is not a time limit of that work.
     #[must_use]
     pub fn below(self, agent: &Arc<str>) -> Self {
         match self.outcome() {
@@ -157,7 +158,7 @@ impl From<&CancelReason> for Failure {
     }
 }
 
-/// A duration in the largest unit that shows it whole, or in seconds.
+/// A duration in the largest unit that shows it exactly, or in seconds.
 struct Time(Duration);
 
 impl fmt::Display for Time {

@@ -1,4 +1,4 @@
-//! A child as a line of a list: who it is and what it is doing.
+//! A child as a line of a list.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub enum ChildStatus {
 }
 
 impl ChildStatus {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",

@@ -1,4 +1,4 @@
-//! Time and ids come from outside, so that a test decides both.
+//! Sources of time and ids, which tests replace.
 
 use std::{
     fmt,
@@ -13,15 +13,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now. Need not be monotonic.
+    /// Returns the current time, which need not be monotonic.
     fn now(&self) -> Timestamp;
 }
 
-/// Makes unique ids.
+/// A source of unique ids.
 pub trait Ids: Send + Sync + 'static {
-    /// A new id that begins with `prefix`: `run-`, `agent:reviewer:`.
+    /// Returns a new id that begins with `prefix`: `run-`, `agent:reviewer:`.
     fn next(&self, prefix: &str) -> String;
 }
 
@@ -48,22 +48,22 @@ impl Ids for RandomIds {
 }
 
 impl Timestamp {
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Creates a timestamp from microseconds since 1970-01-01T00:00:00Z.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Whole milliseconds from `earlier` to this; 0 if the clock went back.
+    /// Returns the whole milliseconds since `earlier`; 0 if the clock went back.
     pub fn millis_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0) / 1000
     }
 
-    /// The time `wait` later; the latest possible one if that is beyond it.
+    /// Returns the time `wait` later, at most the latest representable one.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
@@ -72,7 +72,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The year 9999 is as far as RFC 3339 goes.
+        // RFC 3339 ends with the year 9999.
         let micros = self.0.min(253_402_300_799_999_999);
         humantime::format_rfc3339_micros(UNIX_EPOCH + Duration::from_micros(micros)).fmt(f)
     }

@@ -19,19 +19,18 @@ use crate::{
 
 /// Reads a session's events in order, from some number on.
 ///
-/// It ends only if it is [limited to what is committed](SessionLog::committed_from) and the record
-/// fails; otherwise a session may always go on. It has no [`AgentEvent`] twice and leaves none out;
-/// where the ring has passed it by, it reads from the log's [`Record`](crate::Record), a page at a
-/// time and not on this thread; what that does not have either, or if there is none, one
-/// [`Gap`](crate::EventKind::Gap) says exactly.
+/// It ends only if it is [limited to committed events](SessionLog::committed_from) and the record
+/// fails; otherwise a session may always continue. It yields every [`AgentEvent`] once. Events that
+/// the ring has dropped are read from the log's [`Record`](crate::Record), a page at a time and on
+/// another thread; events that the record does not have are counted by one
+/// [`Gap`](crate::EventKind::Gap).
 ///
-/// Dropping a cursor of an observer changes nothing. Dropping the caller's lets waiting producers
-/// go on.
+/// Dropping a cursor of an observer changes nothing. Dropping the caller's wakes waiting producers.
 #[must_use = "a cursor does nothing unless polled"]
 pub struct Cursor {
     log: Arc<SessionLog>,
     reader: ReaderId,
-    /// While it reads from the record.
+    /// The page, while it reads from the record.
     paging: Option<Box<Paging>>,
 }
 
@@ -44,19 +43,19 @@ impl Cursor {
         self.reader
     }
 
-    /// The number of the event that comes next.
+    /// Returns the number of the next event.
     pub fn next_seq(&self) -> u64 {
         let paged = self.paging.as_ref().and_then(|paging| paging.next_seq());
         paged.unwrap_or_else(|| self.log.lock().next_of(self.reader))
     }
 
-    /// Returns `true` if it has read every event, including those that are not shown to readers
-    /// yet.
+    /// Returns `true` if it has read every event, including those that are still hidden from
+    /// readers.
     pub fn is_at_end(&self) -> bool {
         self.next_seq() > self.log.last_seq()
     }
 
-    /// What it reads.
+    /// Returns its log.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.log
     }
@@ -70,9 +69,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the next event if there is one already, and waits only until it is read from the
-    /// record or committed to it. Returns `None` at the end of what has happened. Dropping the wait
-    /// loses nothing.
+    /// Returns the next event if it has happened; waits only until it is read from the record or
+    /// committed to it. Returns `None` at the end of the log. Dropping the future loses nothing.
     pub async fn at_hand(&mut self) -> Option<AgentEvent> {
         match self.try_next() {
             None if !self.is_at_end() => std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await,

@@ -1,5 +1,5 @@
-//! How well a stream arrived: what each invocation produced, what of it one reader was handed, and
-//! how long the first token took.
+//! How well a stream arrived: the events of each invocation, those that one reader got, and the
+//! time to the first token.
 
 mod invocation;
 mod table;
@@ -13,10 +13,12 @@ use serde::{Deserialize, Serialize};
 pub use self::invocation::InvocationDiagnostics;
 use crate::{AgentEvent, EventKind};
 
-/// What one reader was handed of what happened, invocation by invocation; a pure fold, like [`FleetState`](crate::FleetState).
+/// What one reader was handed of what happened, invocation by invocation; a pure fold, like
+/// [`FleetState`](crate::FleetState).
 ///
-/// Of every event, `received` counts what was produced, and exactly one of `forwarded`, `lost` and `unread` what became of it. All times are
-/// milliseconds of the session's clock. `Display` is a table.
+/// Of every event, `received` counts what was produced, and exactly one of `forwarded`, `lost` and
+/// `unread` what became of it. All times are milliseconds of the session's clock. `Display` is a
+/// table.
 ///
 /// ```
 /// use mainstem_event::Diagnostics;
@@ -46,7 +48,7 @@ pub struct Diagnostics {
     latest: Latest,
 }
 
-/// The latest invocation of each instance: only a shortcut, so it makes no difference to equality.
+/// The latest invocation of each instance. An index, which equality ignores.
 #[derive(Clone, Debug, Default)]
 struct Latest(HashMap<Option<AgentKey>, usize>);
 
@@ -58,14 +60,15 @@ impl PartialEq for Latest {
 
 /// What became of an event.
 #[derive(Clone, Copy)]
-enum Fate {
+enum Delivery {
     Forwarded,
     Lost,
     Unread,
 }
 
 impl Diagnostics {
-    /// Takes in what the reader was handed next, an event or a gap. What went in already is passed over.
+    /// Applies the next item of the reader, an event or a gap. An item that was applied before is
+    /// ignored.
     pub fn apply(&mut self, event: &AgentEvent) {
         if event.seq <= self.seq {
             return;
@@ -74,17 +77,18 @@ impl Diagnostics {
         match &event.kind {
             EventKind::Gap { missed, per_agent, .. } => {
                 self.gaps += 1;
-                self.add(Fate::Lost, *missed);
+                self.add(Delivery::Lost, *missed);
                 for (name, count) in per_agent {
                     let key = (name != "root").then(|| AgentKey::from(name.as_str()));
                     self.latest_of(key).lose(*count);
                 }
             }
-            _ => self.take(event, Fate::Forwarded),
+            _ => self.take(event, Delivery::Forwarded),
         }
     }
 
-    /// Takes in an event that the reader has not been handed, as read from the log. A gap counts as `unknown`.
+    /// Applies an event that the reader has not got, as read from the log. A gap counts as
+    /// `unknown`.
     pub fn apply_unread(&mut self, event: &AgentEvent) {
         if event.seq <= self.seq {
             return;
@@ -92,21 +96,21 @@ impl Diagnostics {
         self.seq = event.seq;
         match &event.kind {
             EventKind::Gap { missed, .. } => self.unknown += missed,
-            _ => self.take(event, Fate::Unread),
+            _ => self.take(event, Delivery::Unread),
         }
     }
 
-    /// Events that were produced, as far as is known.
+    /// Returns the number of produced events, as far as it is known.
     pub fn received(&self) -> u64 {
         self.forwarded + self.lost + self.unread
     }
 
-    /// The invocations of children.
+    /// Returns the invocations of children.
     pub fn children(&self) -> impl Iterator<Item = &InvocationDiagnostics> {
         self.invocations.iter().filter(|invocation| invocation.agent_key.is_some())
     }
 
-    fn take(&mut self, event: &AgentEvent, fate: Fate) {
+    fn take(&mut self, event: &AgentEvent, fate: Delivery) {
         self.add(fate, 1);
         if event.reply_id().is_some() {
             let invocation = self.of(event);
@@ -115,19 +119,20 @@ impl Diagnostics {
         }
     }
 
-    fn add(&mut self, fate: Fate, events: u64) {
+    fn add(&mut self, fate: Delivery, events: u64) {
         match fate {
-            Fate::Forwarded => self.forwarded += events,
-            Fate::Lost => self.lost += events,
-            Fate::Unread => self.unread += events,
+            Delivery::Forwarded => self.forwarded += events,
+            Delivery::Lost => self.lost += events,
+            Delivery::Unread => self.unread += events,
         }
     }
 
-    /// The invocation of an event: the latest of its instance, or a new one if that is of an earlier turn.
+    /// Returns the invocation of an event: the latest of its instance, or a new one if that has an
+    /// earlier turn.
     fn of(&mut self, event: &AgentEvent) -> &mut InvocationDiagnostics {
         let turn = event.source().map_or(1, |source| source.turn);
         let place = self.place_of(event.agent_key().cloned());
-        // Of an invocation that is known from a gap alone, the turn is not known.
+        // An invocation that is known from a gap alone has no turn.
         if ![0, turn].contains(&self.invocations[place].turn) {
             let place = self.push(event.agent_key().cloned());
             return &mut self.invocations[place];

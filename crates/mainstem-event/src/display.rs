@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{AgentEvent, EventKind};
 
-/// Longest text shown in a line; what is longer is cut with `…`.
+/// The longest text in a line; a longer one is cut with `…`.
 const WIDTH: usize = 80;
 
 impl fmt::Display for AgentEvent {
@@ -24,8 +24,8 @@ impl fmt::Display for EventKind {
     }
 }
 
-/// Escapes controls and what turns the reading direction: names and messages come from models and
-/// servers, and a terminal obeys.
+/// Escapes control characters and those that change the reading direction: names and messages come
+/// from models and servers, and a terminal would obey them.
 struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl Write for OneLine<'_, '_> {
@@ -126,7 +126,7 @@ impl EventKind {
     }
 }
 
-/// A text as a Rust string literal, cut to [`WIDTH`].
+/// Formats a text as a Rust string literal, cut to [`WIDTH`].
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -138,7 +138,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A part of a result: its text, or what else it is.
+/// Formats a part of a result: its text, or its type.
 struct Part<'a>(&'a ContentBlock);
 
 impl fmt::Display for Part<'_> {
@@ -151,7 +151,7 @@ impl fmt::Display for Part<'_> {
     }
 }
 
-/// Compact JSON, cut to [`WIDTH`].
+/// Formats compact JSON, cut to [`WIDTH`].
 struct Json<'a>(&'a Value);
 
 impl fmt::Display for Json<'_> {

@@ -1,5 +1,4 @@
 //! The v1 view: message-level events, a pure projection of [`AgentEvent`](crate::AgentEvent)s.
-//! Nothing emits them.
 
 mod projector;
 
@@ -20,11 +19,13 @@ pub struct Event {
     /// What sort.
     #[serde(rename = "type")]
     pub kind: EventType,
-    /// The piece, or the whole so far, or the complete message: see [`StreamOptions::incremental`] and `is_last`.
+    /// The piece, or the whole so far, or the complete message: see [`StreamOptions::incremental`]
+    /// and `is_last`.
     pub message: Arc<Message>,
     /// Whether the message is complete.
     pub is_last: bool,
-    /// Why the invocation has no answer. Set on the `AGENT_RESULT` of an invocation that failed or was cancelled; its message is empty.
+    /// Why the invocation has no answer. Set on the `AGENT_RESULT` of an invocation that failed or
+    /// was cancelled; its message is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// Who said it; absent for the agent whose stream this is.

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a clock that stands still, agents named by their path,
+//! Helpers for the tests of this crate: a clock that stands still, agents named by their path,
 //! events in short.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn log(ring: usize, buffer: usize) -> Arc<SessionLog> {
     SessionLog::with("s".into(), Arc::new(Still), LogOptions { ring, buffer, ..LogOptions::default() })
 }
 
-/// The child at a path below the root: `a`, or `a/b` for its child `b`.
+/// Returns the child at a path below the root: `a`, or `a/b` for its child `b`.
 pub(crate) fn source(path: &str) -> EventSource {
     let (parent, id) = path.rsplit_once('/').unwrap_or(("", path));
     EventSource {
@@ -48,7 +48,7 @@ fn reply(path: &str) -> ReplyId {
     format!("reply-{path}").into()
 }
 
-/// The origin of an agent's first invocation; the empty path is the root.
+/// Returns the origin of an agent's first invocation; the empty path is the root.
 pub(crate) fn origin(path: &str) -> Origin {
     let source = (!path.is_empty()).then(|| Arc::new(source(path)));
     Origin { source, reply_id: Some(reply(path)), ..Origin::session("s".into(), Some("run-1".into())) }
@@ -66,7 +66,7 @@ pub(crate) fn event(seq: u64, path: &str, kind: EventKind) -> AgentEvent {
     AgentEvent::new(seq, NOW, Arc::new(origin(path)), kind)
 }
 
-/// Numbered from 1.
+/// Returns events, numbered from 1.
 pub(crate) fn events<'a>(list: impl IntoIterator<Item = (&'a str, EventKind)>) -> Vec<AgentEvent> {
     (1..).zip(list).map(|(seq, (path, kind))| event(seq, path, kind)).collect()
 }

@@ -1,4 +1,5 @@
-//! Who is doing what: the one reducer behind the live tree, snapshots over HTTP, replay and tests.
+//! The state of a fleet: the one reducer behind the live tree, snapshots over HTTP, replay and
+//! tests.
 
 mod agent;
 
@@ -30,7 +31,8 @@ pub struct FleetState {
     /// The root session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Every agent, in the order in which they first started; an instance that is sent a further message keeps its place.
+    /// Every agent, in the order in which they first started; an instance that is sent a further
+    /// message keeps its place.
     pub agents: Vec<AgentState>,
     /// Background tasks.
     pub tasks: BTreeMap<TaskId, TaskStatus>,
@@ -47,7 +49,7 @@ pub struct FleetState {
     places: Places,
 }
 
-/// Where each agent is in the list: only a shortcut, so it makes no difference to equality.
+/// The index of each agent in the list, which equality ignores.
 #[derive(Clone, Debug, Default)]
 struct Places(HashMap<Option<AgentKey>, usize>);
 
@@ -58,7 +60,8 @@ impl PartialEq for Places {
 }
 
 impl FleetState {
-    /// Takes in the next event. An event that went in already is passed over, so replaying an overlap changes nothing.
+    /// Applies the next event. An event that was applied before is ignored, so replaying an overlap
+    /// changes nothing.
     pub fn apply(&mut self, event: &AgentEvent) {
         if event.seq <= self.seq {
             return;
@@ -75,7 +78,7 @@ impl FleetState {
             }
             UserConfirmResult { confirm_id, .. } => _ = self.confirmations.remove(confirm_id),
             ModelCallEnd { usage, .. } => self.usage += usage.unwrap_or_default(),
-            // Of one agent, whose state takes them in.
+            // Events of one agent, which change its state.
             AgentStart { .. }
             | AgentResult { .. }
             | AgentEnd { .. }
@@ -104,7 +107,7 @@ impl FleetState {
             | HintBlock { .. }
             | ExceedMaxIters { .. }
             | StreamFallback { .. } => {}
-            // These change no state of the fleet.
+            // Events that do not change the fleet's state.
             MessageSent { .. }
             | AgentClosed { .. }
             | StateCheckpoint { .. }
@@ -117,7 +120,7 @@ impl FleetState {
         }
     }
 
-    /// The event's agent, in the place of its first invocation.
+    /// Returns the event's agent, at the place of its first invocation.
     fn agent_of(&mut self, event: &AgentEvent, reply_id: &ReplyId) -> &mut AgentState {
         let key = event.agent_key().cloned();
         let place = self.place_of(&key).unwrap_or_else(|| {
@@ -144,17 +147,17 @@ impl FleetState {
         places.get(key).copied()
     }
 
-    /// The agent whose stream this is.
+    /// Returns the root.
     pub fn root(&self) -> Option<&AgentState> {
         self.agents.iter().find(|agent| agent.source.is_none())
     }
 
-    /// One instance.
+    /// Returns one instance.
     pub fn agent(&self, key: &AgentKey) -> Option<&AgentState> {
         self.agents.iter().find(|agent| agent.key() == Some(key))
     }
 
-    /// The agents that have not ended.
+    /// Returns the agents that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &AgentState> {
         self.agents.iter().filter(|agent| agent.outcome.is_none())
     }

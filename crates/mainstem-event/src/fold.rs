@@ -1,7 +1,7 @@
-//! From events back to messages: what was said, complete enough to ask the model again.
+//! From events back to messages, complete enough to call the model again.
 //!
-//! The loop itself keeps its conversation in a [`Transcript`] and feeds it every event that it
-//! emits, so that the fold of a stream and the conversation of the agent cannot differ.
+//! The loop itself has its conversation in a [`Transcript`] and feeds it every event that it emits,
+//! so that the fold of a stream and the conversation of the agent are the same.
 
 mod conversation;
 mod results;
@@ -17,20 +17,20 @@ pub(crate) use self::results::append_text;
 pub use self::transcript::{BlockKind, Transcript};
 use crate::{AgentEvent, EventKind, EventSource};
 
-/// One invocation, as its events tell it.
+/// One invocation, folded from its events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Invocation {
     /// Its reply.
     pub reply_id: ReplyId,
-    /// Who worked; absent for the root.
+    /// The source; absent for the root.
     pub source: Option<Arc<EventSource>>,
-    /// What was said.
+    /// Its conversation.
     pub transcript: Transcript,
 }
 
 impl Invocation {
-    /// The messages, the input first.
+    /// Returns the messages, the input first.
     pub fn messages(&self) -> &[Arc<Message>] {
         self.transcript.messages()
     }
@@ -56,8 +56,8 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Vec<Invocat
     all
 }
 
-/// The latest invocation of an agent has its whole conversation after a checkpoint, the earlier
-/// ones have none of it.
+/// Moves the whole conversation after a checkpoint into the latest invocation of an agent, and
+/// empties the earlier ones.
 fn replace(all: &mut [Invocation], agent: &AgentKey, messages: &[Arc<Message>]) {
     let is_of = |one: &&mut Invocation| match &one.source {
         Some(source) => source.agent_key == *agent,

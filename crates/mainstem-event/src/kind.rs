@@ -33,9 +33,11 @@ kinds! {
         parent_tool_call_id: Option<ToolCallId> = "parentToolCallId" optional,
         /// What the caller has set for the run; only at its root, and only if there is something.
         settings: Option<Arc<RunSettings>> = "settings" optional,
-        /// Which version of its declaration the agent was spawned as; only in the first invocation of a child.
+        /// Which version of its declaration the agent was spawned as; only in the first invocation
+        /// of a child.
         spec_version: Option<Arc<str>> = "specVersion" optional,
-        /// That declaration, in the first event that names the version; a server leaves it out for its readers.
+        /// That declaration, in the first event that names the version; a server leaves it out for
+        /// its readers.
         spec: Option<Arc<Value>> = "spec" optional,
     }
     /// The invocation's answer.
@@ -296,7 +298,8 @@ kinds! {
         /// The whole conversation from now on, also in place of earlier turns.
         messages: Vec<Arc<Message>> = "messages",
     }
-    /// What this reader missed. Made for one reader, never stored; its `seq` is the last one missed.
+    /// What this reader missed. Made for one reader, never stored; its `seq` is the last one
+    /// missed.
     Gap = "GAP" {
         /// The first missed.
         from_seq: u64 = "fromSeq",
@@ -319,7 +322,8 @@ kinds! {
 }
 
 impl EventKind {
-    /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is streamed in pieces.
+    /// Returns `true` for beginnings, ends, calls and requests; `false` for content that is
+    /// streamed in pieces.
     pub fn is_lifecycle(&self) -> bool {
         let name = self.name();
         !name.contains("_BLOCK_") && !name.ends_with("_DELTA")

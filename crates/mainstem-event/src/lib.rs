@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
 //! One type is emitted, [`AgentEvent`]: an envelope around an [`EventKind`]. Producers hold an
-//! [`EventSink`]; the [`SessionLog`] numbers and stamps; readers hold a [`Cursor`]. Everything else
-//! is a pure function of the events: the conversation ([`fold`]), the state of the fleet
+//! [`EventSink`]; the [`SessionLog`] numbers and stamps; readers hold a [`Cursor`]. All other
+//! values are pure functions of the events: the conversation ([`fold`]), the state of the fleet
 //! ([`FleetState`]), how well they arrived ([`Diagnostics`]), the coarser v1 [`Event`], and the
 //! views of [`EventStreamExt`], which work on any stream of events, live or from a file.
 //!

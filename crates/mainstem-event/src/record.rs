@@ -1,5 +1,4 @@
-//! What a session log can have behind it: a durable record of its events. Without I/O and without a
-//! runtime.
+//! The durable record behind a session log. Without I/O and without a runtime.
 
 use std::{sync::Arc, task::Waker};
 
@@ -8,37 +7,37 @@ use mainstem_message::RunId;
 
 use crate::{AgentEvent, EventKind, Timestamp};
 
-/// Keeps the events of one session, durably.
+/// Records the events of one session durably.
 ///
-/// The session log hands every event to its record, in order, under its lock; the record keeps them
-/// on threads of its own and says how far it has come. Kinds that [promise
-/// durability](EventKind::is_durable), and whatever comes after them, are given to no reader before
-/// they are committed. A record that fails has a reason, and stays failed: the log then continues
-/// in memory alone, and its run ends with an error.
+/// The session log hands every event to its record, in order, under its lock; the record commits
+/// them on threads of its own and reports its progress. [Durable kinds](EventKind::is_durable), and
+/// all events after them, are hidden from readers until they are committed. A record that fails has
+/// a reason, and stays failed: the log then continues in memory alone, and its run ends with an
+/// error.
 ///
 /// Dropping a record persists its events asynchronously; use its journal's `flush` or `close` to
 /// wait for them.
 pub trait Record: Send + Sync + 'static {
-    /// Where the record ended when it was opened: a log goes on from there.
+    /// Returns the position at which the record was opened; a log continues from there.
     fn position(&self) -> Position;
 
-    /// Takes the next event. Never waits and never fails: what can't be kept is said by
-    /// [`failure`](Self::failure). It must not call the waker from within.
+    /// Takes the next event. Never waits and never fails: [`failure`](Self::failure) reports
+    /// errors. It must not call the waker from within.
     fn append(&self, event: &AgentEvent);
 
-    /// The number up to which all events are kept; 0 if none is.
+    /// Returns the number up to which all events are committed; 0 if none is.
     fn committed(&self) -> u64;
 
-    /// Why it keeps nothing more, as a sentence that names the place and the cause.
+    /// Returns why it has failed, as a sentence that names the place and the cause.
     fn failure(&self) -> Option<Arc<str>>;
 
-    /// Whom to wake whenever [`committed`](Self::committed) or [`failure`](Self::failure) changes,
-    /// other than within [`append`](Self::append). It replaces the one before.
+    /// Sets the waker to wake whenever [`committed`](Self::committed) or [`failure`](Self::failure)
+    /// changes other than within [`append`](Self::append). It replaces the one before.
     fn watch(&self, waker: Waker);
 
     /// Returns a page of the events from `from` to `through`, both of which are committed.
-    /// Discarded events are left out; in the place of an event that can't be read there may be a
-    /// [gap](AgentEvent::unreadable) that states the reason.
+    /// Discarded events are left out; a [gap](AgentEvent::unreadable) with the reason may stand for
+    /// an event that can't be read.
     ///
     /// Dropping the future cancels the read.
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page>;
@@ -49,11 +48,11 @@ pub trait Record: Send + Sync + 'static {
 pub struct Page {
     /// The events.
     pub events: Vec<AgentEvent>,
-    /// A requested event that is neither here nor after this number no longer exists.
+    /// A requested event up to this number that is not in the page no longer exists.
     pub through: u64,
 }
 
-/// Where a session's events have come to: what a log needs to know that goes on after them.
+/// The position at the end of a session's events, from which a log continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Position {
@@ -63,12 +62,12 @@ pub struct Position {
     pub at: Timestamp,
     /// The run whose root has begun and not ended.
     pub run: Option<RunId>,
-    /// How many invocations of children have begun.
+    /// The number of children's invocations that have begun.
     pub streams: u64,
 }
 
 impl Position {
-    /// Moves on to the next event.
+    /// Advances by the next event.
     pub fn apply(&mut self, event: &AgentEvent) {
         (self.last, self.at) = (event.seq, event.at);
         if let Some(source) = event.source() {

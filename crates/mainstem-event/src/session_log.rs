@@ -1,4 +1,4 @@
-//! The one place that orders: numbers events, stamps them, keeps the latest, and holds producers
+//! The one place that orders: numbers events, stamps them, retains the latest, and holds producers
 //! back when the caller is behind.
 
 mod hold;
@@ -24,14 +24,14 @@ pub(crate) use self::{
 use self::{
     reader::Reach,
     recorded::Recorded,
-    state::{State, Wakers, Who},
+    state::{Readers, State, Wakers},
 };
 use crate::{
     AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock, Timestamp,
     sync::{AtomicU64, Mutex, MutexGuard},
 };
 
-/// How much a session log keeps and lets through.
+/// The bounds of a session log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogOptions {
@@ -53,45 +53,45 @@ impl Default for LogOptions {
 
 /// The events of one session, in order.
 ///
-/// Everything any agent of the session does is recorded here, by
+/// Every event of every agent of the session is recorded here, by
 /// [`EventSink::emit`](crate::EventSink::emit), and read from here, by [`Cursor`]s. Recording never
-/// waits and never fails. What no longer fits the ring is gone for readers that are behind, who get
-/// a [`Gap`](EventKind::Gap) instead; the *caller's* cursor ([`attach`](Self::attach)) keeps
-/// foreground events however far it is behind, and in return
+/// waits and never fails. The ring drops the oldest events; readers that are behind get a
+/// [`Gap`](EventKind::Gap) instead. For the *caller's* cursor ([`attach`](Self::attach)) foreground
+/// events are retained however far it is behind, and in return
 /// [`EventSink::settle`](crate::EventSink::settle) holds foreground producers back.
 ///
-/// With a [`Record`] ([`with_record`](Self::with_record)) nothing is gone: readers get from the
-/// record what the ring has dropped, and no gap unless the record has dropped it too. What
-/// [promises durability](EventKind::is_durable), with all that comes after it, is hidden from
-/// readers before it is committed. A record that is slow holds all producers back; one that fails
-/// ends the run with an error.
+/// With a [`Record`] ([`with_record`](Self::with_record)), readers get events that the ring has
+/// dropped from the record, and a gap only if the record has dropped them, too. [Durable
+/// events](EventKind::is_durable), with all events after them, are hidden from readers until they
+/// are committed. A record that is slow holds all producers back; one that fails ends the run with
+/// an error.
 pub struct SessionLog {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
     buffer: AtomicU64,
-    /// The last number given; what `settle` looks at without taking the lock.
+    /// The number of the last event, which `settle` reads without the lock.
     head: AtomicU64,
-    /// What the caller reads next; `u64::MAX` without a caller.
+    /// The number that the caller reads next; `u64::MAX` without a caller.
     caller: AtomicU64,
     recorded: Option<Box<Recorded>>,
     state: Mutex<State>,
 }
 
 impl SessionLog {
-    /// An empty log with the machine's clock.
+    /// Creates an empty log with the machine's clock.
     pub fn new(session_id: SessionId) -> Arc<Self> {
         Self::with(session_id, Arc::new(SystemClock), LogOptions::default())
     }
 
-    /// An empty log.
+    /// Creates an empty log.
     pub fn with(session_id: SessionId, clock: Arc<dyn Clock>, options: LogOptions) -> Arc<Self> {
         Arc::new(Self::made(session_id, clock, &options, Position::default(), None))
     }
 
-    /// A log that goes on after what its record has, and hands it what happens.
+    /// Creates a log that continues after the events of its record, and appends its events there.
     ///
-    /// It numbers on from the record's last event, in the run that was active then, if one was.
-    /// What the record has can be read by [`subscribe_from`](Self::subscribe_from) at once.
+    /// It continues the numbers of the record, in the run that was active at its end, if there was
+    /// one. [`subscribe_from`](Self::subscribe_from) can read the recorded events at once.
     pub fn with_record(
         session_id: SessionId,
         clock: Arc<dyn Clock>,
@@ -125,40 +125,40 @@ impl SessionLog {
         }
     }
 
-    /// The session.
+    /// Returns the session.
     pub fn session_id(&self) -> &SessionId {
         &self.session_id
     }
 
-    /// The clock that stamps.
+    /// Returns the clock of its timestamps.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// How many events foreground work may be ahead of the caller from now on; at least 1. See
+    /// Sets how many events foreground work may be ahead of the caller; at least 1. See
     /// [`LogOptions::buffer`].
     pub fn set_buffer(&self, events: usize) {
         self.buffer.store(events.max(1) as u64, Ordering::Relaxed);
     }
 
-    /// The number of the latest event; 0 before the first.
+    /// Returns the number of the latest event; 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.head.load(Ordering::Acquire)
     }
 
-    /// Why the record keeps nothing more, as a sentence; `None` without a record, or while all is
-    /// well. Once it has failed the log goes on in memory, for the endings; agents should stop.
+    /// Returns why the record has failed, as a sentence; `None` without a record or a failure.
+    /// After a failure the log continues in memory, for the endings; agents should stop.
     pub fn failure(&self) -> Option<&Arc<str>> {
         self.recorded.as_ref()?.failure()
     }
 
-    /// The number up to which the record has all events; `None` without a record.
+    /// Returns the number up to which the record has all events; `None` without a record.
     pub fn committed(&self) -> Option<u64> {
         Some(self.recorded.as_ref()?.committed())
     }
 
-    /// Waits until the record has committed the events up to `seq`; without a record there is
-    /// nothing to wait for. Returns `false` if the record has failed before.
+    /// Waits until the record has committed the events up to `seq`; returns at once without a
+    /// record. Returns `false` if the record has failed before.
     ///
     /// Dropping the future changes nothing.
     pub async fn until_committed(self: &Arc<Self>, seq: u64) -> bool {
@@ -178,8 +178,8 @@ impl SessionLog {
         self.append_in(kind, |_| origin.clone())
     }
 
-    /// The same where the origin depends on the moment: which run is active, which invocation is
-    /// the next to start.
+    /// Records an event whose origin depends on the state of the log: the active run, or the number
+    /// of the next invocation.
     pub(crate) fn append_in(
         &self,
         kind: EventKind,
@@ -197,15 +197,15 @@ impl SessionLog {
         }
         self.head.store(seq, Ordering::Release);
         if !state.hold.is_on() {
-            let is_kept = self.committed().is_none_or(|committed| committed >= seq);
-            woken.extend(state.take_parked(if is_kept { Who::All } else { Who::Eager }));
+            let is_committed = self.committed().is_none_or(|committed| committed >= seq);
+            woken.extend(state.take_parked(if is_committed { Readers::All } else { Readers::Eager }));
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
         (seq, at)
     }
 
-    /// The next event of a reader. Only if there is none, and a waker, does a waker stay behind.
+    /// Returns the next event of a reader. If there is none, stores the waker, if one is given.
     pub(crate) fn read(&self, reader: ReaderId, waker: Option<&Waker>) -> Read {
         let mut state = self.lock();
         let found = state.read(reader, self.reach());
@@ -223,13 +223,13 @@ impl SessionLog {
         found
     }
 
-    /// The caller has read up to this; who may go on for it.
+    /// Notes that the caller has read up to this; returns the producers that may continue.
     fn has_read(&self, state: &mut State, seq: u64) -> Wakers {
         self.caller.store(seq + 1, Ordering::Release);
         if self.record_has_room() { state.grant_for(seq) } else { Wakers::new() }
     }
 
-    /// How far the record reaches.
+    /// Returns how far the record reaches.
     fn reach(&self) -> Option<Reach> {
         let recorded = self.recorded.as_ref()?;
         // Read before `committed`: after a failure that number is final.
@@ -237,12 +237,12 @@ impl SessionLog {
         Some(Reach { committed: recorded.committed(), is_final })
     }
 
-    /// The record behind it.
+    /// Returns the record.
     pub(crate) fn record(&self) -> Option<&Arc<dyn Record>> {
         Some(&self.recorded.as_ref()?.record)
     }
 
-    /// A reader has been given what the record has up to this.
+    /// Notes that a reader has got the record's events up to this.
     pub(crate) fn filled(&self, reader: ReaderId, through: u64) {
         let mut state = self.lock();
         state.filled(reader, through);
@@ -272,36 +272,36 @@ impl SessionLog {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// An observer: from the next event on.
+    /// Returns an observer that begins with the next event.
     pub fn subscribe(self: &Arc<Self>) -> Cursor {
         self.subscribe_from(self.last_seq() + 1)
     }
 
-    /// An observer that begins at `seq` (0 and 1 are the beginning); what the ring no longer has
-    /// comes from the record, or is its first [`Gap`](EventKind::Gap).
+    /// Returns an observer that begins at `seq` (0 and 1 are the beginning); events that the ring
+    /// has dropped come from the record, or are its first [`Gap`](EventKind::Gap).
     pub fn subscribe_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), self.recorded.is_some());
         Cursor::new(self.clone(), reader)
     }
 
-    /// The same for a reader that sees only what the record has committed, if there is a record:
-    /// what it was shown is there after a crash, under the same number, and no restart gives that
-    /// number to another event. For that it sees events some milliseconds later than others. Once
-    /// the record has failed it ends after the last committed event.
+    /// Returns an observer that sees only committed events, if there is a record: an event that it
+    /// has seen exists after a crash, under the same number. It sees events some milliseconds later
+    /// than others. Once the record has failed it ends after the last committed event.
     pub fn committed_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let cursor = self.subscribe_from(seq);
-        self.lock().is_patient(cursor.reader());
+        self.lock().set_committed_only(cursor.reader());
         cursor
     }
 
-    /// The same for a reader that has no time to wait for a disk: what the ring no longer has is a
-    /// [`Gap`](EventKind::Gap), whatever the record has.
+    /// Returns an observer that does not wait for a disk: events that the ring has dropped are a
+    /// [`Gap`](EventKind::Gap), even if the record has them.
     pub fn recent_from(self: &Arc<Self>, seq: u64) -> Cursor {
         let reader = self.lock().add_reader(seq.max(1), false);
         Cursor::new(self.clone(), reader)
     }
 
-    /// The caller: from the next event on. Producers wait for it, so it must be read, or dropped.
+    /// Returns the caller's cursor, which begins with the next event. Producers wait for it, so it
+    /// must be read, or dropped.
     ///
     /// A session has one caller at a time: the previous one becomes an observer, and producers that
     /// waited for it are woken.
@@ -333,24 +333,25 @@ impl SessionLog {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether the record, if there is one, keeps up with all producers.
+    /// Returns `true` if the record, if there is one, keeps up with all producers.
     pub(crate) fn record_has_room(&self) -> bool {
         self.recorded.as_ref().is_none_or(|recorded| recorded.has_room(self.last_seq()))
     }
 
-    /// Whether the caller keeps up with foreground producers.
+    /// Returns `true` if the caller keeps up with foreground producers.
     pub(crate) fn has_room(&self) -> bool {
         let (head, caller) = (self.head.load(Ordering::Acquire), self.caller.load(Ordering::Acquire));
         head.saturating_sub(caller.saturating_sub(1)) < self.buffer.load(Ordering::Relaxed)
     }
 
-    /// Lets those go on whose subtree has moved to the background.
+    /// Wakes the producers whose subtree has moved to the background.
     pub(crate) fn release(&self) {
         let moved = self.lock().queue.grant_moved();
         moved.into_iter().for_each(Waker::wake);
     }
 
-    /// A panic elsewhere must not silence a session: nothing in here leaves a state half written.
+    /// Ignores poisoning: a panic elsewhere must not stop a session, and no state here is left half
+    /// written.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Where a producer puts its events.
+//! The sink into which a producer emits its events.
 
 use std::{
     fmt,
@@ -16,31 +16,29 @@ use crate::{
     sync::{AtomicU32, Mutex, OnceLock},
 };
 
-/// After so many deltas in a row a producer lets its siblings have a turn.
+/// The number of deltas in a row after which a producer yields.
 const BURST: u32 = 16;
 
-/// One invocation's end of the session log: stamps whatever is emitted with who it is. Cheap to
-/// clone.
+/// The sink of one invocation: stamps its events with its origin. Cheap to clone.
 #[derive(Clone)]
 pub struct EventSink(Arc<Lane>);
 
 struct Lane {
     log: Arc<SessionLog>,
-    /// Who it will be.
+    /// Its origin before the first event.
     identity: Arc<Origin>,
-    /// Who it is, from its first event on, which gives it the number of its stream.
+    /// Its origin from the first event on, which has the number of its stream.
     origin: OnceLock<Arc<Origin>>,
-    /// The origin of the latest event in the background, of which the run may change.
+    /// The origin of the latest event in the background; the run may change.
     in_task: Mutex<Option<Arc<Origin>>>,
     mode: Mode,
     burst: AtomicU32,
 }
 
-/// Whether a subtree works in the foreground, where producers wait for the caller, or in the
-/// background, where they never do.
+/// Whether a subtree runs in the foreground, where producers wait for the caller, or in the
+/// background, where they do not.
 ///
-/// One cell for each subtree that can move on its own; those below look through theirs to those
-/// above.
+/// Each subtree that can move on its own has a cell, which points to the cell above it.
 #[derive(Clone, Default)]
 pub(crate) struct Mode(Arc<Cell>);
 
@@ -51,31 +49,31 @@ struct Cell {
 }
 
 impl Mode {
-    /// Foreground.
+    /// Returns the mode of foreground work.
     pub(crate) fn foreground() -> Self {
         Self::default()
     }
 
-    /// A cell of its own below this one.
+    /// Returns a new cell below this one.
     #[must_use]
     pub(crate) fn below(&self) -> Self {
         Self(Arc::new(Cell { task: OnceLock::new(), above: Some(self.clone()) }))
     }
 
-    /// The background task that the subtree belongs to.
+    /// Returns the background task that the subtree belongs to.
     pub(crate) fn task(&self) -> Option<&TaskId> {
         self.0.task.get().or_else(|| self.0.above.as_ref()?.task())
     }
 }
 
 impl EventSink {
-    /// The sink of a root's invocation.
+    /// Returns the sink of a root's invocation.
     pub fn root(log: Arc<SessionLog>, origin: Origin) -> Self {
         Self::new(log, origin, Mode::foreground())
     }
 
-    /// The sink of an invocation that has begun before, in another process perhaps: what its events
-    /// are stamped with stays as it was.
+    /// Returns the sink of an invocation that has begun before, in another process perhaps: what
+    /// its events are stamped with stays as it was.
     pub fn resumed(log: Arc<SessionLog>, origin: Arc<Origin>) -> Self {
         let sink = Self::new(log, Origin::clone(&origin), Mode::foreground());
         let _ = sink.0.origin.set(origin);
@@ -93,8 +91,8 @@ impl EventSink {
         }))
     }
 
-    /// The sink of a child's invocation: same log, same run, its own source. It can move to the
-    /// background without its parent.
+    /// Returns the sink of a child's invocation: same log, same run, its own source. It can move to
+    /// the background without its parent.
     #[must_use]
     pub fn child(&self, source: EventSource, reply_id: ReplyId) -> Self {
         let origin =
@@ -119,14 +117,14 @@ impl EventSink {
         }
     }
 
-    /// What its events are stamped with; in the background they have the task besides, and the run
-    /// during which they happen. A child's `stream_id` is that of its source until its first event,
-    /// which gives it the next of the session.
+    /// Returns the origin of its events; in the background they also have the task, and the run
+    /// during which they happen. A child's `stream_id` is that of its source until its first
+    /// event, when it gets the next one of the session.
     pub fn origin(&self) -> &Arc<Origin> {
         self.0.origin.get().unwrap_or(&self.0.identity)
     }
 
-    /// The background task that it is part of.
+    /// Returns the background task that it is part of.
     pub fn task(&self) -> Option<&TaskId> {
         self.0.mode.task()
     }
@@ -141,11 +139,10 @@ impl EventSink {
         moved
     }
 
-    /// Waits until the caller is near enough, in turn with its siblings; to be awaited after each
-    /// delta.
+    /// Waits until the caller is near enough, in turn with its siblings. Await it after each delta.
     ///
-    /// In the background, or without a reader, it only yields now and then. If the log has a record
-    /// that does not keep up, all wait for that. It holds nothing while it waits.
+    /// In the background, or without a caller, it only yields now and then. While a record lags
+    /// behind, all producers wait for it. It holds no lock or permit while it waits.
     ///
     /// # Cancel safety
     /// Dropping it gives its place to the next in the queue.
@@ -153,7 +150,7 @@ impl EventSink {
         Settle { lane: &self.0, state: Wait::New }
     }
 
-    /// The log.
+    /// Returns the log.
     pub fn log(&self) -> &Arc<SessionLog> {
         &self.0.log
     }
@@ -176,7 +173,7 @@ impl Lane {
         latest.insert(same.unwrap_or_else(|| Arc::new(origin.in_task(task, run)))).clone()
     }
 
-    /// Whether it has had its turn.
+    /// Returns `true` if it has used up its burst.
     fn is_spent(&self) -> bool {
         let burst = self.burst.fetch_add(1, Ordering::Relaxed) + 1;
         if burst >= BURST {

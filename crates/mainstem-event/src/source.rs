@@ -1,4 +1,4 @@
-//! Who produced an event.
+//! The producer of an event.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The descendant that produced an event, stamped once, where the event is made.
 ///
-/// An event of the agent whose stream you hold (the root) has no source. `path` is for people and filters, and twins share it; group
-/// by `agent_key`, and by `turn` within it.
+/// An event of the agent whose stream you hold (the root) has no source. `path` is for people and
+/// filters, and twins share it; group by `agent_key`, and by `turn` within it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventSource {
@@ -17,7 +17,8 @@ pub struct EventSource {
     pub agent_key: AgentKey,
     /// What it is an instance of: the spec's file name.
     pub agent_id: Arc<str>,
-    /// The name to show: the agent's, or its id if it has none. Absent in records of earlier versions.
+    /// The name to show: the agent's, or its id if it has none. Absent in records of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_name: Option<Arc<str>>,
     /// The label that the spawn gave this instance, if any.
@@ -39,18 +40,19 @@ pub struct EventSource {
     /// The parent's tool call that caused this invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_call_id: Option<ToolCallId>,
-    /// 0 is the root; each invocation has its own, in the order of their start. The session log gives it with the first event.
+    /// 0 is the root; each invocation has its own, in the order of their start. The session log
+    /// gives it with the first event.
     pub stream_id: u64,
 }
 
 impl EventSource {
-    /// Whether this is `path` or below it; whole segments are compared.
+    /// Returns `true` if this is `path` or below it; whole segments are compared.
     pub fn is_under(&self, path: &str) -> bool {
         self.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
-/// What all events of one invocation share; events point at it rather than copy it.
+/// What all events of one invocation share; events point at it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The root session.
@@ -64,12 +66,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of session-level events.
+    /// Returns the origin of session-level events.
     pub fn session(session_id: SessionId, run_id: Option<RunId>) -> Self {
         Self { session_id, run_id, reply_id: None, source: None }
     }
 
-    /// The same invocation as part of a background task, during another run or none.
+    /// Returns the origin as part of a background task, during another run or none.
     pub(crate) fn in_task(&self, task: &TaskId, run: Option<&RunId>) -> Self {
         let mut origin = Self { run_id: run.cloned(), ..self.clone() };
         if let Some(source) = &mut origin.source {

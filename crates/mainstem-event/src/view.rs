@@ -20,86 +20,87 @@ pub use self::{
 use crate::{AgentEvent, EventKind, Outcome, StreamOptions};
 
 #[expect(clippy::wrong_self_convention, reason = "`events.from_agent(id)` reads as what it is")]
-/// Views over a stream of [`AgentEvent`]s. They drop or reshape events; they never reorder or
-/// renumber those they let through.
+/// Views over a stream of [`AgentEvent`]s. They drop or reshape events; the order and the numbers
+/// stay.
 pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
-    /// Events that a filter lets through; [`Gap`](EventKind::Gap)s always are, for any filter's
-    /// events may be in them.
+    /// Selects the events that a filter matches, and every [`Gap`](EventKind::Gap), because it may
+    /// have such events.
     fn filtered(self, filter: EventFilter) -> Filtered<Self> {
         Filtered::new(self, filter)
     }
 
-    /// Events of every instance of an agent.
+    /// Selects the events of every instance of an agent.
     fn from_agent(self, agent_id: impl Into<String>) -> Filtered<Self> {
         self.filtered(EventFilter::new().agent(agent_id))
     }
 
-    /// Events of one instance.
+    /// Selects the events of one instance.
     fn from_key(self, key: impl Into<AgentKey>) -> Filtered<Self> {
         self.filtered(EventFilter::new().key(key))
     }
 
-    /// Events of agents at this depth; 0 is the root.
+    /// Selects the events of agents at this depth; 0 is the root.
     fn at_depth(self, depth: u16) -> Filtered<Self> {
         self.filtered(EventFilter::new().depth(depth))
     }
 
-    /// Events of agents down to this depth.
+    /// Selects the events of agents down to this depth.
     fn max_depth(self, depth: u16) -> Filtered<Self> {
         self.filtered(EventFilter::new().max_depth(depth))
     }
 
-    /// Events of the root, and of the session itself.
+    /// Selects the events of the root, and of the session itself.
     fn root_only(self) -> Filtered<Self> {
         self.at_depth(0)
     }
 
-    /// Events of every descendant.
+    /// Selects the events of every descendant.
     fn children(self) -> Filtered<Self> {
         self.filtered(EventFilter::new().children())
     }
 
-    /// Events of the agent at this path and of those below it; whole segments are compared.
+    /// Selects the events of the agent at this path and of those below it; whole segments are
+    /// compared.
     fn under_path(self, path: impl Into<String>) -> Filtered<Self> {
         self.filtered(EventFilter::new().under(path))
     }
 
-    /// Events of a background task.
+    /// Selects the events of a background task.
     fn in_task(self, task: impl Into<String>) -> Filtered<Self> {
         self.filtered(EventFilter::new().task(task))
     }
 
-    /// Events of these kinds, by their `type`.
+    /// Selects the events of these kinds, by their `type`.
     fn kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Filtered<Self> {
         self.filtered(EventFilter::new().kinds(kinds))
     }
 
-    /// The pieces of prose, without who said them; filter first.
+    /// Returns the pieces of prose, without their sources; filter first.
     fn text(self) -> Text<Self> {
         Text::new(self)
     }
 
-    /// The coarser v1 events.
+    /// Returns the coarser v1 events.
     fn into_events(self, options: StreamOptions) -> Events<Self> {
         Events::new(self, options)
     }
 
-    /// Each event as one line of JSON, with its line end.
+    /// Returns each event as one line of JSON, with its line end.
     fn into_ndjson(self) -> Ndjson<Self> {
         Ndjson::new(self)
     }
 
-    /// The same events, but the root's prose of a turn that calls tools becomes a status line.
+    /// Replaces the root's prose of a turn that calls tools by a status line.
     fn gate_root_text(self) -> GateRootText<Self> {
         GateRootText::new(self)
     }
 
-    /// Runs `f` once for each instance of an agent, with the stream of its events, all at once;
+    /// Runs `f` once for each instance of an agent, with the stream of its events, concurrently;
     /// ends with the last of them.
     ///
-    /// A lane that is not read holds nothing up: it keeps its latest events, and a
-    /// [`Gap`](EventKind::Gap) says what it lost. To read lanes of a live session at one's own
-    /// pace, subscribe once per lane instead.
+    /// A lane that is not read delays no other: it retains its latest events, and a
+    /// [`Gap`](EventKind::Gap) counts those that it has dropped. To read lanes of a live session at
+    /// one's own pace, subscribe once per lane instead.
     fn for_each_lane<F, Fut>(self, f: F) -> impl Future<Output = ()>
     where
         F: FnMut(Lane) -> Fut,
@@ -108,7 +109,7 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         for_each_lane(self, f)
     }
 
-    /// All events, grouped by instance; the root and the session itself under `None`.
+    /// Returns all events, grouped by instance; the root and the session itself under `None`.
     fn collect_by_agent(self) -> impl Future<Output = BTreeMap<Option<AgentKey>, Vec<AgentEvent>>> {
         self.fold(BTreeMap::new(), async |mut all: BTreeMap<_, Vec<_>>, event| {
             all.entry(event.agent_key().cloned()).or_default().push(event);
@@ -116,10 +117,10 @@ pub trait EventStreamExt: Stream<Item = AgentEvent> + Sized {
         })
     }
 
-    /// The final reply of the first instance of an agent (by id, `main` for the root, or by key)
-    /// that ends.
+    /// Returns the final reply of the first instance of an agent (by id, `main` for the root, or by
+    /// key) that ends.
     ///
-    /// Reads no further than that. Dropping the future loses nothing but the stream.
+    /// Reads up to that event. Dropping the future drops the stream.
     fn final_reply_of(self, agent: impl Into<String>) -> impl Future<Output = Result<Message, ReplyError>> {
         let agent = agent.into();
         async move {
@@ -147,7 +148,7 @@ impl<S: Stream<Item = AgentEvent>> EventStreamExt for S {}
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The stream ended and no such agent had started.
+    /// The stream ended before such an agent started.
     #[error("no agent {0:?} was spawned")]
     NeverSpawned(String),
     /// The stream ended before the agent did.
@@ -156,7 +157,7 @@ pub enum ReplyError {
     /// The agent failed.
     #[error("the agent failed: {0}")]
     Failed(String),
-    /// The agent was stopped.
+    /// The agent was cancelled.
     #[error("the agent was cancelled")]
     Cancelled,
 }
@@ -165,7 +166,7 @@ fn is_of(event: &AgentEvent, agent: &str) -> bool {
     event.source().map_or(agent == "main", |source| *source.agent_id == *agent || source.agent_key == *agent)
 }
 
-/// What an invocation that ended so has to say.
+/// Returns the result of an invocation that ended so.
 fn ending(
     reply: Option<Arc<Message>>,
     outcome: Outcome,

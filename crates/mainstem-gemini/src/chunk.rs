@@ -1,5 +1,4 @@
-//! The vendor's types, as far as they matter: a [GenerateContentResponse], a chunk of a stream or
-//! the whole answer.
+//! The vendor's types: a [GenerateContentResponse], a chunk of a stream or the whole response.
 //!
 //! Unknown fields are skipped unread. Every field may be absent, or null.
 //!
@@ -19,7 +18,7 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Whether it may be a complaint instead.
+    /// Returns `true` if it has no answer, so that it may be an error instead.
     pub(crate) fn answers_nothing(&self) -> bool {
         let Self { candidates, prompt_feedback, usage_metadata, error } = self;
         error.is_some() || candidates.is_none() && prompt_feedback.is_none() && usage_metadata.is_none()
@@ -51,7 +50,7 @@ pub(crate) struct Part<'a> {
     pub(crate) function_call: Option<FunctionCall<'a>>,
     pub(crate) thought: Option<bool>,
     pub(crate) thought_signature: Option<String>,
-    // What the service did by itself.
+    // The service's own actions.
     executable_code: Option<IgnoredAny>,
     code_execution_result: Option<IgnoredAny>,
     tool_call: Option<IgnoredAny>,
@@ -59,7 +58,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Whether the part is of something that the service did by itself.
+    /// Returns `true` if the part is about an action of the service itself.
     pub(crate) fn is_the_services(&self) -> bool {
         let Self { executable_code, code_execution_result, tool_call, tool_response, .. } = self;
         [executable_code, code_execution_result, tool_call, tool_response].iter().any(|part| part.is_some())
@@ -77,7 +76,7 @@ pub(crate) struct Blob {
 pub(crate) struct FunctionCall<'a> {
     pub(crate) id: Option<String>,
     pub(crate) name: Option<String>,
-    /// As it was written; all at once.
+    /// As it was written, in one piece.
     #[serde(borrow)]
     pub(crate) args: Option<&'a RawValue>,
 }
@@ -90,7 +89,7 @@ pub(crate) struct PromptFeedback {
     pub(crate) block_reason_message: Option<String>,
 }
 
-/// What was counted so far. Chunks in the middle may leave out some of it, or all.
+/// The counts so far. Chunks in the middle may leave out some of them, or all.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Usage {
@@ -102,7 +101,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// With what a later chunk says.
+    /// Applies the counts of a later chunk.
     pub(crate) fn then(self, later: Self) -> Self {
         Self {
             prompt_token_count: later.prompt_token_count.or(self.prompt_token_count),
@@ -115,15 +114,16 @@ impl Usage {
         }
     }
 
-    /// Nothing where nothing was counted, as in chunks that only name the kind of traffic.
+    /// Returns the usage; `None` without counts, as in chunks that only name the kind of traffic.
     pub(crate) fn counted(self) -> Option<mainstem_message::Usage> {
         (self.prompt_token_count.or(self.candidates_token_count).is_some()).then(|| self.into())
     }
 }
 
-/// [The API's prompt](https://ai.google.dev/api/generate-content#UsageMetadata) includes what was
-/// cached, as ours does, but not the prompts of tools that the service ran; its candidates do not
-/// include the thoughts, as our output does.
+/// Converts the counts. [The API's
+/// prompt](https://ai.google.dev/api/generate-content#UsageMetadata) includes cached tokens, as
+/// ours does, but not the prompts of tools that the service ran; its candidates leave out the
+/// thoughts, which our output includes.
 impl From<Usage> for mainstem_message::Usage {
     fn from(usage: Usage) -> Self {
         let count = |count: Option<u64>| count.unwrap_or(0);

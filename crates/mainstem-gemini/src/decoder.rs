@@ -1,6 +1,6 @@
-//! What a chunk means: one payload in, deltas out. No I/O.
+//! Decodes chunks: one payload in, deltas out. No I/O.
 
-mod said;
+mod content;
 
 use std::{fmt::Display, sync::Arc};
 
@@ -9,33 +9,33 @@ use mainstem_message::{Opaque, StopReason};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde_json::value::RawValue;
 
-use self::said::Said;
+use self::content::Content;
 use crate::{
     GenerateContent,
     chunk::{Candidate, Chunk, Usage},
 };
 
-/// The state of one answer. `Usage` and `Stop` are its last deltas: counts come with every chunk,
-/// and older models say that they have finished in each.
+/// The state of one response. `Usage` and `Stop` are its last deltas: counts come with every chunk,
+/// and older models report their finish in each.
 pub(crate) struct Decoder {
     server: Arc<Server>,
-    said: Said,
+    content: Content,
     usage: Usage,
     finish: Option<Finish>,
     done: bool,
 }
 
-/// Why the answer ended, in the API's word, and what it says about it.
+/// The API's reason for the end of a response, with its message.
 struct Finish {
     reason: String,
     message: Option<String>,
-    /// Whether it was the prompt that was stopped.
+    /// Whether the prompt was blocked.
     blocked: bool,
 }
 
 impl Decoder {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        Self { server, said: Said::default(), usage: Usage::default(), finish: None, done: false }
+        Self { server, content: Content::default(), usage: Usage::default(), finish: None, done: false }
     }
 
     fn decode_chunk(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -51,7 +51,7 @@ impl Decoder {
             return Err(error);
         }
         self.usage = self.usage.then(chunk.usage_metadata.unwrap_or_default());
-        // With `candidateCount` greater than one, the first is the answer.
+        // With `candidateCount` greater than one, the first candidate counts.
         let candidates = chunk.candidates.unwrap_or_default();
         for candidate in candidates.into_iter().filter(|candidate| candidate.index.unwrap_or(0) == 0) {
             self.candidate(candidate, deltas);
@@ -66,13 +66,13 @@ impl Decoder {
 
     fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) {
         let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
-        parts.into_iter().for_each(|part| self.said.part(part, deltas));
+        parts.into_iter().for_each(|part| self.content.part(part, deltas));
         if let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(Finish { reason, message: candidate.finish_message, blocked: false });
         }
     }
 
-    /// A stream element, or all of them in an array: the form without `alt=sse`.
+    /// Decodes a stream element, or all of them in an array: the form without `alt=sse`.
     fn decode_elements(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         if !body.trim_start().starts_with('[') {
             return self.decode_chunk(body, deltas);
@@ -87,14 +87,14 @@ impl Decoder {
         self.server.malformed(GenerateContent::ANSWER, data, error)
     }
 
-    /// The model failed to write a call. Where it only thought, the loop asks again, for nothing
-    /// was answered; where it said nothing at all, or began an answer that must not be taken for
-    /// the whole, the call has failed.
+    /// Returns the result of a call that the model failed to write. After thoughts alone, the loop
+    /// asks again, because the answer was empty. Without any content, or after the beginning of an
+    /// answer, which must not pass for the whole, the model call has failed.
     fn failed_call(&self, finish: &Finish) -> Result<StopReason, ModelError> {
-        if self.said.called() {
+        if self.content.called() {
             return Ok(StopReason::ToolCalls);
         }
-        if self.said.only_thoughts() {
+        if self.content.only_thoughts() {
             return Ok(StopReason::Other(finish.reason.clone()));
         }
         let what = format!("gave up its answer: {} (asking again may help)", self.explained(finish));
@@ -108,22 +108,23 @@ impl Decoder {
         }
     }
 
-    /// Says which filter it was, as a thought: text would make an answer of it.
+    /// Names the filter in a thought: text would be an answer.
     fn filtered(&self, finish: &Finish, deltas: &mut Deltas) -> StopReason {
         let stopped = if finish.blocked { "the prompt" } else { "the answer" };
         let why = format!("{}'s filter stopped {stopped}: {}", self.server.host(), self.explained(finish));
-        if self.said.is_open() {
+        if self.content.is_open() {
             deltas.push_back(ModelDelta::BlockEnd { opaque: Opaque::new() });
         }
         deltas.push_back(ModelDelta::Thinking(why));
         StopReason::ContentFilter
     }
 
-    /// [What each word means](https://ai.google.dev/api/generate-content#FinishReason).
+    /// Returns why it stopped, by the [API's
+    /// words](https://ai.google.dev/api/generate-content#FinishReason).
     fn stop_reason(&self, finish: &Finish, deltas: &mut Deltas) -> Result<StopReason, ModelError> {
         Ok(match &*finish.reason {
             _ if finish.blocked => self.filtered(finish, deltas),
-            "STOP" if self.said.called() => StopReason::ToolCalls,
+            "STOP" if self.content.called() => StopReason::ToolCalls,
             "STOP" => StopReason::Stop,
             "MAX_TOKENS" => StopReason::Length,
             "SAFETY"
@@ -146,7 +147,7 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         match data.trim() {
-            // Google says none; gateways do.
+            // Google sends no such end; gateways do.
             "[DONE]" => self.done = true,
             "" => {}
             chunk => self.decode_elements(chunk, deltas)?,

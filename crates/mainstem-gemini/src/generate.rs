@@ -7,10 +7,9 @@ use mainstem_model::ModelRequest;
 
 use crate::{decoder::Decoder, request};
 
-/// A model behind the Gemini API, at `https://generativelanguage.googleapis.com` unless told
-/// otherwise.
+/// A model behind the Gemini API, by default at `https://generativelanguage.googleapis.com`.
 ///
-/// A base URL is what `/v1beta/models/…` is below, or, if the server has another version or a
+/// A base URL is the part before `/v1beta/models/…`, or, if the server has another version or a
 /// longer path, the URL with these, up to `/models/…`. The key is sent as `x-goog-api-key`;
 /// [`with_auth_token`](Endpoint::with_auth_token) is for Vertex AI.
 pub type Gemini = Endpoint<GenerateContent>;
@@ -35,8 +34,8 @@ impl Api for GenerateContent {
 
     type Dialect = ();
 
-    /// `{base}/v1beta/models/{model}:streamGenerateContent?alt=sse`. A base URL that has a version
-    /// in its path needs no other, and a model's name that is a path (`tunedModels/mine`) no
+    /// Returns `{base}/v1beta/models/{model}:streamGenerateContent?alt=sse`. A base URL with a
+    /// version in its path gets no other, and a model's name that is a path (`tunedModels/mine`) no
     /// `models/` before it.
     fn url(base: &Url, model: &str) -> Url {
         let mut url = base.clone();
@@ -51,7 +50,7 @@ impl Api for GenerateContent {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "generativelanguage.googleapis.com"
     }
 
@@ -64,7 +63,7 @@ impl Api for GenerateContent {
     }
 }
 
-/// `v1`, `v1beta`, `v1beta1`, `v2alpha`.
+/// Returns `true` for `v1`, `v1beta`, `v1beta1`, `v2alpha`.
 fn is_version(segment: &str) -> bool {
     let Some(rest) = segment.strip_prefix('v') else { return false };
     let word = rest.trim_start_matches(|c: char| c.is_ascii_digit());

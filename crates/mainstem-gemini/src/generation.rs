@@ -1,20 +1,20 @@
-//! What a model's name says about it: whether it speaks as Gemini 3 does.
+//! The generation of a model, by its name.
 
-/// The generations that requests differ for.
+/// The generations whose requests differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// Gemini 1 and 2: thinks by a budget of tokens, and asks for no signatures.
+    /// Gemini 1 and 2: budgets of tokens for thinking, no signatures.
     Two,
-    /// Gemini 3 and, for all that is known, what comes after it: thinks by level, refuses calls
-    /// without a signature, and takes data in the responses of functions.
+    /// Gemini 3 and, presumably, later ones: levels of thinking, refused calls without a signature,
+    /// and data in the responses of functions.
     Three,
-    /// No Gemini: Gemma, a tuned model.
+    /// Another model: Gemma, a tuned model.
     Other,
 }
 
 impl Generation {
-    /// Of a model's name, with or without a path. What names no number is an alias of a recent
-    /// model: `gemini-flash-latest`.
+    /// Returns the generation of a model's name, with or without a path. A name without a number is
+    /// an alias of a recent model: `gemini-flash-latest`.
     pub(crate) fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or_default();
         match name.strip_prefix("gemini-") {

@@ -1,5 +1,5 @@
-//! From a request to the JSON that is sent: a [GenerateContentRequest]. Hardly anything is copied
-//! on the way: the types here borrow.
+//! Builds the JSON of a request: a [GenerateContentRequest]. The types here borrow, so that little
+//! is copied.
 //!
 //! [GenerateContentRequest]: https://ai.google.dev/api/generate-content#request-body
 
@@ -17,13 +17,14 @@ use crate::generation::Generation;
 /// Writes the body of a request.
 ///
 /// # Errors
-/// If the conversation holds what the API has no form for; it says where.
+/// If the conversation holds something that the API has no form for; the error has its place.
 pub(crate) fn body(model: &str, request: &ModelRequest) -> Result<Vec<u8>, String> {
     let body = Body::new(request, Generation::of(model))?;
     serialize(&body, &request.options.extra).map_err(|error| error.to_string())
 }
 
-/// The caller's own fields win, and are merged into ours, for nearly everything of ours is inside of `generationConfig`.
+/// Serializes a request. The caller's own fields take precedence, and are merged into ours, because
+/// most of ours are within `generationConfig`.
 fn serialize(body: &Body<'_>, extra: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
     if extra.is_empty() {
         return serde_json::to_vec(body);
@@ -114,7 +115,7 @@ struct CallingConfig<'a> {
     allowed_function_names: Option<[&'a str; 1]>,
 }
 
-/// Nothing where the default is meant, which is `AUTO`.
+/// Returns the choice; `None` for the default, `AUTO`.
 fn choice(choice: &ToolChoice) -> Option<ToolConfig<'_>> {
     let (mode, allowed) = match choice {
         ToolChoice::None => ("NONE", None),
@@ -154,7 +155,7 @@ impl<'a> GenerationConfig<'a> {
             top_p: options.top_p,
             max_output_tokens: options.max_tokens,
             stop_sequences: &options.stop,
-            // An `int32` there.
+            // The API has an `int32`.
             seed: options.seed.map(|seed| seed & 0x7fff_ffff),
             response_mime_type: format.map(|_| "application/json"),
             response_json_schema: format.and_then(|format| match format {
@@ -181,7 +182,8 @@ struct ThinkingConfig {
     include_thoughts: bool,
 }
 
-/// A number of tokens ([0 is off, -1 is as the model likes](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
+/// Returns a number of tokens ([0 is off, -1 lets the model
+/// decide](https://ai.google.dev/gemini-api/docs/thinking#set-budget)) or a level.
 fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
     match effort.trim().parse().ok().or_else(|| budget(effort).filter(|_| generation == Generation::Two)) {
         Some(budget) => ThinkingConfig {
@@ -197,7 +199,7 @@ fn thinking(effort: &str, generation: Generation) -> ThinkingConfig {
     }
 }
 
-/// What Google takes OpenAI's words for, in models that think by a budget.
+/// Returns the budget that Google assigns to OpenAI's words, for models that think by a budget.
 fn budget(effort: &str) -> Option<i32> {
     Some(match effort.trim() {
         "none" => 0,

@@ -81,8 +81,7 @@ mod linux {
             )
         }
 
-        /// Parses a line of `stat`. The name is in parentheses, and may have spaces and
-        /// parentheses.
+        /// Parses a line of `stat`; the name, in parentheses, may have any characters.
         fn parse(stat: &str, ticks_per_second: u64) -> Option<Self> {
             let (head, rest) = stat.rsplit_once(") ")?;
             let pid = head.split(' ').next()?.parse().ok()?;

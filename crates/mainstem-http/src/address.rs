@@ -1,4 +1,4 @@
-//! From what people write to the URL of an endpoint.
+//! Parses the base URLs that people write.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use reqwest::Url;
 
 use crate::ConfigError;
 
-/// A base URL as people write it.
+/// Parses a base URL.
 ///
 /// # Errors
-/// The text is not a URL with the scheme `http` or `https`; the error shows it without user,
+/// If the text is not a URL with the scheme `http` or `https`; the error shows it without user,
 /// password and query.
 pub fn parse(text: &str) -> Result<Url, ConfigError> {
     let shown = shown(text);
@@ -39,7 +39,7 @@ fn shown(text: &str) -> String {
     format!("{start}{host}{}", behind.split(['?', '#']).next().unwrap_or_default())
 }
 
-/// Adds segments to a path; a trailing slash does no harm.
+/// Adds segments to a path; a trailing slash is fine.
 pub fn extend(url: &mut Url, segments: &[&str]) {
     // An http URL always has a path to extend.
     if let Ok(mut path) = url.path_segments_mut() {
@@ -47,7 +47,7 @@ pub fn extend(url: &mut Url, segments: &[&str]) {
     }
 }
 
-/// Host and port.
+/// Returns host and port.
 pub(crate) fn host(url: &Url) -> Arc<str> {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.into(), |port| format!("{host}:{port}").into())

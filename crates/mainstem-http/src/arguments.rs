@@ -1,13 +1,13 @@
-//! The arguments of a call, on their way back to a vendor.
+//! The arguments of a call in a request to a vendor.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The arguments of a call as a model wrote them, if that is a JSON object; nothing is an empty
-/// one. A slip is wrapped, for the model to see: many servers parse what they are sent back, and
-/// fail the whole request over it.
+/// The arguments of a call as a model wrote them, if they are a JSON object; an empty text is an
+/// empty object. Invalid arguments are wrapped, so that the model sees them: many servers parse the
+/// arguments in a request, and fail the whole request over them.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Arguments<'a>(Form<'a>);
@@ -21,7 +21,7 @@ enum Form<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads what a model wrote.
+    /// Parses the text of a model.
     pub fn of(written: &'a str) -> Self {
         let trimmed = written.trim();
         Self(match serde_json::from_str(trimmed) {
@@ -31,7 +31,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The same as text, for an API that takes the object in a string.
+    /// Returns them as text, for an API that takes the object in a string.
     pub fn as_text(&self) -> Cow<'a, str> {
         match self.0 {
             Form::Written(object) => object.get().into(),

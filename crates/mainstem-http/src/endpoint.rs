@@ -15,11 +15,11 @@ use secrecy::SecretString;
 use crate::{Api, Auth, ConfigError, Dialect, Exchange, HttpClient, Server};
 
 /// A model behind an API: its name, its server, and the API's own settings. Clones share
-/// connections, and what was found out about the server.
+/// connections, and what was learned about the server.
 ///
-/// Dropping a stream of it closes the connection, so that no further token is paid for. Waiting and
-/// asking again after a passing failure, time limits and fallbacks are decorators of
-/// `mainstem-model`; without one, only connecting has a limit (10 s).
+/// Dropping a stream closes the connection, so that further tokens are not paid for. Retries after
+/// transient failures, time limits and fallbacks are decorators of `mainstem-model`; without them,
+/// only connecting has a limit (10 s).
 #[derive(Clone)]
 pub struct Endpoint<A: Api> {
     model: Arc<str>,
@@ -31,7 +31,7 @@ pub struct Endpoint<A: Api> {
 }
 
 impl<A: Api> Endpoint<A> {
-    /// Returns a model at the API's own base URL. Reads nothing from the environment.
+    /// Creates a model at the API's own base URL. Does not read the environment.
     ///
     /// # Panics
     /// If [`Api::BASE_URL`] is not a URL or a name in [`Api::HEADERS`] is not in lower case.
@@ -50,26 +50,25 @@ impl<A: Api> Endpoint<A> {
         }
     }
 
-    /// Asks another model of the same server, with the same key and settings, over the same
-    /// connections.
+    /// Sets the model; server, key, settings and connections stay.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<Arc<str>>) -> Self {
         self.model = model.into();
         self.moved()
     }
 
-    /// Asks another server. A trailing slash is fine; which further forms are, the provider's
-    /// documentation says.
+    /// Sets the base URL. A trailing slash is fine; the provider's documentation lists further
+    /// forms.
     ///
     /// # Errors
-    /// If that is not an http(s) URL.
+    /// If it is not an http(s) URL.
     pub fn with_base_url(mut self, url: &str) -> Result<Self, ConfigError> {
         self.base = A::base_url(url)?;
         Ok(self.moved())
     }
 
     /// Sets the key, which is sent as the vendor prescribes. It is never shown, and redacted in
-    /// what a server repeats of it.
+    /// quotations of the server.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<SecretString>) -> Self {
         self.server_mut().set_key(key.into());
@@ -84,7 +83,7 @@ impl<A: Api> Endpoint<A> {
         self
     }
 
-    /// Sends the key bare in another header than the vendor's, as some gateways require; its name
+    /// Sends the key bare in another header than the vendor's, as some gateways require; the name
     /// is in lower case.
     ///
     /// # Panics
@@ -95,7 +94,7 @@ impl<A: Api> Endpoint<A> {
         self
     }
 
-    /// Adds a header to every request; one that carries the key replaces it. Values are never
+    /// Adds a header to every request; it replaces one that carries the key. Values are never
     /// shown.
     ///
     /// # Errors
@@ -105,7 +104,7 @@ impl<A: Api> Endpoint<A> {
         Ok(self)
     }
 
-    /// Sends requests through this client: for a proxy, certificates, a limit. The default one is
+    /// Sets the HTTP client: for a proxy, certificates, a limit. The default is
     /// [`client`](crate::client).
     #[must_use]
     pub fn with_client(mut self, client: impl Into<HttpClient>) -> Self {
@@ -125,12 +124,12 @@ impl<A: Api> Endpoint<A> {
         &self.api
     }
 
-    /// Returns where requests go, and with which headers.
+    /// Returns the server, with the headers of requests.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Returns what was found out about the server so far.
+    /// Returns the dialect learned so far.
     pub fn dialect(&self) -> A::Dialect {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -139,7 +138,7 @@ impl<A: Api> Endpoint<A> {
         *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
     }
 
-    /// What was found out holds for one model of one server.
+    /// Forgets the dialect, which holds for one model of one server.
     fn moved(mut self) -> Self {
         let url = A::url(&self.base, &self.model);
         self.server_mut().set_url(url);
@@ -165,8 +164,8 @@ impl<A: Api> Model for Endpoint<A> {
         Some(A::PROVIDER)
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.api.holds_schema(&self.model, &self.server, request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.api.can_enforce_schema(&self.model, &self.server, request)
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
@@ -176,7 +175,7 @@ impl<A: Api> Model for Endpoint<A> {
 }
 
 impl<A: Api> fmt::Debug for Endpoint<A> {
-    /// Shows no secret: see [`Server`].
+    /// Shows no secrets: see [`Server`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("model", &self.model)

@@ -1,9 +1,9 @@
-//! What can be wrong before anything is asked.
+//! Errors of settings.
 
 use mainstem_model::{ErrorKind, ModelError};
 use thiserror::Error;
 
-/// A setting of a provider that cannot be used. Keys and header values are never shown.
+/// A setting of a provider that is not valid. Keys and header values are never shown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -12,7 +12,7 @@ pub enum ConfigError {
     BaseUrl {
         /// As it was given, without user and password.
         url: String,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and what is valid.
         problem: String,
     },
     /// A header to send along.
@@ -33,7 +33,7 @@ pub enum ConfigError {
     },
 }
 
-/// So that a provider of a `ModelRegistry` can use `?`.
+/// For `?` in a provider of a `ModelRegistry`.
 impl From<ConfigError> for ModelError {
     fn from(error: ConfigError) -> Self {
         let kind = match error {

@@ -1,4 +1,4 @@
-//! An answer as a stream of deltas.
+//! A response as a stream of deltas.
 
 use std::{
     collections::VecDeque,
@@ -12,70 +12,70 @@ use mainstem_model::{ModelDelta, ModelError};
 
 use crate::{
     Server,
-    answer::{Answer, Cut, Payloads},
+    response::{Cut, Payloads, ResponseBody},
 };
 
-/// Decoded deltas that wait to be polled.
+/// Decoded deltas that were not yielded yet.
 pub type Deltas = VecDeque<ModelDelta>;
 
-/// What a vendor's answer means: one payload in, deltas out. No I/O.
+/// The decoder of a vendor's response: one payload in, deltas out. No I/O.
 pub trait Decode: Send + Unpin + 'static {
     /// Reads one payload: the data of one event, or one line.
     ///
     /// # Errors
-    /// It is not what the API sends, or says that the answer failed. Nothing is read after that.
+    /// If it is not valid in the API, or reports a failure. No payload is read after that.
     fn decode(&mut self, payload: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
-    /// Reads an answer of one piece, and ends it.
+    /// Reads a response of one piece, and ends it.
     ///
     /// # Errors
-    /// The same.
+    /// As for [`decode`](Self::decode).
     fn decode_whole(&mut self, body: &str, deltas: &mut Deltas) -> Result<(), ModelError>;
 
-    /// Whether the payload just read was the last.
+    /// Returns `true` if the last payload was the end.
     fn is_done(&self) -> bool;
 
-    /// Ends the answer: what it cost and why it stopped.
+    /// Ends the response: adds the usage and the reason to stop.
     ///
     /// # Errors
-    /// It broke off.
+    /// If it is incomplete.
     fn finish(&mut self, deltas: &mut Deltas) -> Result<(), ModelError>;
 }
 
-/// One call. Nothing is sent before the first poll; dropping it closes the connection.
+/// One call. The first poll sends the request; dropping it closes the connection.
 pub(crate) struct Exchange<D> {
     state: State,
     decoder: D,
     server: Arc<Server>,
-    /// What one payload brought and was not polled yet.
+    /// The deltas of a payload that were not yielded yet.
     deltas: Deltas,
 }
 
 enum State {
-    Opening(Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send>>),
+    Opening(Pin<Box<dyn Future<Output = Result<ResponseBody, ModelError>> + Send>>),
     Reading(Payloads),
     Over,
 }
 
 impl<D: Decode> Exchange<D> {
-    /// The exchange that begins with `opening` and is read by `decoder`.
+    /// Creates the exchange that begins with `opening` and is read by `decoder`.
     pub(crate) fn new(
         server: Arc<Server>,
         decoder: D,
-        opening: impl Future<Output = Result<Answer, ModelError>> + Send + 'static,
+        opening: impl Future<Output = Result<ResponseBody, ModelError>> + Send + 'static,
     ) -> Self {
         Self { state: State::Opening(Box::pin(opening)), decoder, server, deltas: Deltas::new() }
     }
 
-    /// Goes on by one payload; ready when something was decoded or the answer is over.
+    /// Reads one payload; ready when it was decoded or the response is over.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelError>> {
         Poll::Ready(match &mut self.state {
             State::Opening(opening) => match ready!(opening.as_mut().poll(cx))? {
-                Answer::Payloads(payloads) => {
+                ResponseBody::Payloads(payloads) => {
                     self.state = State::Reading(payloads);
                     Ok(())
                 }
-                Answer::Whole { body, reason } => {
+                ResponseBody::Whole { body, reason } => {
                     self.state = State::Over;
                     self.deltas.push_back(ModelDelta::NotStreaming { reason: (*reason).to_owned() });
                     self.decoder.decode_whole(&body, &mut self.deltas)
@@ -98,7 +98,7 @@ impl<D: Decode> Exchange<D> {
         self.decoder.finish(&mut self.deltas)
     }
 
-    /// The connection failed, which does no harm to an answer that was complete.
+    /// Ends after the connection failed. A response that was complete by then is fine.
     fn cut(&mut self, cut: Cut) -> Result<(), ModelError> {
         self.finish().map_err(|_| cut.into_error(&self.server))
     }

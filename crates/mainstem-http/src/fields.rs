@@ -3,17 +3,17 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-/// A map in which the caller's own fields win.
+/// A map in which the caller's own fields take precedence.
 #[derive(Debug)]
 pub struct Fields<'a, M> {
     map: M,
     extra: &'a Map<String, Value>,
-    /// Fields of `extra` that are part of ours.
+    /// Fields of `extra` that are merged into ours.
     merged: Vec<&'static str>,
 }
 
 impl<'a, M: SerializeMap> Fields<'a, M> {
-    /// A map without fields.
+    /// Creates a map without fields.
     ///
     /// # Errors
     /// The serializer's.
@@ -24,7 +24,7 @@ impl<'a, M: SerializeMap> Fields<'a, M> {
         Ok(Self { map: serializer.serialize_map(None)?, extra, merged: Vec::new() })
     }
 
-    /// Writes a field, unless there is no value or the caller has written it.
+    /// Writes a field, unless it has no value or the caller has set it.
     ///
     /// # Errors
     /// The serializer's.
@@ -35,7 +35,7 @@ impl<'a, M: SerializeMap> Fields<'a, M> {
         }
     }
 
-    /// Writes a field in which the caller's own is merged already.
+    /// Writes a field into which the caller's own is merged already.
     ///
     /// # Errors
     /// The serializer's.

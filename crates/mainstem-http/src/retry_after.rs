@@ -1,16 +1,16 @@
-//! How long a server asks to wait.
+//! The time that a server asks to wait.
 
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
-/// Azure's and OpenAI's finer form.
+/// The finer header of Azure and OpenAI.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
-/// `retry-after-ms`, else `Retry-After` ([RFC 9110, 10.2.3]) in seconds or as a date.
+/// Returns `retry-after-ms`, or else `Retry-After` ([RFC 9110, 10.2.3]) in seconds or as a date.
 ///
-/// A date is taken relative to the server's own `Date`, so that no clock here matters; without that
-/// it says nothing.
+/// A date is relative to the server's own `Date`, so that the clock of this machine does not
+/// matter; without `Date` it is ignored.
 ///
 /// [RFC 9110, 10.2.3]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! Where a model is, and how one gets in.
+//! The server of a model, and its credentials.
 
 use std::{fmt, sync::Arc};
 
@@ -10,12 +10,12 @@ use reqwest::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{Complaint, ConfigError, address, complaint::excerpt};
+use crate::{ConfigError, ServerError, address, server_error::excerpt};
 
-/// How much of what a server sent is looked through for a quotation, in bytes.
+/// How many bytes of a server's text are searched for a quotation.
 const QUOTABLE: usize = 64 << 10;
 
-/// An address, a key, and headers. The secrets in it are never shown.
+/// An address, a key, and headers. Its secrets are never shown.
 #[derive(Clone)]
 pub struct Server {
     url: Url,
@@ -26,7 +26,7 @@ pub struct Server {
     headers: HeaderMap,
 }
 
-/// What a request is authenticated by.
+/// The credential of requests.
 #[derive(Clone, Debug)]
 enum Credential {
     /// Sent as the API prescribes.
@@ -42,7 +42,7 @@ impl Credential {
     }
 }
 
-/// Where the key goes.
+/// How a key is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the two ways in which a header carries a key")]
 pub enum Auth {
@@ -53,23 +53,23 @@ pub enum Auth {
 }
 
 impl Server {
-    /// The server of this endpoint, without a key.
+    /// Creates the server at this URL, without a key.
     pub fn new(url: Url, auth: Auth) -> Self {
         Self { host: address::host(&url), url, credential: None, auth, headers: HeaderMap::new() }
     }
 
-    /// Moves it elsewhere, with key and headers.
+    /// Sets the URL; key and headers stay.
     pub fn set_url(&mut self, url: Url) {
         self.host = address::host(&url);
         self.url = url;
     }
 
-    /// The key.
+    /// Sets the key.
     pub fn set_key(&mut self, key: SecretString) {
         self.credential = Some(Credential::Key(key));
     }
 
-    /// A bearer token in place of the key.
+    /// Sets a bearer token in place of the key.
     pub fn set_token(&mut self, token: SecretString) {
         self.credential = Some(Credential::Token(token));
     }
@@ -85,10 +85,10 @@ impl Server {
         self.auth = auth;
     }
 
-    /// A header of every request. One that carries the key by hand wins over the key.
+    /// Sets a header of every request. One that carries the key takes precedence over the key.
     ///
     /// # Errors
-    /// HTTP does not allow the name or the value, which is not shown.
+    /// If HTTP does not allow the name or the value, which is not shown.
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
         let wrong =
             |problem: &str| ConfigError::Header { name: name.to_owned(), problem: problem.to_owned() };
@@ -101,18 +101,18 @@ impl Server {
         Ok(())
     }
 
-    /// A header of every request that the vendor's documentation prescribes: no secret, so neither
-    /// hidden nor redacted. One that is set by hand replaces it.
+    /// Sets a header of every request that the vendor's documentation prescribes: it is not a
+    /// secret, so it is shown. A header that the caller sets replaces it.
     pub fn set_constant(&mut self, name: &'static str, value: &'static str) {
         self.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
 
-    /// The endpoint.
+    /// Returns the base URL.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Host and port: the name of the server in messages.
+    /// Returns host and port: the server's name in messages.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -122,10 +122,10 @@ impl Server {
         self.credential.is_some()
     }
 
-    /// All headers of a request.
+    /// Returns all headers of a request.
     ///
     /// # Errors
-    /// No header can carry the key.
+    /// If the key is not valid in a header.
     pub fn headers(&self) -> Result<HeaderMap, ModelError> {
         let mut headers = self.headers.clone();
         let Some(credential) = &self.credential else { return Ok(headers) };
@@ -155,17 +155,17 @@ impl Server {
         Ok(value)
     }
 
-    /// A failure at this server; `what` goes on after its name.
+    /// Creates a failure at this server; `what` continues after its name.
     pub fn error(&self, kind: ErrorKind, what: &str) -> ModelError {
         ModelError::new(kind, self.sentence(what))
     }
 
-    /// Something in a request for which this server's API has no form.
+    /// Creates the failure for a part of a request that this server's API has no form for.
     pub fn unsupported(&self, what: &str) -> ModelError {
         self.error(ErrorKind::Unsupported, what)
     }
 
-    /// What a server sent in place of an `answer` of its API; the beginning of it is quoted,
+    /// Creates the failure for data that is not an `answer` of the API; its beginning is quoted,
     /// without secrets.
     #[cold]
     pub fn malformed(&self, answer: &str, data: &str, error: &dyn fmt::Display) -> ModelError {
@@ -173,31 +173,31 @@ impl Server {
         self.error(ErrorKind::Protocol, &format!("sent what is no {answer}: {error}: {said}"))
     }
 
-    /// What the server says went wrong in the middle of its answer; `None` if the data holds no
-    /// complaint.
+    /// Returns the failure that a server reports in the middle of its response; `None` if the data
+    /// is not an error.
     #[cold]
     pub fn interruption(&self, data: &str) -> Option<ModelError> {
-        let complaint = Complaint::read(&serde_json::from_str(data).ok()?)?;
-        Some(complaint.interruption(self))
+        let error = ServerError::read(&serde_json::from_str(data).ok()?)?;
+        Some(error.interruption(self))
     }
 
-    /// An answer that ends without what ends one.
+    /// Creates the failure for a response without its end.
     pub fn unfinished(&self) -> ModelError {
         self.error(ErrorKind::Transport, "ended the connection before its answer was complete")
     }
 
-    /// The server's name and what happened.
+    /// Returns a sentence: the server's name and what happened.
     pub(crate) fn sentence(&self, what: &str) -> String {
         format!("{} {what}", self.host)
     }
 
-    /// Returns the beginning of what the server sent, on one line, without secrets that it repeats.
-    /// Every message that quotes a server takes its words from here.
+    /// Returns the beginning of a server's text, on one line, without secrets that it repeats.
+    /// Every message that quotes a server uses this.
     pub fn quote(&self, text: &str) -> String {
         excerpt(&self.secrets().redact(&text[..text.floor_char_boundary(QUOTABLE)]))
     }
 
-    /// Everything that a message must not show: the key, the values of headers, user and password,
+    /// Returns what messages must not show: the key, the values of headers, user and password, and
     /// the values of the query.
     fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
@@ -210,7 +210,7 @@ impl Server {
 }
 
 impl fmt::Debug for Server {
-    /// The URL without user, password and query, and the names of the headers.
+    /// Shows the URL without user, password and query, and the names of the headers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = format!("{}://{}{}", self.url.scheme(), self.host, self.url.path());
         f.debug_struct("Server")

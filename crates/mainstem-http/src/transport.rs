@@ -1,4 +1,4 @@
-//! The seam to the HTTP stack: a client, one request, and what can go wrong on the way.
+//! The seam to the HTTP stack: a client, one request, and its errors.
 
 use std::{
     error::Error,
@@ -17,16 +17,16 @@ use reqwest::{
 
 use crate::Server;
 
-/// In this order.
+/// In order of preference.
 const ACCEPTED: &str = "text/event-stream, application/json";
 
 /// The bytes of a response as they arrive.
 pub(crate) type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// The HTTP client that requests go through. Clones share connections.
+/// The HTTP client for requests. Clones share connections.
 ///
-/// The default one is [`client`], built by the first request, so that a failure is that request's
-/// error. Any other is made [from](From) a client of reqwest.
+/// The default one is [`client`], built by the first request, so that a failure to build it is that
+/// request's error. Any other is made [from](From) a client of reqwest.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClient(Arc<OnceLock<Client>>);
 
@@ -57,7 +57,7 @@ impl HttpClient {
     }
 }
 
-/// What happened to the connection, and what to look at.
+/// Returns the failure of a connection, with advice.
 pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
     let (kind, cause) =
         (if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Transport }, root(&error));
@@ -73,7 +73,7 @@ pub(crate) fn failure(server: &Server, error: reqwest::Error) -> ModelError {
     server.error(kind, &what).with_source(error.without_url())
 }
 
-/// The innermost cause: the others only say that something failed.
+/// Returns the innermost cause: the outer ones only say that something failed.
 fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

@@ -54,7 +54,7 @@ struct Events {
 /// Returns `true` if the event is the first of a run.
 pub(crate) fn begins_run(event: &AgentEvent) -> bool {
     let starts = event.is_root() && matches!(event.kind, EventKind::AgentStart { .. });
-    starts || event.cancels_queued_run()
+    starts || event.is_queued_run_cancel()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

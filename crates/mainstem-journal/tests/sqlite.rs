@@ -112,7 +112,7 @@ async fn a_writer_that_was_overtaken_fails_and_writes_nothing() {
     let new = log(&there, "s").await;
     run(&old, "2", 1);
     run(&new, "3", 1);
-    let ends = reader.by_ref().take(6).filter(|event| std::future::ready(event.ends_run()));
+    let ends = reader.by_ref().take(6).filter(|event| std::future::ready(event.is_run_end()));
     let outcomes: Vec<_> = ends.map(|event| event.to_string()).collect().await;
     assert!(outcomes[1].contains("taken over"), "{outcomes:?}");
     there.flush().await.unwrap();

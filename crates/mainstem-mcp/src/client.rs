@@ -44,7 +44,8 @@ const RELIST: Duration = Duration::from_secs(10);
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), mainstem_mcp::Error> {
-/// let client = Client::new("everything", Server::command("npx", ["-y", "@modelcontextprotocol/server-everything"]))?;
+/// let server = Server::command("npx", ["-y", "@modelcontextprotocol/server-everything"]);
+/// let client = Client::new("everything", server)?;
 /// client.ready().await;
 /// assert!(client.tools().get("mcp__everything__echo").is_some(), "{:?}", client.problems());
 ///

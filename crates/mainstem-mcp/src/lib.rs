@@ -6,13 +6,14 @@
 //! [`ToolSource`](mainstem_tool::ToolSource): its tools are available once the server has listed
 //! them, change when the server announces a change, and are named `mcp__<server>__<tool>`.
 //!
-//! | when | what happens |
-//! |---|---|
-//! | an agent that has it calls a model | the server is started, if it is not running, and its tools are listed |
-//! | it says how far a call is | [`ToolContext::progress`](mainstem_tool::ToolContext::progress): live in the stream, and part of the result |
-//! | a call is cancelled or dropped | the server is told, by `notifications/cancelled` |
-//! | it dies | calls that wait become error results that say so; the next call starts it anew |
-//! | the last handle goes, or [`Client::shutdown`] | stdin is closed, then `SIGTERM`, then `SIGKILL`, for its whole process group |
+//! * an agent that has it calls a model: the server is started, if it is not running, and its tools
+//!   are listed
+//! * it says how far a call is: [`ToolContext::progress`](mainstem_tool::ToolContext::progress):
+//!   live in the stream, and part of the result
+//! * a call is cancelled or dropped: the server is told, by `notifications/cancelled`
+//! * it dies: calls that wait become error results that say so; the next call starts it anew
+//! * the last handle goes, or [`Client::shutdown`]: stdin is closed, then `SIGTERM`, then
+//!   `SIGKILL`, for its whole process group
 //!
 //! A server sees `PATH`, `HOME` and the like of this process's environment, and what its
 //! declaration passes on: never the keys of models.

@@ -18,10 +18,14 @@ use self::declaration::Declaration;
 /// use mainstem_mcp::Server;
 ///
 /// let files = Server::command("npx", ["-y", "@modelcontextprotocol/server-filesystem", "."]);
-/// let docs = Server::http("https://docs.example/mcp").with_header("Authorization", "Bearer ${DOCS_TOKEN}");
+/// let docs = Server::http("https://docs.example/mcp")
+///     .with_header("Authorization", "Bearer ${DOCS_TOKEN}");
 ///
-/// let read: Server = serde_json::from_str(r#"{"command": "uvx", "args": ["mcp-server-git"], "tools": ["git_log", "git_diff*"]}"#)?;
-/// assert_eq!(read, Server::command("uvx", ["mcp-server-git"]).with_tools(["git_log", "git_diff*"]));
+/// let read: Server = serde_json::from_str(
+///     r#"{"command": "uvx", "args": ["mcp-server-git"], "tools": ["git_log", "git_diff*"]}"#,
+/// )?;
+/// let git = Server::command("uvx", ["mcp-server-git"]);
+/// assert_eq!(read, git.with_tools(["git_log", "git_diff*"]));
 /// # let _ = (files, docs);
 /// # Ok::<_, serde_json::Error>(())
 /// ```
@@ -118,9 +122,10 @@ impl Server {
         self
     }
 
-    /// Sets whether its annotations are trusted, so that tools which it calls read-only run in plan
-    /// mode. Not by default: a server can claim anything (see [tool
-    /// annotations](https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations)).
+    /// Sets whether its [annotations] are trusted, so that tools which it calls read-only run in
+    /// plan mode. Not by default: a server can claim anything.
+    ///
+    /// [annotations]: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
     #[must_use]
     pub fn with_trust(mut self, is_trusted: bool) -> Self {
         self.is_trusted = is_trusted;

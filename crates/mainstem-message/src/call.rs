@@ -1,4 +1,4 @@
-//! Tools as a model sees them: what it may call, what it called, what came back.
+//! Tools as models see them: specs, calls, results.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{ContentBlock, Opaque, ToolCallId};
 
-/// What a model is told about a tool.
+/// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -17,12 +17,13 @@ pub struct ToolSpec {
     pub name: String,
     /// What the tool does and when to use it.
     pub description: String,
-    /// JSON Schema (2020-12) of the arguments, an object; shared, for a spec is cloned into each request.
+    /// JSON Schema (2020-12) of the arguments, an object; shared, because a spec is cloned into
+    /// each request.
     pub parameters: Arc<Value>,
 }
 
 impl ToolSpec {
-    /// A spec from its parts.
+    /// Creates a spec from its parts.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self { name: name.into(), description: description.into(), parameters: Arc::new(parameters) }
     }
@@ -44,15 +45,16 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call with the arguments as raw JSON text.
+    /// Creates a call with the arguments as raw JSON text.
     pub fn new(id: impl Into<ToolCallId>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), opaque: Opaque::new() }
     }
 
-    /// The arguments as JSON. Nothing at all reads as `{}`, for that is what models write for a tool without parameters.
+    /// Returns the arguments as JSON. An empty text reads as `{}`, which is what models write for a
+    /// tool without parameters.
     ///
     /// # Errors
-    /// Where the text is not JSON, with line and column.
+    /// If the text is not JSON, with line and column.
     pub fn parsed_arguments(&self) -> Result<Value, serde_json::Error> {
         if self.arguments.trim().is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
@@ -76,7 +78,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// The text blocks, joined.
+    /// Returns the text blocks, joined.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(ContentBlock::as_text).collect()
     }
@@ -100,7 +102,7 @@ pub enum ToolState {
 }
 
 impl ToolState {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",

@@ -1,4 +1,4 @@
-//! What a message is made of.
+//! The content of messages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,17 +58,17 @@ pub enum DataSource {
 }
 
 impl ContentBlock {
-    /// A text block.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), opaque: Opaque::new() }
     }
 
-    /// A thinking block.
+    /// Creates a thinking block.
     pub fn thinking(thinking: impl Into<String>) -> Self {
         Self::Thinking { thinking: thinking.into(), opaque: Opaque::new() }
     }
 
-    /// The text, if this is a text block.
+    /// Returns the text, if this is a text block.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text, .. } => Some(text),

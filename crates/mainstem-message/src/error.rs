@@ -1,4 +1,4 @@
-//! A failure as data: what an event or a result says went wrong.
+//! A failure as data, for events and results.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure from its parts.
+    /// Creates a failure from its parts.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into() }
     }

@@ -13,12 +13,13 @@ macro_rules! ids {
         pub struct $name(#[schemars(with = "String")] Arc<str>);
 
         impl $name {
-            /// Takes any string as it is; ids that come from outside are compared, never parsed.
+            /// Creates an id from any string; ids that come from outside are compared, never
+            /// parsed.
             pub fn new(id: impl Into<Arc<str>>) -> Self {
                 Self(id.into())
             }
 
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

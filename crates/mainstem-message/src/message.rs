@@ -25,7 +25,7 @@ pub enum Role {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Message {
-    /// Absent for a message that nobody needs to point at.
+    /// Absent if no reference to the message is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MessageId>,
     /// Who speaks.
@@ -35,34 +35,34 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message without an id.
+    /// Creates a message without an id.
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         Self { id: None, role, content }
     }
 
-    /// A person's text.
+    /// Creates a person's text.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![ContentBlock::text(text)])
     }
 
-    /// A model's text.
+    /// Creates a model's text.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, vec![ContentBlock::text(text)])
     }
 
-    /// The same message with an id.
+    /// Sets the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// The text blocks, joined; thinking and tool calls are not text.
+    /// Returns the text blocks, joined; thinking and tool calls are not text.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(ContentBlock::as_text).collect()
     }
 
-    /// The tool calls, in the order in which the model made them.
+    /// Returns the tool calls, in the order in which the model made them.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             ContentBlock::ToolCall(call) => Some(call),
@@ -70,7 +70,7 @@ impl Message {
         })
     }
 
-    /// The tool results, in order.
+    /// Returns the tool results, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.content.iter().filter_map(|block| match block {
             ContentBlock::ToolResult(result) => Some(result),

@@ -1,4 +1,4 @@
-//! What a model call cost and why it stopped.
+//! The usage of a model call, and why it stopped.
 
 use std::{
     fmt,
@@ -26,12 +26,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Input and output tokens; the finer counters stay zero.
+    /// Creates a usage of input and output tokens; the other counters are zero.
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, ..Self::default() }
     }
 
-    /// Input and output together.
+    /// Returns the sum of input and output.
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }

@@ -1,4 +1,4 @@
-//! Leaving a service alone that fails whoever asks.
+//! A circuit breaker around a model.
 
 mod circuit;
 
@@ -15,17 +15,17 @@ use tokio::time::Instant;
 use self::circuit::{Circuit, Pass};
 use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A circuit breaker: after several calls in a row that failed in passing, no further call is made
-/// for a while; then one goes ahead, and the others follow if it succeeds.
+/// A circuit breaker: after several transient failures in a row, calls fail at once for a while;
+/// then one call is made, and the others follow if it succeeds.
 ///
-/// All clones share what they learn, and so do the children of a session that think with the same
-/// model: twenty children of a service that is down ask it a few times, not eighty. A call that is
-/// not made fails at once with [`ErrorKind::Overloaded`] and the time to wait, so that a
+/// All clones share their state, and so do the children of a session with the same model: twenty
+/// children of a service that is down call it a few times, not eighty. A call that is not made
+/// fails at once with [`ErrorKind::Overloaded`] and the time to wait, so that a
 /// [`Retry`](crate::Retry) around this waits just so long, and a [`Fallback`](crate::Fallback)
-/// hands over without waiting.
+/// calls its other model without waiting.
 ///
-/// Only passing failures before the first part of an answer count. A refusal for good, such as of a
-/// wrong key, shows that the service is there.
+/// Only transient failures before the first part of an answer count. A permanent refusal, such as
+/// of a wrong key, shows that the service is up.
 #[derive(Debug)]
 pub struct Breaker<M> {
     inner: Arc<M>,
@@ -33,18 +33,18 @@ pub struct Breaker<M> {
     circuit: Arc<Mutex<Circuit>>,
 }
 
-/// When to stop asking, and for how long.
+/// When to stop calling, and for how long.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BreakerPolicy {
-    /// So many failures in a row; at least 1.
+    /// The number of failures in a row; at least 1.
     pub failures: u32,
-    /// How long no call is made then; what the service itself asks for (`Retry-After`) counts if it
-    /// is longer.
+    /// The pause without calls; the time that the service itself requests (`Retry-After`) counts if
+    /// it is longer.
     pub pause: Duration,
 }
 
-/// While one call tries, the others look again after this part of the pause.
+/// While one call probes the service, the others check again after this part of the pause.
 const SOON: u32 = 5;
 
 impl Default for BreakerPolicy {
@@ -54,12 +54,12 @@ impl Default for BreakerPolicy {
 }
 
 impl<M: Model> Breaker<M> {
-    /// Ten seconds of rest after five failures in a row.
+    /// Creates a breaker with a pause of ten seconds after five failures in a row.
     pub fn new(inner: M) -> Self {
         Self::with_policy(inner, BreakerPolicy::default())
     }
 
-    /// With a policy of one's own.
+    /// Creates a breaker with a policy.
     pub fn with_policy(inner: M, policy: BreakerPolicy) -> Self {
         Self { inner: Arc::new(inner), policy, circuit: Arc::default() }
     }
@@ -84,8 +84,8 @@ impl<M: Model> Model for Breaker<M> {
         Box::pin(Guarded { breaker: self.clone(), state: State::New(request) })
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.inner.holds_schema(request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.inner.can_enforce_schema(request)
     }
 }
 
@@ -96,14 +96,14 @@ struct Guarded<M> {
 
 enum State {
     New(ModelRequest),
-    /// How the call goes is not known yet.
+    /// The outcome of the call is open.
     Asked(ModelStream, Call),
-    /// It is.
+    /// The outcome is known.
     Answered(ModelStream),
     Over,
 }
 
-/// A call that was let through; if it is dropped before its outcome is known, another may take its
+/// A call that was admitted; if it is dropped before its outcome is known, another may take its
 /// place.
 struct Call {
     circuit: Arc<Mutex<Circuit>>,
@@ -134,7 +134,7 @@ impl Drop for Call {
 }
 
 impl<M: Model> Guarded<M> {
-    /// Lets the call through, or says how long no call is made.
+    /// Admits the call, or fails with the time to wait.
     fn begin(&mut self, request: ModelRequest) -> Result<(), ModelError> {
         let (model, now) = (&self.breaker.inner, Instant::now());
         match lock(&self.breaker.circuit).ask(now, self.breaker.policy.pause / SOON) {
@@ -155,7 +155,7 @@ impl<M: Model> Guarded<M> {
         }
     }
 
-    /// What an item says about the service.
+    /// Records what an item tells about the service.
     fn learn(&mut self, stream: ModelStream, call: Call, item: &Result<ModelDelta, ModelError>) {
         self.state = match item {
             Ok(delta) if !delta.is_content() => State::Asked(stream, call),

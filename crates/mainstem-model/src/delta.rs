@@ -1,4 +1,4 @@
-//! What a model's stream consists of.
+//! The items of a model's stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +23,8 @@ pub enum ModelDelta {
     },
     /// Bytes of the open data block, base64.
     Data(String),
-    /// The open text, thinking or data block ends; opens and ends an empty thinking block when none
-    /// is open and there is something to keep.
+    /// The open text, thinking or data block ends; without an open block, this is an empty thinking
+    /// block with opaque data.
     BlockEnd {
         /// What the vendor wants back with the block.
         opaque: Opaque,
@@ -40,7 +40,7 @@ pub enum ModelDelta {
     },
     /// A fragment of a call's JSON arguments.
     CallArguments {
-        /// Which call.
+        /// The call.
         slot: usize,
         /// The fragment.
         delta: String,
@@ -56,7 +56,7 @@ pub enum ModelDelta {
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopReason),
-    /// A decorator tries again, nothing having been delivered.
+    /// A decorator repeats the call; no part of an answer was delivered.
     Retry {
         /// The attempt that failed, from 1.
         attempt: u32,
@@ -65,11 +65,11 @@ pub enum ModelDelta {
         /// What happened.
         error: Failure,
     },
-    /// A decorator asks another model, nothing having been delivered.
+    /// A decorator calls another model; no part of an answer was delivered.
     Fallback {
         /// The model that failed.
         from: Arc<str>,
-        /// The model that is asked now.
+        /// The model that is called now.
         to: Arc<str>,
         /// What happened.
         reason: Failure,
@@ -82,7 +82,8 @@ pub enum ModelDelta {
 }
 
 impl ModelDelta {
-    /// Whether this is part of the answer. After the first such delta a call is never repeated.
+    /// Returns `true` if this is part of the answer. After the first such delta a call is never
+    /// repeated.
     pub fn is_content(&self) -> bool {
         !matches!(self, Self::Retry { .. } | Self::Fallback { .. } | Self::NotStreaming { .. })
     }

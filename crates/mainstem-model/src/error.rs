@@ -1,10 +1,10 @@
-//! Why a model gave no (complete) answer.
+//! Errors of models.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use mainstem_message::Failure;
 
-/// A failed model call. Ask it what to do ([`is_retryable`](Self::is_retryable),
+/// A failed model call. Use its predicates ([`is_retryable`](Self::is_retryable),
 /// [`retry_after`](Self::retry_after)) rather than matching on its kind.
 #[derive(Clone, Debug)]
 pub struct ModelError {
@@ -15,7 +15,7 @@ pub struct ModelError {
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// What sort of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,18 +35,18 @@ pub enum ErrorKind {
     InvalidRequest,
     /// The service does not know the model or the address.
     NotFound,
-    /// Nothing came in time.
+    /// No data came in time.
     Timeout,
     /// The connection failed or was cut.
     Transport,
-    /// The service sent something that its own format does not allow.
+    /// The service sent something that is not valid in its own format.
     Protocol,
-    /// The model or the provider cannot do what was asked.
+    /// The model or the provider does not support the request.
     Unsupported,
 }
 
 impl ErrorKind {
-    /// The stable word for programs.
+    /// Returns the stable word for programs.
     pub fn code(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -66,12 +66,12 @@ impl ErrorKind {
 }
 
 impl ModelError {
-    /// A failure with a sentence that says what happened, where, and what to do.
+    /// Creates a failure with a sentence that says what happened, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), status: None, retry_after: None, source: None }
     }
 
-    /// The failure that an HTTP status stands for.
+    /// Returns the failure for an HTTP status.
     pub fn from_status(status: u16, message: impl Into<String>) -> Self {
         let kind = match status {
             401 | 403 => ErrorKind::Auth,
@@ -86,49 +86,49 @@ impl ModelError {
         Self { status: Some(status), ..Self::new(kind, message) }
     }
 
-    /// Adds the HTTP status that came with it; the kind stays.
+    /// Sets the HTTP status; the kind stays.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Adds how long the service asked to wait.
+    /// Sets how long the service asks to wait.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
 
-    /// Adds the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// What sort of failure it was.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The HTTP status, if there was one.
+    /// Returns the HTTP status, if there was one.
     pub fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// How long the service asked to wait.
+    /// Returns how long the service asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Whether the same request may succeed a moment later.
+    /// Returns `true` if the same request may succeed a moment later.
     pub fn is_retryable(&self) -> bool {
         use ErrorKind::{Overloaded, RateLimited, Server, Timeout, Transport};
         matches!(self.kind, RateLimited | Overloaded | Server | Timeout | Transport)
     }
 
-    /// Whether the provider itself said no: its key, its quota, its rules.
+    /// Returns `true` if the provider refused: for its key, its quota, its rules.
     pub fn is_refusal(&self) -> bool {
         use ErrorKind::{Auth, Overloaded, QuotaExceeded, RateLimited};
         matches!(self.kind, Auth | RateLimited | QuotaExceeded | Overloaded)

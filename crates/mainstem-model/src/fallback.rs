@@ -1,4 +1,4 @@
-//! Asking another model when the first one fails.
+//! Calling another model when the first one fails.
 
 use std::{
     pin::Pin,
@@ -11,10 +11,10 @@ use mainstem_message::Failure;
 
 use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model that hands over to another when it fails before any part of its answer was delivered.
+/// A model that calls another one if the first fails before it delivers any part of its answer.
 ///
-/// Any error hands over, for a wrong key or a full quota of one vendor says nothing about the
-/// other. It says so as [`ModelDelta::Fallback`].
+/// This follows any error, because a wrong key or an exhausted quota of one vendor does not concern
+/// the other. The stream reports it as [`ModelDelta::Fallback`].
 #[derive(Clone, Debug)]
 pub struct Fallback<M, N> {
     first: M,
@@ -22,7 +22,7 @@ pub struct Fallback<M, N> {
 }
 
 impl<M: Model, N: Model> Fallback<M, N> {
-    /// `first`, and `second` if it fails. Nest for more than two.
+    /// Creates a model that calls `first`, and `second` if that fails. Nest it for more than two.
     pub fn new(first: M, second: N) -> Self {
         Self { first, second: Arc::new(second) }
     }
@@ -45,14 +45,14 @@ impl<M: Model, N: Model> Model for Fallback<M, N> {
         })
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.first.holds_schema(request) && self.second.holds_schema(request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.first.can_enforce_schema(request) && self.second.can_enforce_schema(request)
     }
 }
 
 struct Either<N> {
     stream: Option<ModelStream>,
-    /// Gone once the second model was asked, or nothing can be repeated any more.
+    /// Taken when the second model is called, or when the answer has begun.
     spare: Option<(Arc<N>, ModelRequest)>,
     from: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! Giving up on a model that says nothing.
+//! A timeout for models that stop sending.
 
 use std::{
     pin::Pin,
@@ -11,12 +11,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::{ErrorKind, Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model whose call fails with [`ErrorKind::Timeout`] when nothing comes for a while, connecting
-/// included.
+/// A model whose call fails with [`ErrorKind::Timeout`] when no data comes for a while, also while
+/// it connects.
 ///
-/// Time counts only while the stream is polled and waits: a caller that pauses does not time its
-/// model out. (Seen by its alarm: one that is looked at long after it rang was not polled in
-/// between, and is set anew.)
+/// Time counts only while the stream is polled and pending: a caller that pauses does not cause a
+/// timeout. (If the timer is seen long after it fired, the stream was not polled in between, and
+/// the timer is reset.)
 #[derive(Clone, Debug)]
 pub struct IdleTimeout<M> {
     inner: M,
@@ -24,7 +24,7 @@ pub struct IdleTimeout<M> {
 }
 
 impl<M: Model> IdleTimeout<M> {
-    /// `limit` is the longest silence.
+    /// Creates a model with a limit for its silence.
     pub fn new(inner: M, limit: Duration) -> Self {
         Self { inner, limit }
     }
@@ -49,20 +49,20 @@ impl<M: Model> Model for IdleTimeout<M> {
         })
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.inner.holds_schema(request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.inner.can_enforce_schema(request)
     }
 }
 
-/// An alarm looked at later than this was not polled when it rang.
+/// A timer that is seen later than this after it fired was not polled meanwhile.
 const LATE: Duration = Duration::from_millis(100);
 
 struct Watched {
     name: String,
     stream: Option<ModelStream>,
     limit: Duration,
-    /// Since when the stream has been waiting; the alarm is set once and moved only when it rings,
-    /// for moving a timer with each delta costs more than the delta.
+    /// Since when the stream has been pending; the timer is set once and moved only when it fires,
+    /// because moving it with each delta costs more than the delta.
     silent_since: Option<Instant>,
     alarm: Option<Pin<Box<Sleep>>>,
 }

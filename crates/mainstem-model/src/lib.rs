@@ -2,10 +2,10 @@
 //!
 //! A provider implements one function, [`Model::stream`]. What every provider needs besides is a
 //! decorator around a `Model`, itself a `Model`: [`Retry`], [`Fallback`], [`IdleTimeout`],
-//! [`Breaker`]. A decorator that did something says so in the stream ([`ModelDelta::Retry`] …); it
-//! never repeats what was delivered.
+//! [`Breaker`]. A decorator reports its actions in the stream ([`ModelDelta::Retry`] …); it repeats
+//! a call only before any part of an answer was delivered.
 //!
-//! [`ScriptedModel`] plays a script instead of asking a service: for tests, and for the demo.
+//! [`ScriptedModel`] plays a script instead of calling a service: for tests, and for the demo.
 
 mod breaker;
 mod delta;

@@ -1,4 +1,4 @@
-//! The trait.
+//! The trait `Model`.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -6,34 +6,37 @@ use futures_core::Stream;
 
 use crate::{ModelDelta, ModelError, ModelRequest};
 
-/// What a call to a model yields, as it arrives.
+/// The items of a model call, as they arrive.
 ///
-/// The stream ends after its first error. Dropping it ends the call: a provider closes the connection, so that no further token is
-/// paid for.
+/// The stream ends after its first error. Dropping it ends the call: a provider closes the
+/// connection, so that further tokens are not paid for.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelDelta, ModelError>> + Send>>;
 
 /// A language model.
 ///
-/// An implementation is a value with its settings in it; it keeps no conversation. One value serves many calls at once.
+/// An implementation is a value with its settings, without a conversation. One value serves many
+/// concurrent calls.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a language model",
     note = "implement `Model::stream`, or pass a provider such as `OpenAi::new(\"gpt-4o-mini\")` or a `ScriptedModel`"
 )]
 pub trait Model: Send + Sync + 'static {
-    /// The model's name as people know it: `gpt-4o-mini`.
+    /// Returns the model's name, such as `gpt-4o-mini`.
     fn name(&self) -> &str;
 
-    /// Its vendor, as OpenTelemetry's conventions name it in `gen_ai.provider.name`: `openai`, `gcp.gemini`; `None` if that is unknown.
+    /// Returns its vendor, as OpenTelemetry's conventions name it in `gen_ai.provider.name`:
+    /// `openai`, `gcp.gemini`; `None` if that is unknown.
     fn provider(&self) -> Option<&str> {
         None
     }
 
-    /// Asks the model. Nothing happens before the stream is polled: connecting is its first poll.
+    /// Calls the model. The first poll of the stream connects.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 
-    /// Whether its vendor holds the answer to such a request to a [`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema). If not,
-    /// a form is asked for as the arguments of a tool.
-    fn holds_schema(&self, _request: &ModelRequest) -> bool {
+    /// Returns `true` if its vendor enforces a
+    /// [`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema) in the answer to this
+    /// request. Otherwise the answer is requested as the arguments of a tool.
+    fn can_enforce_schema(&self, _request: &ModelRequest) -> bool {
         false
     }
 }
@@ -51,7 +54,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         (**self).stream(request)
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        (**self).holds_schema(request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        (**self).can_enforce_schema(request)
     }
 }

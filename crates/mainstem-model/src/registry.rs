@@ -1,4 +1,4 @@
-//! From a name such as `openai:gpt-4o-mini` to a model.
+//! Resolves names such as `openai:gpt-4o-mini` to models.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use crate::{Model, ModelError};
 
 type Provider = Arc<dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync>;
 
-/// Knows models by name, and providers that make one from `provider:model`.
+/// Models by name, and providers that make one from `provider:model`.
 ///
 /// ```
 /// use mainstem_model::{Model, ModelRegistry, ScriptedModel};
@@ -22,30 +22,30 @@ pub struct ModelRegistry {
     providers: BTreeMap<String, Provider>,
 }
 
-/// A name that leads to no model.
+/// A name that can't be resolved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// Neither a registered name nor `provider:model` of a known provider.
     #[error("unknown model {name:?}; known: {}", known.join(", "))]
     Unknown {
-        /// The name that was asked for.
+        /// The name.
         name: String,
-        /// What would have been understood.
+        /// The known names.
         known: Vec<String>,
     },
     /// The provider is known, but cannot make the model.
     #[error("model {name:?} can't be used: {source}")]
     Provider {
-        /// The name that was asked for.
+        /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         source: ModelError,
     },
 }
 
 impl ModelRegistry {
-    /// A registry that knows nothing.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,7 +57,7 @@ impl ModelRegistry {
         self
     }
 
-    /// Adds a provider: what makes a model of the part behind `name:`.
+    /// Adds a provider, which makes models from the part after `name:`.
     #[must_use]
     pub fn with_provider<F>(mut self, name: impl Into<String>, provider: F) -> Self
     where
@@ -67,7 +67,7 @@ impl ModelRegistry {
         self
     }
 
-    /// The model of that name; registered names go before providers.
+    /// Returns the model of that name; registered names go before providers.
     ///
     /// # Errors
     /// [`ResolveError`] names what is known, or why the provider refused.
@@ -82,7 +82,7 @@ impl ModelRegistry {
         provider(model).map_err(|source| ResolveError::Provider { name: name.to_owned(), source })
     }
 
-    /// Names, and providers as `provider:…`.
+    /// Returns the names, and providers as `provider:…`.
     pub fn known(&self) -> Vec<String> {
         self.models.keys().cloned().chain(self.providers.keys().map(|p| format!("{p}:…"))).collect()
     }

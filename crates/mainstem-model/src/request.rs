@@ -1,24 +1,24 @@
-//! What is asked of a model.
+//! The request of a model call.
 
 use std::sync::Arc;
 
 use mainstem_message::{Message, ToolSpec};
 use serde_json::{Map, Value};
 
-/// One call to a model: the whole conversation, for a model remembers nothing.
+/// One call of a model, with the whole conversation: models are stateless.
 #[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
-    /// The id of the agent that asks; for scripts and traces, no vendor sees it.
+    /// The id of the calling agent, for scripts and traces; vendors do not get it.
     pub agent: Arc<str>,
     /// The instructions.
     pub system: Option<Arc<str>>,
     /// The conversation, oldest first.
     pub messages: Vec<Arc<Message>>,
-    /// The tools on offer.
+    /// The available tools.
     pub tools: Arc<[ToolSpec]>,
     /// Whether it may, must or must not call one.
     pub tool_choice: ToolChoice,
-    /// How it shall answer.
+    /// Options of the answer.
     pub options: Arc<ModelOptions>,
 }
 
@@ -26,18 +26,18 @@ pub struct ModelRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// None.
+    /// No tool.
     None,
-    /// At least one.
+    /// At least one tool.
     Required,
-    /// This one.
+    /// This tool.
     Tool(String),
 }
 
-/// How a model shall answer. What is `None` is left to the vendor.
+/// Options of a model's answer. Fields that are `None` are left to the vendor.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOptions {
@@ -45,29 +45,30 @@ pub struct ModelOptions {
     pub temperature: Option<f64>,
     /// Nucleus sampling, 0 to 1.
     pub top_p: Option<f64>,
-    /// Most tokens of one answer.
+    /// The maximum number of tokens of one answer.
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// Seed for repeatable sampling, where the vendor has it.
     pub seed: Option<u64>,
-    /// How hard to think: the vendor's word (`low`, `medium`, `high`).
+    /// The reasoning effort, as the vendor names it (`low`, `medium`, `high`).
     pub reasoning_effort: Option<String>,
-    /// The form of the answer.
+    /// The format of the answer.
     pub response_format: Option<ResponseFormat>,
     /// Whether several tools may be called in one answer.
     pub parallel_tool_calls: Option<bool>,
-    /// Further fields of the vendor's request, set as they are; they win over ours.
+    /// Further fields of the vendor's request, which override ours.
     pub extra: Map<String, Value>,
 }
 
 impl ModelOptions {
-    /// Everything left to the vendor. The fields are public: set what you need.
+    /// Creates options that leave everything to the vendor. The fields are public: set what you
+    /// need.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// These options, with whatever `over` sets in front.
+    /// Returns these options, overridden by those that `over` sets.
     #[must_use]
     pub fn overlaid(&self, over: &Self) -> Self {
         let mut extra = self.extra.clone();
@@ -86,7 +87,7 @@ impl ModelOptions {
     }
 }
 
-/// The form of an answer.
+/// The format of an answer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ResponseFormat {
@@ -94,11 +95,11 @@ pub enum ResponseFormat {
     JsonObject,
     /// JSON of this schema.
     JsonSchema {
-        /// What the vendor calls it.
+        /// The name of the schema for the vendor.
         name: String,
         /// The schema.
         schema: Arc<Value>,
-        /// Whether the vendor must hold the schema.
+        /// Whether the vendor must enforce the schema.
         strict: bool,
     },
 }

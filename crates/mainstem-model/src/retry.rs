@@ -1,4 +1,4 @@
-//! Asking again after a passing failure.
+//! Retrying after transient failures.
 
 use std::{
     pin::Pin,
@@ -14,29 +14,29 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 
-/// A model that is asked again after a passing failure, never once part of the answer was
+/// A model whose call is repeated after a transient failure, unless a part of the answer was
 /// delivered.
 ///
-/// It waits as long as the service asks (`Retry-After`), else exponentially longer with jitter, and
-/// says each attempt as [`ModelDelta::Retry`]. A service that asks for more than
-/// [`RetryPolicy::max_wait`] is not waited for: its error is the call's.
+/// It waits as long as the service asks (`Retry-After`), or else exponentially longer with jitter,
+/// and reports each attempt as [`ModelDelta::Retry`]. If a service asks for more than
+/// [`RetryPolicy::max_wait`], its error ends the call.
 #[derive(Clone, Debug)]
 pub struct Retry<M> {
     inner: Arc<M>,
     policy: RetryPolicy,
 }
 
-/// How often and how long.
+/// The number of attempts, and the waits between them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Most attempts, the first included.
+    /// The maximum number of attempts, the first included.
     pub attempts: u32,
     /// The first wait; each next one is twice as long.
     pub min_wait: Duration,
     /// The longest wait.
     pub max_wait: Duration,
-    /// Whether waits are spread, so that a fleet does not come back in step.
+    /// Whether waits are randomized, so that the calls of a fleet are spread.
     pub jitter: bool,
 }
 
@@ -62,12 +62,12 @@ impl RetryPolicy {
 }
 
 impl<M: Model> Retry<M> {
-    /// Up to four attempts, from half a second to thirty seconds apart.
+    /// Creates a model with up to four attempts, from half a second to thirty seconds apart.
     pub fn new(inner: M) -> Self {
         Self::with_policy(inner, RetryPolicy::default())
     }
 
-    /// With a policy of one's own.
+    /// Creates a model with a policy.
     pub fn with_policy(inner: M, policy: RetryPolicy) -> Self {
         Self { inner: Arc::new(inner), policy }
     }
@@ -94,14 +94,14 @@ impl<M: Model> Model for Retry<M> {
         })
     }
 
-    fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.inner.holds_schema(request)
+    fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.inner.can_enforce_schema(request)
     }
 }
 
 struct Attempts<M> {
     model: Arc<M>,
-    /// Given back as soon as nothing can be repeated any more.
+    /// Dropped as soon as the answer has begun.
     request: Option<ModelRequest>,
     stream: Option<ModelStream>,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -111,7 +111,7 @@ struct Attempts<M> {
 }
 
 impl<M: Model> Attempts<M> {
-    /// How long to wait before the next attempt, or `None` if the error is final.
+    /// Returns how long to wait before the next attempt, or `None` if the error is final.
     fn next_wait(&mut self, error: &ModelError) -> Option<Duration> {
         if self.request.is_none() || !error.is_retryable() {
             return None;

@@ -1,15 +1,18 @@
 //! A model that plays a script: for tests, and for the demo.
 //!
-//! A script belongs to an agent and has turns. Which turn is played follows from the request alone
-//! (how many answers it already holds), so that twins that run at once play the same script without
-//! disturbing one another, and a run plays the same twice.
+//! A script belongs to an agent and has turns. The request alone determines which turn is played
+//! (by the number of answers that it has), so that concurrent twins play the same script without
+//! interference, and a run plays the same twice.
 //!
 //! ```
 //! use mainstem_model::scripted::{ScriptedModel, Turn};
 //! use serde_json::json;
 //!
 //! let model = ScriptedModel::new()
-//!     .agent("main", [Turn::new().text("Let me see.").call("search", json!({ "query": "rust" })), Turn::new().text("Found.")])
+//!     .agent("main", [
+//!         Turn::new().text("Let me see.").call("search", json!({ "query": "rust" })),
+//!         Turn::new().text("Found."),
+//!     ])
 //!     .agent_on("reviewer", "security", [Turn::new().text("No holes.")])
 //!     .agent("reviewer", [Turn::new().text("Reads well.")]);
 //! # let _ = model;
@@ -46,7 +49,7 @@ impl Script {
     }
 }
 
-/// What the agent was first asked to do.
+/// Returns the first task of the agent.
 fn first_task(request: &ModelRequest) -> String {
     request.messages.iter().find(|message| message.role == Role::User).map(|m| m.text()).unwrap_or_default()
 }
@@ -58,24 +61,24 @@ impl Default for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model named `scripted`, without scripts.
+    /// Creates a model named `scripted`, without scripts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same under another name.
+    /// Creates a model of another name, without scripts.
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), scripts: Vec::new() }
     }
 
-    /// What an agent of this id says, turn by turn.
+    /// Sets the script of the agent with this id, turn by turn.
     #[must_use]
     pub fn agent(self, agent: impl Into<String>, turns: impl IntoIterator<Item = Turn>) -> Self {
         self.script(agent.into(), None, turns)
     }
 
-    /// The same, for those of its instances whose first task contains a text. The first script that
-    /// fits is played.
+    /// Sets a script for those instances of an agent whose first task contains a text. The first
+    /// script that matches is played.
     #[must_use]
     pub fn agent_on(
         self,

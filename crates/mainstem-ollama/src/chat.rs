@@ -1,9 +1,9 @@
-//! `POST /api/chat`, of the Ollama on a machine or of its cloud.
+//! `POST /api/chat`, of Ollama on a machine or in its cloud.
 
 use std::sync::Arc;
 
 use mainstem_http::{
-    Api, Auth, Complaint, ConfigError, Decode, Endpoint, Form, Server, Url, Variables, extend,
+    Api, Auth, ConfigError, Decode, Endpoint, Form, Server, ServerError, Url, Variables, extend,
 };
 use mainstem_model::ModelRequest;
 use serde_json::Value;
@@ -14,13 +14,13 @@ use crate::{
     request,
 };
 
-/// A model that Ollama runs, on this machine (`http://127.0.0.1:11434`) unless told otherwise.
+/// A model that Ollama runs, by default on this machine (`http://127.0.0.1:11434`).
 ///
-/// A base URL is what `OLLAMA_HOST` may be: a host (`gpu-box`), a port (`:1234`), both, or a URL,
+/// A base URL has the forms of `OLLAMA_HOST`: a host (`gpu-box`), a port (`:1234`), both, or a URL,
 /// perhaps with a path. Without a scheme it is `http` and port 11434, except for `ollama.com`; with
 /// one, the port is that of the scheme. `0.0.0.0`, where servers listen, means this machine. A key
-/// is for `ollama.com`, or a proxy that requires one as a bearer token; it goes to whichever host
-/// that is. [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
+/// is for `ollama.com`, or for a proxy that requires a bearer token; it is sent to the configured
+/// host. [`OllamaExt`] has a further setting. Dropping a stream makes Ollama stop.
 pub type Ollama = Endpoint<Chat>;
 
 /// Ollama's own [chat API](https://docs.ollama.com/api/chat).
@@ -31,10 +31,10 @@ pub struct Chat {
 
 /// The setting of [`Ollama`] that other vendors' models do not have.
 pub trait OllamaExt: Sized {
-    /// How many tokens of a conversation the model holds, its answer included: the option
-    /// `num_ctx`. Ollama's [default](https://docs.ollama.com/context-length) is small, and it drops
-    /// what does not fit without a word. More takes more memory, and a model that was loaded for
-    /// another number is loaded again.
+    /// Sets the length of the model's context in tokens, its answer included: the option `num_ctx`.
+    /// Ollama's [default](https://docs.ollama.com/context-length) is small, and it silently drops
+    /// what does not fit. A longer context takes more memory, and a model that was loaded with
+    /// another length is loaded again.
     #[must_use]
     fn with_num_ctx(self, tokens: u32) -> Self;
 }
@@ -59,8 +59,8 @@ impl Api for Chat {
         host::base_url(text)
     }
 
-    /// The address of the whole API or of the chat, which people paste too, are as good as that of
-    /// the host.
+    /// Returns the URL of the chat. The URLs of the whole API and of the chat are accepted as base
+    /// URLs, too.
     fn url(base: &Url, _: &str) -> Url {
         let mut url = base.clone();
         let path = url.path().trim_end_matches('/');
@@ -72,7 +72,7 @@ impl Api for Chat {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == CLOUD
     }
 
@@ -90,22 +90,20 @@ impl Api for Chat {
     }
 
     /// Beside tools, a schema [keeps the model from calling
-    /// any](https://github.com/ollama/ollama/issues/8095), and models in the cloud [hold
-    /// none](https://docs.ollama.com/capabilities/structured-outputs).
-    fn holds_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
+    /// any](https://github.com/ollama/ollama/issues/8095), and models in the cloud [ignore
+    /// schemas](https://docs.ollama.com/capabilities/structured-outputs).
+    fn can_enforce_schema(&self, model: &str, server: &Server, request: &ModelRequest) -> bool {
         let is_cloud = server.host() == CLOUD || model.ends_with("-cloud") || model.ends_with(":cloud");
         request.tools.is_empty() && !is_cloud
     }
 
-    /// What only the Ollama on a machine can be helped with.
-    fn advice(model: &str, server: &Server, complaint: &Complaint) -> Option<String> {
-        match complaint.status {
+    /// Returns advice for the Ollama on a machine.
+    fn advice(model: &str, server: &Server, error: &ServerError) -> Option<String> {
+        match error.status {
             _ if server.host() == CLOUD => None,
             // `model 'qwen3' not found`; a wrong path is `404 page not found`.
-            Some(404) if complaint.message.starts_with("model ") => {
-                Some(format!("; run `ollama pull {model}`"))
-            }
-            // It runs models in the cloud for whoever is signed in.
+            Some(404) if error.message.starts_with("model ") => Some(format!("; run `ollama pull {model}`")),
+            // It runs models in the cloud for users who are signed in.
             Some(401) if !server.has_key() => Some("; run `ollama signin`".to_owned()),
             _ => None,
         }

@@ -1,5 +1,4 @@
-//! The vendor's types, as far as they matter: a line of a stream, or the whole answer, which looks
-//! the same.
+//! The vendor's types: a line of a stream, or the whole response, which has the same form.
 //!
 //! The source is `ChatResponse` in Ollama's [API
 //! types](https://github.com/ollama/ollama/blob/main/api/types.go). Unknown fields are skipped
@@ -14,7 +13,7 @@ pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub(crate) message: Option<Message<'a>>,
     pub(crate) done: Option<bool>,
-    /// Older versions leave it out.
+    /// Absent in older versions.
     pub(crate) done_reason: Option<String>,
     prompt_eval_count: Option<u64>,
     prompt_eval_cached_count: Option<u64>,
@@ -30,10 +29,10 @@ pub(crate) struct Message<'a> {
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
-/// A whole call: there are no fragments of one.
+/// A whole call: calls come in one piece.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ToolCall<'a> {
-    /// Newer versions give one.
+    /// Present in newer versions.
     pub(crate) id: Option<String>,
     #[serde(borrow)]
     pub(crate) function: Function<'a>,
@@ -48,8 +47,8 @@ pub(crate) struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    /// What was counted. The prompt includes what was cached of it, what was written includes the
-    /// thinking, of which there is no count of its own, and a count of zero is left out.
+    /// Returns the counts. The prompt includes cached tokens, the output includes the thinking,
+    /// which has no count of its own; a count of zero is left out.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let Self { prompt_eval_count: read, eval_count: written, prompt_eval_cached_count: cached, .. } =
             self;
@@ -61,8 +60,8 @@ impl Chunk<'_> {
 }
 
 impl Function<'_> {
-    /// The arguments as JSON. They are an object; proxies that come from other APIs send a string
-    /// with one in it.
+    /// Returns the arguments as JSON. They are an object; proxies of other APIs send a string with
+    /// one.
     pub(crate) fn arguments(&self) -> String {
         let written = self.arguments.map(RawValue::get).unwrap_or_default();
         serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())

@@ -1,8 +1,8 @@
-//! What a line means: one payload in, deltas out. No I/O.
+//! Decodes lines: one payload in, deltas out. No I/O.
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Server, ServerError};
 use mainstem_message::{Opaque, StopReason, Usage};
 use mainstem_model::{ModelDelta, ModelError};
 
@@ -11,16 +11,15 @@ use crate::{
     chunk::{Chunk, Message, ToolCall},
 };
 
-/// The state of one answer.
+/// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
-    /// How many there were so far: the slot of the next.
+    /// The number of calls so far: the slot of the next.
     calls: usize,
     usage: Option<Usage>,
-    /// A line that ends in the middle of its JSON: what is wrong with it, unless the stream ends
-    /// there too.
+    /// The error of a line that ends within its JSON, unless the stream ends there too.
     torn: Option<ModelError>,
-    /// The reason, once the answer is done.
+    /// The reason, once the response is complete.
     done: Option<String>,
 }
 
@@ -39,7 +38,7 @@ impl Decoder {
             Err(error) => return Err(self.malformed(data, &error)),
         };
         if chunk.error.is_some() {
-            let silent = || Complaint::default().interruption(&self.server);
+            let silent = || ServerError::default().interruption(&self.server);
             return Err(self.server.interruption(data).unwrap_or_else(silent));
         }
         self.usage = chunk.usage().or(self.usage);
@@ -73,8 +72,8 @@ impl Decoder {
         deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
     }
 
-    /// Ollama has no reason of its own for tool calls. `load` and `unload` are answers to a
-    /// conversation without messages.
+    /// Returns why it stopped. Ollama has no reason for tool calls. `load` and `unload` are
+    /// responses to a conversation without messages.
     fn stop_reason(&self, reason: String) -> StopReason {
         match &*reason {
             "" | "stop" if self.calls > 0 => StopReason::ToolCalls,

@@ -1,4 +1,4 @@
-//! Where Ollama is: a host as its own clients read one from `OLLAMA_HOST`.
+//! Parses hosts as Ollama's own clients parse `OLLAMA_HOST`.
 //!
 //! The sources are `envconfig.ConnectableHost` of Ollama itself and `_parse_host` of its Python
 //! library.
@@ -7,20 +7,20 @@ use std::net::Ipv6Addr;
 
 use mainstem_http::{ConfigError, Url, parse};
 
-/// The service that runs models for others.
+/// The host of Ollama's cloud.
 pub(crate) const CLOUD: &str = "ollama.com";
 
-/// The port of a host that is given without a scheme.
+/// The port of a host without a scheme.
 const PORT: &str = ":11434";
 
-/// Reads the base URL at a host.
+/// Parses the base URL of a host.
 pub(crate) fn base_url(host: &str) -> Result<Url, ConfigError> {
     let mut url = parse(&spelled_out(host.trim().trim_matches(['"', '\'']).trim()))?;
     connectable(&mut url)?;
     Ok(url)
 }
 
-/// A URL. With a scheme, the port is that of the scheme.
+/// Returns the URL. With a scheme, the port is that of the scheme.
 fn spelled_out(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").map_or((None, host), |(scheme, rest)| (Some(scheme), rest));
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -41,7 +41,8 @@ fn with_port(authority: &str, default: &str) -> String {
     format!("{host}{authority}{}", if has_port { "" } else { default })
 }
 
-/// A server listens at the unspecified address, but no client can connect to it everywhere.
+/// Replaces the unspecified address, at which servers listen, by one that clients can connect to on
+/// every system.
 fn connectable(url: &mut Url) -> Result<(), ConfigError> {
     let loopback = match url.host_str() {
         Some("0.0.0.0") => "127.0.0.1",

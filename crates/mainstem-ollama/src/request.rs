@@ -1,5 +1,4 @@
-//! From a request to the JSON that is sent. Only schemas and options are copied on the way: the
-//! other types here borrow.
+//! Builds the JSON of a request. Schemas and options are copied; the other types borrow.
 
 mod message;
 mod schema;
@@ -9,7 +8,7 @@ use mainstem_model::{ModelOptions, ModelRequest, ResponseFormat, ToolChoice, Too
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// The one field in which the caller's own and ours are merged.
+/// The field in which the caller's own values are merged with ours.
 const OPTIONS: &str = "options";
 
 /// Writes the body of a request.
@@ -58,7 +57,7 @@ struct Function<'a> {
     parameters: Value,
 }
 
-/// There is no choice of tools in the API: what must not be called is not offered.
+/// Returns the tools. The API has no choice of tools: those that must not be called are left out.
 fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
     let is_offered = |tool: &&ToolSpec| match &request.tool_choice {
         ToolChoice::None => false,
@@ -73,7 +72,7 @@ fn tool(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> Tool<'_> {
     Tool { kind: "function", function: Function { name, description, parameters } }
 }
 
-/// What Ollama calls options, the caller's own in front. Nothing where all is left to the model.
+/// Returns Ollama's options; the caller's own take precedence. `None` if all are defaults.
 fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
     let ours = [
         ("num_ctx", num_ctx.map(Value::from)),
@@ -93,7 +92,7 @@ fn runtime(num_ctx: Option<u32>, options: &ModelOptions) -> Option<Value> {
     (!ours.is_empty()).then_some(Value::Object(ours))
 }
 
-/// A switch, or a level that the model knows.
+/// Returns a boolean, or a level that the model knows.
 fn think(effort: &str) -> Value {
     match effort {
         "none" | "off" | "false" => false.into(),

@@ -12,9 +12,9 @@ use crate::{
     settings::{Settings, VARIABLES, below, is_openai},
 };
 
-/// A model behind the chat completions API, at `https://api.openai.com/v1` unless told otherwise.
+/// A model behind the chat completions API, by default at `https://api.openai.com/v1`.
 ///
-/// A base URL reaches up to and with `/v1`; the address of the whole endpoint is as good.
+/// A base URL ends with `/v1`; the URL of the whole endpoint is accepted, too.
 /// [`OpenAiExt`](crate::OpenAiExt) has further settings.
 pub type OpenAi = Endpoint<ChatCompletions>;
 
@@ -22,8 +22,8 @@ pub type OpenAi = Endpoint<ChatCompletions>;
 #[derive(Clone, Debug, Default)]
 pub struct ChatCompletions(pub(crate) Settings);
 
-/// A deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
-/// `api-key`, a token of Entra ID as a bearer's.
+/// Creates a deployment in Azure: `{endpoint}/openai/deployments/{deployment}`. The key is sent as
+/// `api-key`, a token of Entra ID as a bearer token.
 ///
 /// Azure's newer `…/openai/v1` addresses are plain base URLs: for these, use
 /// [`Endpoint::with_base_url`].
@@ -51,7 +51,7 @@ impl Api for ChatCompletions {
         below(base, &["chat", "completions"])
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         is_openai(host)
     }
 
@@ -68,8 +68,8 @@ impl Api for ChatCompletions {
         self.0.whole.clone().or_else(|| dialect.whole.clone())
     }
 
-    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
-        self.0.holds_schema(server)
+    fn can_enforce_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.can_enforce_schema(server)
     }
 }
 

@@ -1,9 +1,8 @@
-//! The vendor's types, as far as they matter: a chunk of a stream, or the whole answer, which only
-//! differs in one word.
+//! The vendor's types: a chunk of a stream, or the whole response, which differs in one field name.
 //!
-//! Unknown fields are skipped unread. What the model says is borrowed where it has no escapes, so
-//! that its place in the payload is known. What is rare is boxed, for the size of these types is
-//! time: they are moved about while they are read.
+//! Unknown fields are skipped unread. Text is borrowed if it has no escapes, so that its place in
+//! the payload is known. Rare fields are boxed, because these types are moved while they are read,
+//! which takes time in proportion to their size.
 
 mod text;
 
@@ -26,7 +25,7 @@ pub(crate) struct Choice<'a> {
     /// In a stream.
     #[serde(borrow)]
     pub(crate) delta: Option<Delta<'a>>,
-    /// In an answer of one piece.
+    /// In a response of one piece.
     #[serde(borrow)]
     pub(crate) message: Option<Box<Delta<'a>>>,
     pub(crate) finish_reason: Option<String>,
@@ -57,7 +56,7 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) id: Option<String>,
     #[serde(borrow)]
     pub(crate) function: Option<Function<'a>>,
-    /// Gemini's thought signature, which it wants back with the call.
+    /// Gemini's thought signature, which must be sent back with the call.
     pub(crate) extra_content: Option<Box<Value>>,
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct Usage {
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
     completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek's word for cached tokens.
+    /// DeepSeek's name for cached tokens.
     prompt_cache_hit_tokens: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a chunk means: one payload in, deltas out. No I/O.
+//! Decodes chunks: one payload in, deltas out. No I/O.
 
 mod calls;
 mod template;
@@ -18,8 +18,8 @@ use crate::{
     chunk::{Choice, Chunk, Content, Delta, ToolCall},
 };
 
-/// The state of one answer. `Usage` and `Stop` are its last deltas, for servers disagree on when
-/// they say them.
+/// The state of one response. `Usage` and `Stop` are its last deltas, because servers send them at
+/// different times.
 pub(crate) struct Decoder {
     server: Arc<Server>,
     template: Template,
@@ -55,7 +55,7 @@ impl Decoder {
         if let Some(usage) = chunk.usage {
             self.usage = Some((*usage).into());
         }
-        // With `n` greater than one, the first choice is the answer.
+        // With `n` greater than one, the first choice counts.
         for choice in choices.into_iter().filter(|choice| choice.index.unwrap_or(0) == 0) {
             self.choice(choice, &mut out);
         }
@@ -72,7 +72,7 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: Delta<'_>, out: &mut Out<'_>) {
-        // Some servers send their reasoning under both names.
+        // Some servers send the reasoning under both names.
         let (thought, same) = (delta.reasoning_content.into_text(), delta.reasoning.into_text());
         out.push(if thought.is_empty() { same } else { thought }, ModelDelta::Thinking);
         match delta.content {
@@ -96,8 +96,8 @@ impl Decoder {
         }
     }
 
-    /// `stop` stands for many things: Gemini ends tool calls with it, and OpenAI those that were
-    /// forced.
+    /// Returns why it stopped. Some servers send `stop` for tool calls: Gemini always, OpenAI for
+    /// forced ones.
     fn stop_reason(&mut self) -> StopReason {
         let reason = mem::take(&mut self.finish_reason).unwrap_or_else(|| "stop".into());
         match &*reason {

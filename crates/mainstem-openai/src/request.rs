@@ -1,4 +1,4 @@
-//! From a request to the JSON that is sent. Nothing is copied on the way: the types here borrow.
+//! Builds the JSON of a request. The types here borrow, so that nothing is copied.
 
 mod address;
 mod message;
@@ -91,7 +91,7 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-/// Nothing where the default is meant.
+/// Returns the choice; `None` for the default.
 fn choice(choice: &ToolChoice) -> Option<Value> {
     match choice {
         ToolChoice::None => Some("none".into()),

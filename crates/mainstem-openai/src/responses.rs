@@ -3,7 +3,7 @@
 mod decoder;
 mod dialect;
 mod event;
-mod kept;
+mod opaque;
 mod request;
 
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use mainstem_model::ModelRequest;
 use self::{decoder::Decoder, dialect::Dialect};
 use crate::settings::{Settings, VARIABLES, below, is_openai};
 
-/// A model behind the Responses API, at `https://api.openai.com/v1` unless told otherwise.
+/// A model behind the Responses API, by default at `https://api.openai.com/v1`.
 ///
 /// The vendor stores nothing (`store: false`): each request holds the whole conversation, with the
-/// model's encrypted reasoning. A base URL reaches up to and with `/v1`, such as Azure's
-/// `…/openai/v1`; the address of the whole endpoint is as good. [`OpenAiExt`](crate::OpenAiExt) has
-/// further settings.
+/// model's encrypted reasoning. A base URL ends with `/v1`, such as Azure's `…/openai/v1`; the URL
+/// of the whole endpoint is accepted, too. [`OpenAiExt`](crate::OpenAiExt) has further settings.
 pub type OpenAiResponses = Endpoint<Responses>;
 
 /// The [Responses API](https://platform.openai.com/docs/api-reference/responses).
@@ -40,7 +39,7 @@ impl Api for Responses {
         below(base, &["responses"])
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         is_openai(host)
     }
 
@@ -57,8 +56,8 @@ impl Api for Responses {
         self.0.whole.clone().or_else(|| dialect.whole.clone())
     }
 
-    fn holds_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
-        self.0.holds_schema(server)
+    fn can_enforce_schema(&self, _: &str, server: &Server, _: &ModelRequest) -> bool {
+        self.0.can_enforce_schema(server)
     }
 }
 

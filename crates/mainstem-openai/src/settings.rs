@@ -1,4 +1,4 @@
-//! What both APIs have in common: settings, variables, addresses.
+//! The settings, variables and addresses of both APIs.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::{ChatCompletions, Responses};
 /// The settings of a model that other vendors' APIs do not have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Why answers shall come in one piece.
+    /// Why responses are requested in one piece.
     pub(crate) whole: Option<Arc<str>>,
-    /// Unless it goes by the server.
-    pub(crate) holds_schema: Option<bool>,
+    /// Overrides what is known of the server.
+    pub(crate) can_enforce_schema: Option<bool>,
 }
 
 impl Settings {
-    pub(crate) fn holds_schema(&self, server: &Server) -> bool {
-        self.holds_schema.unwrap_or_else(|| is_openai(server.host()))
+    pub(crate) fn can_enforce_schema(&self, server: &Server) -> bool {
+        self.can_enforce_schema.unwrap_or_else(|| is_openai(server.host()))
     }
 }
 
-/// What OpenAI's own libraries read from the environment.
+/// The variables that OpenAI's own libraries read.
 pub(crate) const VARIABLES: Variables = Variables {
     headers: &[("OPENAI_ORG_ID", ORGANIZATION), ("OPENAI_PROJECT_ID", PROJECT)],
     ..Variables::new("OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -33,25 +33,24 @@ const PROJECT: &str = "openai-project";
 /// The settings of [`OpenAi`](crate::OpenAi) and [`OpenAiResponses`](crate::OpenAiResponses) that
 /// other vendors' models do not have.
 pub trait OpenAiExt: Sized {
-    /// The organization that pays.
+    /// Sets the organization that pays.
     ///
     /// # Errors
     /// If HTTP does not allow the value.
     fn with_organization(self, organization: &str) -> Result<Self, ConfigError>;
 
-    /// The project that pays.
+    /// Sets the project that pays.
     ///
     /// # Errors
     /// If HTTP does not allow the value.
     fn with_project(self, project: &str) -> Result<Self, ConfigError>;
 
-    /// Says whether the server holds answers to a JSON schema, besides tools. OpenAI does; of
-    /// others it is not assumed, and a form is asked for as the arguments of a tool.
+    /// Sets whether the server enforces JSON schemas of answers beside tools. OpenAI does; of
+    /// others it is not assumed, and an answer is requested as the arguments of a tool.
     #[must_use]
-    fn with_json_schema(self, holds_schema: bool) -> Self;
+    fn with_json_schema(self, can_enforce_schema: bool) -> Self;
 
-    /// Asks for answers in one piece, for a server that cannot stream. Each says so with the
-    /// reason.
+    /// Requests responses in one piece, for a server that cannot stream. Each reports this reason.
     #[must_use]
     fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self;
 }
@@ -65,8 +64,8 @@ impl<A: Api + AsMut<Settings>> OpenAiExt for Endpoint<A> {
         self.with_header(PROJECT, project)
     }
 
-    fn with_json_schema(self, holds_schema: bool) -> Self {
-        set(self, |settings| settings.holds_schema = Some(holds_schema))
+    fn with_json_schema(self, can_enforce_schema: bool) -> Self {
+        set(self, |settings| settings.can_enforce_schema = Some(can_enforce_schema))
     }
 
     fn without_streaming(self, reason: impl Into<Arc<str>>) -> Self {
@@ -92,7 +91,7 @@ impl AsMut<Settings> for Responses {
     }
 }
 
-/// Returns the endpoint below a base URL; the whole endpoint, which people paste too, is as good.
+/// Returns the endpoint below a base URL; the URL of the whole endpoint is accepted, too.
 pub(crate) fn below(base: &Url, segments: &[&str]) -> Url {
     let mut url = base.clone();
     if !url.path().trim_end_matches('/').ends_with(&format!("/{}", segments.join("/"))) {

@@ -1,4 +1,4 @@
-//! What agents may still spend: budgets within budgets.
+//! Budgets within budgets.
 
 use std::{collections::BTreeMap, iter, time::Duration};
 
@@ -15,8 +15,8 @@ pub struct AccountId(u64);
 /// Accounts below accounts, each with its own limits. A reservation has to fit its account and
 /// every one above, and counts in all of them.
 ///
-/// It reads no clock: times come in as durations since any fixed moment, always the same. Ids and
-/// reservations belong to the ledger they are from.
+/// It reads no clock: times are durations since a fixed moment that the caller chooses. Ids and
+/// reservations belong to their ledger.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,9 +41,9 @@ pub struct Ledger {
     next: AccountId,
 }
 
-/// An amount set aside. Give it back to its ledger with [`settle`](Ledger::settle) or
-/// [`release`](Ledger::release): dropped, it stays set aside for good, so that a call that went out
-/// and was forgotten is never spent twice.
+/// A reserved amount. Return it to its ledger with [`settle`](Ledger::settle) or
+/// [`release`](Ledger::release): a dropped one stays reserved, so that a call that was sent and
+/// forgotten is never spent twice.
 #[derive(Debug)]
 #[must_use = "dropped, it stays set aside; settle or release it"]
 pub struct Reservation {
@@ -58,13 +58,13 @@ struct Account {
     limits: Limits,
     opened: Duration,
     is_closed: bool,
-    /// Children and reservations, for which the account is kept when it is closed.
+    /// The number of children and reservations, for which a closed account is retained.
     dependents: u64,
     tally: Tally,
 }
 
 impl Ledger {
-    /// A ledger with its first account. The label names it in errors.
+    /// Creates a ledger with its first account. The label is its name in errors.
     #[must_use]
     pub fn new(label: impl Into<String>, limits: Limits, now: Duration) -> (Self, AccountId) {
         let mut ledger = Self { accounts: BTreeMap::new(), next: AccountId(0) };
@@ -72,10 +72,10 @@ impl Ledger {
         (ledger, root)
     }
 
-    /// Opens an account below another. Limits wider than those above are of no use, nor any harm.
+    /// Opens an account below another. Limits wider than those above have no effect.
     ///
     /// # Errors
-    /// [`Exceeded::Closed`]: there is no such account any more.
+    /// [`Exceeded::Closed`] if the account is closed.
     pub fn open(
         &mut self,
         parent: AccountId,
@@ -88,11 +88,11 @@ impl Ledger {
         Ok(self.add(Account::new(label.into(), Some(parent), limits, now)))
     }
 
-    /// Sets an amount aside in the account and in all above, or in none.
+    /// Reserves an amount in the account and in all above, or in none.
     ///
     /// # Errors
-    /// The innermost budget that it doesn't fit, with what is left there; or a cost budget where
-    /// the price is unknown.
+    /// The innermost budget that it does not fit, with what is left there; or a cost budget, if the
+    /// price is unknown.
     pub fn reserve(
         &mut self,
         account: AccountId,
@@ -106,8 +106,8 @@ impl Ledger {
         Ok(Reservation { account, amount })
     }
 
-    /// Replaces a reservation by what came back, even if that is more than fits: it has been spent.
-    /// Without an answer the estimate counts as spent, and as [estimated](Tally::estimated).
+    /// Replaces a reservation by the actual amount, even if that exceeds the limits: it has been
+    /// spent. Without one, the estimate counts as spent, and as [estimated](Tally::estimated).
     pub fn settle(&mut self, reservation: Reservation, actual: Option<Amount>) {
         let Reservation { account, amount } = reservation;
         self.each(account, |account| {
@@ -117,7 +117,7 @@ impl Ledger {
         self.drop_dependent(account);
     }
 
-    /// Gives a reservation back unspent.
+    /// Releases a reservation that was not spent.
     pub fn release(&mut self, reservation: Reservation) {
         let Reservation { account, amount } = reservation;
         self.each(account, |account| account.tally.give_back(&amount));
@@ -130,8 +130,8 @@ impl Ledger {
         self.each(account, |account| account.tally.spent = account.tally.spent.plus(spent));
     }
 
-    /// Closes an account: no new reservations and no new accounts, in it and below. What was spent
-    /// stays counted above. It is forgotten once nothing is set aside in it and nothing is open
+    /// Closes an account: it and the accounts below refuse reservations and new accounts. Its
+    /// spending still counts above. It is removed once it has no reservations and no open accounts
     /// below.
     pub fn close(&mut self, account: AccountId) {
         if let Some(account) = self.accounts.get_mut(&account) {
@@ -140,14 +140,14 @@ impl Ledger {
         self.forget(account);
     }
 
-    /// What an account has spent and set aside; `None` once it is forgotten.
+    /// Returns the spent and reserved amounts of an account; `None` once it is removed.
     #[must_use]
     pub fn tally(&self, account: AccountId) -> Option<&Tally> {
         Some(&self.accounts.get(&account)?.tally)
     }
 
-    /// The most that could be reserved now, over all budgets from this up. Time is what remains,
-    /// rounded down to seconds.
+    /// Returns the most that could be reserved now, over all budgets from this one up. Time is the
+    /// remaining time, rounded down to seconds.
     #[must_use]
     pub fn left(&self, account: AccountId, now: Duration) -> Limits {
         self.chain(account).map(|account| account.left(now)).fold(Limits::default(), Limits::tighter)
@@ -159,7 +159,7 @@ impl Ledger {
         if is_open { Ok(()) } else { Err(Exceeded::Closed) }
     }
 
-    /// The account and those above, innermost first.
+    /// Returns the account and those above, innermost first.
     fn chain(&self, from: AccountId) -> impl Iterator<Item = &Account> {
         iter::successors(self.accounts.get(&from), |account| self.accounts.get(&account.parent?))
     }
@@ -203,7 +203,7 @@ impl Ledger {
 }
 
 impl Reservation {
-    /// What is set aside.
+    /// Returns the reserved amount.
     #[must_use]
     pub fn amount(&self) -> Amount {
         self.amount

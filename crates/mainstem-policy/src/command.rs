@@ -1,8 +1,7 @@
-//! Shell commands, read twice: trustingly never.
+//! Shell commands, read in two ways, both conservative.
 //!
-//! Which shell will run the text is not known here. So what is to be allowed must be so plain that
-//! all shells agree on it, and what is to be refused is looked for wherever a shell might find a
-//! command.
+//! The shell that will run the text is unknown. So a command is allowed only if it is so plain that
+//! all shells agree on it, and a refused command is searched wherever a shell might find one.
 
 use crate::glob;
 
@@ -13,17 +12,17 @@ const RUNNERS: &[&str] = &[
     "nohup", "parallel", "runuser", "setsid", "sh", "source", "ssh", "stdbuf", "su", "sudo", "then", "time",
     "timeout", "trap", "unshare", "until", "watch", "while", "xargs", "zsh",
 ];
-/// How many words are looked at. A command with more may hide anything, and costs no more to refuse
-/// than a long one.
+/// The number of words that are searched. A longer command may hide anything, and is refused
+/// without a search.
 const WORDS: usize = 256;
 
-/// Whether all that the command would run is certain to fit.
+/// Returns `true` if every command that the text would run matches.
 pub(crate) fn covers(glob: &str, command: &str) -> bool {
     let Some(parts) = simple_parts(command) else { return false };
     !parts.is_empty() && parts.iter().all(|part| fits(glob, part))
 }
 
-/// Whether something that the command might run fits.
+/// Returns `true` if a command that the text might run matches.
 pub(crate) fn touches(glob: &str, command: &str) -> bool {
     let command = command.replace("\\\n", "");
     fits(glob, command.trim())
@@ -32,15 +31,15 @@ pub(crate) fn touches(glob: &str, command: &str) -> bool {
         || command.split(is_boundary).any(|part| touches_simple(glob, &unquoted(part)))
 }
 
-/// `git *` is also plain `git`, so that refusing a command can't be got round by leaving its
-/// arguments out.
+/// Returns `true` if a command matches. `git *` also matches plain `git`, so that a refused command
+/// can't be run without arguments.
 fn fits(glob: &str, command: &str) -> bool {
     glob::matches(glob, command) || glob.strip_suffix(" *").is_some_and(|bare| glob::matches(bare, command))
 }
 
-/// The simple commands of a list or pipeline; `None` for all that takes a shell to understand:
+/// Returns the simple commands of a list or pipeline; `None` for text that needs a shell's parser:
 /// substitutions, redirections, groups, comments, escapes, open quotes. A comment may hide a quote,
-/// a quote a newline, and a backslash means something else in each shell.
+/// a quote a newline, and a backslash differs between shells.
 fn simple_parts(command: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let (mut start, mut quote, mut before) = (0, None, '\n');
@@ -61,19 +60,19 @@ fn simple_parts(command: &str) -> Option<Vec<&str>> {
         before = c;
     }
     parts.push(&command[start..]);
-    // Only these are blanks to a shell: behind any other, a name begins with it.
+    // Shells take only these for blanks; another white space character begins a word.
     let trimmed = parts.into_iter().map(|part| part.trim_matches([' ', '\t']));
     let parts = trimmed.filter(|part| !part.is_empty()).collect();
     quote.is_none().then_some(parts)
 }
 
-/// Where a command may begin or end if quotes are not trusted either: they may be another shell's
-/// script.
+/// Returns `true` if a command may begin or end here even within quotes, which may hold another
+/// shell's script.
 fn is_boundary(c: char) -> bool {
     matches!(c, ';' | '&' | '|' | '\n' | '\r' | '(' | ')' | '{' | '}' | '<' | '>' | '`' | '#')
 }
 
-/// The words without what shells take off them, one blank apart.
+/// Returns the words without the quotes that shells remove, one blank apart.
 fn unquoted(part: &str) -> String {
     let plain = part.replace(['\'', '"', '\\', '$'], "");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")

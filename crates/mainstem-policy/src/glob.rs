@@ -1,15 +1,15 @@
-//! Wildcards: `*` for anything, `?` for one character, and nothing else, because commands and JSON
-//! are full of brackets and braces.
+//! Wildcards: `*` for anything, `?` for one character. Brackets and braces are literal, because
+//! commands and JSON are full of them.
 
-/// Whether the whole of `text` fits `glob`.
+/// Returns `true` if the whole of `text` matches `glob`.
 pub(crate) fn matches(glob: &str, text: &str) -> bool {
     let glob: Vec<char> = glob.chars().collect();
     let text: Vec<char> = text.chars().collect();
     wild(&glob, &text, |g| *g == '*', |g, t| *g == '?' || g == t)
 }
 
-/// Matches `items` against `pattern`, in which what `is_star` stands for any number of them. Takes
-/// at most the product of both lengths: only the latest star is ever tried again.
+/// Matches `items` against `pattern`, in which an element for which `is_star` is true stands for
+/// any number of items. Takes at most the product of both lengths: only the latest star is retried.
 pub(crate) fn wild<P, T>(
     pattern: &[P],
     items: &[T],
@@ -35,7 +35,7 @@ pub(crate) fn wild<P, T>(
     pattern[p..].iter().all(is_star)
 }
 
-/// Whether `glob` fits everything.
+/// Returns `true` if `glob` matches everything.
 pub(crate) fn is_everything(glob: &str) -> bool {
     !glob.is_empty() && glob.chars().all(|c| c == '*')
 }

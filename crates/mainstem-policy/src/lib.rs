@@ -1,14 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
-//! | item | decides |
-//! |---|---|
-//! | [`Pattern`] | which tool calls a rule is about |
-//! | [`RuleSet`], [`Rules`] | whether a call runs, needs a person, or is refused; a child's rules only narrow |
-//! | [`PlanMode`] | what runs while nothing may change |
-//! | [`Ledger`] | whether a model call or a spawn still fits its budget, and every budget above |
-//! | [`Prices`], [`Cost`] | what a model call costs |
-//! | [`Shares`] | which part of a limit each tenant may use |
-//! | [`Part`] | what of a folder's files needs a person's trust, by a hash of just that |
+//! * [`Pattern`]: which tool calls a rule is about
+//! * [`RuleSet`], [`Rules`]: whether a call runs, needs a person, or is refused; a child's rules
+//!   only narrow
+//! * [`PlanMode`]: what runs while nothing may change
+//! * [`Ledger`]: whether a model call or a spawn still fits its budget, and every budget above
+//! * [`Prices`], [`Cost`]: what a model call costs
+//! * [`Shares`]: which part of a limit each tenant may use
+//! * [`Part`]: what of a folder's files needs a person's trust, by a hash of just that
 //!
 //! # Plan mode
 //! ```
@@ -28,7 +27,8 @@
 //! use mainstem_message::Usage;
 //!
 //! let prices = Prices::default();
-//! let (mut ledger, session) = Ledger::new("session", Limits::default().with_cost(Cost::from_dollars(1)), Duration::ZERO);
+//! let limits = Limits::default().with_cost(Cost::from_dollars(1));
+//! let (mut ledger, session) = Ledger::new("session", limits, Duration::ZERO);
 //!
 //! let estimate = estimated_usage(8_000, 4_000);
 //! let asked = Amount::of(&estimate, prices.cost("openai:gpt-4o", &estimate));

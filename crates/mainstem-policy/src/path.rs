@@ -1,14 +1,13 @@
 //! Paths, compared segment by segment: `*` stays within one, `**` is any number of them.
 //!
-//! Which directory a path is relative to is not known here, and links are not followed. So what is
-//! to be allowed must be plainly inside what its rule names, and what is to be refused is looked
-//! for however it may be spelled.
+//! The base directory of a path is unknown, and links are not followed. So a path is allowed only
+//! if it is plainly inside what the rule names, and a refused path is searched in every spelling.
 
 use std::iter;
 
 use crate::glob;
 
-/// Whether the path is certain to be one that the rule names.
+/// Returns `true` if the path is certainly one that the rule names.
 pub(crate) fn covers(glob: &str, path: &str) -> bool {
     let wanted = segments(glob);
     let plain = segments(path);
@@ -19,8 +18,8 @@ pub(crate) fn covers(glob: &str, path: &str) -> bool {
     !(path.is_empty() || leaves || root_differs || is_home || is_drive) && fits(&wanted, &plain)
 }
 
-/// Whether the path may be one that the rule names: relative to anywhere, through `..`, in any
-/// case.
+/// Returns `true` if the path may be one that the rule names: relative to any directory, through
+/// `..`, in any case.
 pub(crate) fn touches(glob: &str, path: &str) -> bool {
     let glob = glob.replace('\\', "/").to_lowercase();
     let path = path.replace('\\', "/").to_lowercase();
@@ -41,12 +40,12 @@ fn fits(wanted: &[&str], path: &[&str]) -> bool {
     glob::wild(wanted, path, |wanted| *wanted == "**", |wanted, segment| glob::matches(wanted, segment))
 }
 
-/// Without `.` and empty segments, which mean nothing.
+/// Splits a path, without `.` and empty segments.
 fn segments(path: &str) -> Vec<&str> {
     path.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect()
 }
 
-/// With every `..` that has something to take back taken back.
+/// Resolves every `..` that follows a segment.
 pub(crate) fn resolved(path: &str) -> Vec<&str> {
     let mut resolved = Vec::new();
     for segment in segments(path) {

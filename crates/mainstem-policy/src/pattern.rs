@@ -1,4 +1,4 @@
-//! Which tool calls a rule is about.
+//! Patterns of tool calls.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ mod parse;
 
 pub use parse::PatternError;
 
-/// A tool, and what its arguments look like.
+/// A pattern for tool calls, by the tool and its arguments.
 ///
 /// ```text
 /// pattern = tool [ "(" [ field ": " ] glob ")" ]
@@ -31,36 +31,38 @@ pub use parse::PatternError;
 /// | `agent_fanout(/spawns/*/agent_id: reviewer)` | the same in a list |
 /// | `fetch(https://docs.rs/*)` | addresses on one server |
 ///
-/// The blank after `field:` belongs to it. A glob without a field is about what the call acts on: its `command`, `cmd`, `path`,
-/// `file_path`, `url` and `agent_id`; where it has none of these, its `pattern` and `query`; else all of its arguments as JSON
-/// without blanks and with sorted keys. A rule that refuses looks at all of these, and at whatever is read as a command, a path or an
+/// The blank after `field:` belongs to it. A glob without a field is about what the call acts on:
+/// its `command`, `cmd`, `path`, `file_path`, `url` and `agent_id`; where it has none of these, its
+/// `pattern` and `query`; else all of its arguments as JSON without blanks and with sorted keys. A
+/// rule that refuses looks at all of these, and at whatever is read as a command, a path or an
 /// address by its name. `tool(*)` is `tool`.
 ///
 /// How a value is read follows from the end of its field's name:
 ///
-/// | name ends in | read as |
-/// |---|---|
-/// | `command`, `cmd`, `script` | shell text; a list is joined to one |
-/// | `path`, `file`, `filename`, `dir`, `directory`, `folder`, `cwd` | a path: `*` within one segment, `**` across them |
-/// | `url`, `uri` | an address: `*` does not cross from the server to what follows |
-/// | all else | text |
+/// * `command`, `cmd`, `script`: shell text; a list is joined to one
+/// * `path`, `file`, `filename`, `dir`, `directory`, `folder`, `cwd`: a path: `*` within one
+///   segment, `**` across them
+/// * `url`, `uri`: an address: `*` does not cross from the server to what follows
+/// * all else: text
 ///
 /// # Two questions
-/// A rule that allows asks [`covers`](Self::covers): is *all* of the call *certain* to fit? A rule that refuses asks
-/// [`touches`](Self::touches): might *any* of it fit? They differ where text can hide something.
+/// A rule that allows uses [`covers`](Self::covers): does *all* of the call *certainly* match? A
+/// rule that refuses uses [`touches`](Self::touches): might *any* of it match? They differ where
+/// text can hide a value.
 ///
-/// | | covers | touches |
-/// |---|---|---|
-/// | `a; b`, `a && b`, `a \| b`, two lines | both must fit | one is enough |
-/// | `$(…)`, backticks, redirections, groups, comments, backslashes, open quotes | never | what is inside counts, quoted or not; so does a later word after `sudo`, `env`, `sh -c`, `X=1` … |
-/// | a path with `..` | never | resolved, and found from any directory |
-/// | absolute path, relative glob | never | if its end fits |
-/// | case of paths | as written | ignored |
-/// | address with `user@` | never | without it |
-/// | a list | every element | any element |
-/// | a field that is missing | never | never |
+/// * `a; b`, `a && b`, `a | b`, two lines: covers: both must fit; touches: one is enough
+/// * `$(…)`, backticks, redirections, groups, comments, backslashes, open quotes: covers: never;
+///   touches: what is inside counts, quoted or not; so does a later word after `sudo`, `env`, `sh
+///   -c`, `X=1` …
+/// * a path with `..`: covers: never; touches: resolved, and found from any directory
+/// * absolute path, relative glob: covers: never; touches: if its end fits
+/// * case of paths: covers: as written; touches: ignored
+/// * address with `user@`: covers: never; touches: without it
+/// * a list: covers: every element; touches: any element
+/// * a field that is missing: covers: never; touches: never
 ///
-/// Text can't say all that a command does: what a rule should hold under attack needs a sandbox behind it.
+/// Text does not determine everything that a command does: a rule that must hold under attack needs
+/// a sandbox behind it.
 ///
 /// ```
 /// use mainstem_policy::Pattern;
@@ -87,7 +89,7 @@ struct Arguments {
 }
 
 impl Pattern {
-    /// Whether all of this call is certain to fit: what a rule that allows asks.
+    /// Returns `true` if all of this call certainly matches: the question of rules that allow.
     #[must_use]
     pub fn covers(&self, tool: &str, arguments: &Value) -> bool {
         let Some((wanted, field)) = self.of_tool(tool) else { return false };
@@ -97,16 +99,18 @@ impl Pattern {
         !targets.is_empty() && targets.iter().all(|target| target.covered_by(wanted))
     }
 
-    /// Returns `true` if the whole call matches, and the pattern names its path: its glob does not begin with a wildcard. `write_file` and
-    /// `write_file(**)` do not name a path, `write_file(path: docs/**)` does.
+    /// Returns `true` if the whole call matches, and the pattern names its path: its glob does not
+    /// begin with a wildcard. `write_file` and `write_file(**)` do not name a path,
+    /// `write_file(path: docs/**)` does.
     #[must_use]
     pub fn names(&self, tool: &str, arguments: &Value) -> bool {
         let glob = self.arguments.as_ref().map(|arguments| arguments.glob.trim_start_matches(['.', '/']));
         glob.is_some_and(|glob| !glob.starts_with(['*', '?'])) && self.covers(tool, arguments)
     }
 
-    /// The path that the pattern opens by name to a tool, with all below it: `docs` for `shell(path: docs/**)` and `shell(path: docs)`. `None`
-    /// if it is about anything else, has other wildcards, or leads out of the workspace.
+    /// Returns the path that the pattern opens by name to a tool, with everything below it: `docs`
+    /// for `shell(path: docs/**)` and `shell(path: docs)`. `None` if the pattern is about another
+    /// tool or argument, has other wildcards, or leads out of the workspace.
     #[must_use]
     pub fn named_path(&self, tool: &str) -> Option<&str> {
         let arguments = self.arguments.as_ref().filter(|said| said.field.as_deref() == Some("path"))?;
@@ -117,7 +121,7 @@ impl Pattern {
         (is_plain && is_inside && self.is_about_tool(tool)).then_some(path)
     }
 
-    /// Whether any of this call might fit: what a rule that asks or denies asks.
+    /// Returns `true` if any of this call might match: the question of rules that ask or deny.
     #[must_use]
     pub fn touches(&self, tool: &str, arguments: &Value) -> bool {
         let Some((wanted, field)) = self.of_tool(tool) else { return false };
@@ -126,19 +130,20 @@ impl Pattern {
         targets.iter().any(|target| target.touched_by(wanted))
     }
 
-    /// Whether it is about every call of this tool, whatever the arguments.
+    /// Returns `true` if it is about every call of this tool, with any arguments.
     #[must_use]
     pub fn is_about_all_of(&self, tool: &str) -> bool {
         self.arguments.is_none() && self.is_about_tool(tool)
     }
 
-    /// Whether it may be about some call of this tool.
+    /// Returns `true` if it may be about some call of this tool.
     #[must_use]
     pub fn is_about_tool(&self, tool: &str) -> bool {
         glob::matches(&self.tool, tool)
     }
 
-    /// The glob for the arguments and the field, each if there is one; `None` for another tool.
+    /// Returns the glob for the arguments and the field, as far as it has them; `None` for another
+    /// tool.
     fn of_tool(&self, tool: &str) -> Option<(Option<&str>, Option<&str>)> {
         let arguments = self.arguments.as_ref();
         let wanted = arguments.map(|arguments| arguments.glob.as_str());

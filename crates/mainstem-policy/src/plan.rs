@@ -1,9 +1,10 @@
-//! What runs while nothing may change.
+//! Plan mode: which tools run while nothing may change.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tools that run in plan mode although they change something: they end it, or start and steer agents that are in it too.
+/// Tools that run in plan mode although they change something: they end it, or start and steer
+/// agents that are in it, too.
 pub const PLAN_TOOLS: &[&str] = &[
     "plan_exit",
     "agent_spawn",
@@ -17,19 +18,19 @@ pub const PLAN_TOOLS: &[&str] = &[
     "task_cancel",
 ];
 
-/// Whether an agent plans, which means that it reads and changes nothing.
+/// Whether an agent plans: it may read and change nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "an agent plans or it doesn't")]
 pub enum PlanMode {
-    /// Everything runs that the rules let run.
+    /// All tools run that the rules allow.
     #[default]
     Off,
-    /// Only what changes nothing, and [`PLAN_TOOLS`].
+    /// Only read-only tools run, and [`PLAN_TOOLS`].
     On,
 }
 
-/// A tool that may not run in plan mode, in words that a model can act on.
+/// A tool that is refused in plan mode; the text is for models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("plan mode: {tool} changes things; finish the plan and call plan_exit")]
 #[non_exhaustive]
@@ -39,10 +40,10 @@ pub struct PlanRefusal {
 }
 
 impl PlanMode {
-    /// Whether a tool runs. `is_read_only` is what the tool says of itself.
+    /// Checks whether a tool may run. `is_read_only` is the tool's own claim.
     ///
     /// # Errors
-    /// It doesn't, and what to do instead.
+    /// If it may not run, with what to do instead.
     pub fn check(self, tool: &str, is_read_only: bool) -> Result<(), PlanRefusal> {
         if self == Self::Off || is_read_only || PLAN_TOOLS.contains(&tool) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a model call costs.
+//! Prices of model calls.
 
 use std::collections::BTreeMap;
 
@@ -13,57 +13,60 @@ mod table;
 
 pub use cost::Cost;
 
-/// What a model takes for a million tokens.
+/// The price of a model for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Price {
-    /// For a million tokens of input that no cache is about.
+    /// For a million tokens of input without a cache.
     pub input: Cost,
     /// For a million tokens of output, reasoning included.
     pub output: Cost,
-    /// For a million tokens read from a cache; the price of input, if nothing is said.
+    /// For a million tokens read from a cache; the price of input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<Cost>,
-    /// For a million tokens written to a cache; the price of input, if nothing is said.
+    /// For a million tokens written to a cache; the price of input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<Cost>,
-    /// What a call with a long prompt costs more.
+    /// The surcharge for calls with a long prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_prompt: Option<LongPrompt>,
 }
 
-/// A surcharge on the whole of a call whose input is longer than so many tokens.
+/// A surcharge on the whole of a call whose input exceeds a number of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LongPrompt {
     /// The longest input without surcharge, in tokens.
     pub above: u64,
-    /// What input and cache cost then, in percent of the price.
+    /// The price of input and cache then, in percent of the normal price.
     pub input_percent: u64,
-    /// What output costs then, in percent of the price.
+    /// The price of output then, in percent of the normal price.
     pub output_percent: u64,
 }
 
-/// Prices by model. The built-in ones are public list prices and grow old; one's own win over them.
+/// Prices by model. The built-in ones are public list prices, which become outdated; one's own
+/// override them.
 ///
-/// A pattern is a glob for a model's whole name (`openai:gpt-4o`) or for what follows its first colon (`gpt-4o`), with or without the
-/// date at its end. Of several, the one with the most literal characters wins. In a file it is a table from pattern to price:
+/// A pattern is a glob for a model's whole name (`openai:gpt-4o`) or for the part after its first
+/// colon (`gpt-4o`), with or without the date at its end. Of several, the one with the most literal
+/// characters applies. In a file it is a table from pattern to price:
 ///
 /// ```
 /// use mainstem_message::Usage;
 /// use mainstem_policy::Prices;
 ///
+/// // In micro-dollars for a million tokens.
 /// let prices: Prices = toml::from_str(r#"
-///     "azure:gpt-4o*" = { input = 2_750_000, output = 11_000_000 }   # micro-dollars for a million tokens
+///     "azure:gpt-4o*" = { input = 2_750_000, output = 11_000_000 }
 ///     "ollama:*" = { input = 0, output = 0 }
 /// "#)?;
 /// let usage = Usage::new(1_000, 500);
 /// assert_eq!(prices.cost("azure:gpt-4o-2024-11-20", &usage).unwrap().to_string(), "$0.00825");
 /// assert_eq!(prices.cost("openai:gpt-4o", &usage).unwrap().to_string(), "$0.0075");
 /// assert_eq!(prices.cost("ollama:llama3:8b", &usage).unwrap().to_string(), "$0.00");
-/// assert_eq!(prices.cost("nobody-knows-me", &usage), None);
+/// assert_eq!(prices.cost("unknown-model", &usage), None);
 /// # Ok::<_, toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,14 +76,14 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Adds a price that wins over the built-in ones, and replaces one with the same pattern.
+    /// Adds a price that overrides the built-in ones, and replaces one with the same pattern.
     #[must_use]
     pub fn with(mut self, pattern: impl Into<String>, price: Price) -> Self {
         self.own.insert(pattern.into(), price);
         self
     }
 
-    /// What a model takes, if that is known.
+    /// Returns the price of a model, if it is known.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         let names = names(model);
@@ -91,9 +94,10 @@ impl Prices {
             .or_else(|| names.iter().find_map(|name| table::price(name)))
     }
 
-    /// What one call cost, rounded up to a micro-dollar; `None` if the model's price is unknown, which is never the same as free.
+    /// Returns the cost of one call, rounded up to a micro-dollar; `None` if the model's price is
+    /// unknown, which differs from free.
     ///
-    /// For the usage of one call: a sum of several would be taken for one with a long prompt.
+    /// Use it for single calls: the sum of several could be mistaken for a call with a long prompt.
     #[must_use]
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<Cost> {
         Some(self.price(model)?.of(usage))
@@ -101,13 +105,13 @@ impl Prices {
 }
 
 impl Price {
-    /// A price for a million tokens of input and of output, whether a cache is used or not.
+    /// Creates a price for a million tokens of input and of output, with or without a cache.
     #[must_use]
     pub const fn new(input: Cost, output: Cost) -> Self {
         Self { input, output, cache_read: None, cache_write: None, long_prompt: None }
     }
 
-    /// Sets what a million tokens cost that are read from a cache and written to one.
+    /// Sets the prices of a million tokens that are read from a cache and written to one.
     #[must_use]
     pub const fn with_cache(self, read: Cost, write: Cost) -> Self {
         Self { cache_read: Some(read), cache_write: Some(write), ..self }
@@ -119,7 +123,7 @@ impl Price {
         Self { long_prompt: Some(long_prompt), ..self }
     }
 
-    /// What one call costs, rounded up to a micro-dollar.
+    /// Returns the cost of one call, rounded up to a micro-dollar.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Cost {
         let (read, write) = (usage.cache_read_tokens, usage.cache_write_tokens);
@@ -139,20 +143,21 @@ impl Price {
 }
 
 impl LongPrompt {
-    /// A surcharge: from how many tokens of input on, and what input and output cost then, in percent.
+    /// Creates a surcharge above a number of input tokens, with the prices of input and output in
+    /// percent.
     #[must_use]
     pub const fn new(above: u64, input_percent: u64, output_percent: u64) -> Self {
         Self { above, input_percent, output_percent }
     }
 }
 
-/// What a model may be listed under.
+/// Returns the names under which a model may be listed.
 fn names(model: &str) -> Vec<&str> {
     let bare = model.split_once(':').map(|(_, bare)| bare);
     [Some(model), bare].into_iter().flatten().flat_map(|name| [name, undated(name)]).collect()
 }
 
-/// Without `-2024-11-20`, `-20241120`, `@20241120` or `-latest` at the end.
+/// Removes `-2024-11-20`, `-20241120`, `@20241120` or `-latest` from the end.
 fn undated(name: &str) -> &str {
     let is_date = |date: &str| {
         let digits = date.bytes().filter(u8::is_ascii_digit).count();

@@ -1,4 +1,4 @@
-//! Whether a tool call runs, needs a person, or is refused.
+//! Rules: whether a tool call runs, needs an approval, or is refused.
 
 use std::{fmt, sync::Arc};
 
@@ -12,12 +12,12 @@ mod set;
 
 pub use set::RuleSet;
 
-/// What a rule says about the calls it is about; the later, the stricter.
+/// The effect of a rule on its calls, from lenient to strict.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "whoever decides must decide all three")]
+#[expect(clippy::exhaustive_enums, reason = "a caller handles all three")]
 pub enum Effect {
     /// The call runs.
     #[default]
@@ -28,23 +28,24 @@ pub enum Effect {
     Deny,
 }
 
-/// A pattern, what it means for the calls it is about, and who said so.
+/// A pattern, its effect, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Which calls.
+    /// The calls.
     pub pattern: Pattern,
-    /// What happens to them.
+    /// The effect on them.
     pub effect: Effect,
     /// Where the rule was written, for people: a file, `--deny`, a person's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
 
-/// The rules that hold for one agent: its own, below its parent's, below the session's.
+/// The rules of one agent: its own, below its parent's, below the session's.
 ///
-/// Each [`RuleSet`] decides by itself and the strictest verdict counts, so a child's rules can only narrow. A clone is cheap.
+/// Each [`RuleSet`] decides by itself and the strictest verdict counts, so a child's rules can only
+/// narrow. Cheap to clone.
 ///
 /// ```
 /// use mainstem_policy::{Effect, RuleSet, Rules};
@@ -63,57 +64,60 @@ pub struct Rules {
     layers: Vec<Arc<RuleSet>>,
 }
 
-/// What is to happen to a call, and why. It displays as a phrase for a model or a person.
+/// The effect on a call, and the reason. It displays as a phrase for a model or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision<'a> {
-    /// What is to happen.
+    /// The effect.
     pub effect: Effect,
-    /// The rule that says so; `None` if no rule is about the call and a default decides.
+    /// The rule with this effect; `None` if no rule is about the call and a default decides.
     pub because: Option<&'a Rule>,
 }
 
 impl Rules {
-    /// No rules: every call is allowed.
+    /// Creates rules that allow every call.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The rules of a child, which hold beside these.
+    /// Returns the rules of a child: these and its own.
     #[must_use]
     pub fn narrowed_by(&self, child: &Self) -> Self {
         Self { layers: self.layers.iter().chain(&child.layers).cloned().collect() }
     }
 
-    /// What is to happen to a call. Of several equally strict verdicts the outermost set's is given as the reason.
+    /// Decides about a call. Of several equally strict verdicts the outermost set's is the reason.
     #[must_use]
     pub fn decide(&self, tool: &str, arguments: &Value) -> Decision<'_> {
         let none = Decision { effect: Effect::Allow, because: None };
         self.layers.iter().map(|layer| layer.decide(tool, arguments)).fold(none, Decision::stricter)
     }
 
-    /// Whether every call of this tool is refused, so that a model need not be offered it.
+    /// Returns `true` if every call of this tool is refused, so that a model need not know the
+    /// tool.
     #[must_use]
-    pub fn refuse_all_of(&self, tool: &str) -> bool {
-        self.layers.iter().any(|layer| layer.refuses_all_of(tool))
+    pub fn is_tool_refused(&self, tool: &str) -> bool {
+        self.layers.iter().any(|layer| layer.is_tool_refused(tool))
     }
 
-    /// Returns `true` if a rule allows this call [by name](Pattern::names), which lifts a protection. Another rule may still refuse the call.
+    /// Returns `true` if a rule allows this call [by name](Pattern::names), which lifts a
+    /// protection. Another rule may still refuse the call.
     #[must_use]
-    pub fn allow_by_name(&self, tool: &str, arguments: &Value) -> bool {
+    pub fn is_allowed_by_name(&self, tool: &str, arguments: &Value) -> bool {
         let rules = self.layers.iter().flat_map(|layer| layer.rules());
         rules.filter(|rule| rule.effect == Effect::Allow).any(|rule| rule.pattern.names(tool, arguments))
     }
 
-    /// The paths that rules open to a tool [by name](Pattern::named_path), for a tool that can't be asked about each path that it writes.
+    /// Returns the paths that rules open to a tool [by name](Pattern::named_path), for a tool that
+    /// can't check each path that it writes.
     pub fn open_paths<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a str> {
         let rules = self.layers.iter().flat_map(|layer| layer.rules());
         let allowed = rules.filter(|rule| rule.effect == Effect::Allow);
         allowed.filter_map(move |rule| rule.pattern.named_path(tool))
     }
 
-    /// The sets, outermost first.
+    /// Returns the sets, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &RuleSet> {
         self.layers.iter().map(|layer| &**layer)
     }
@@ -126,21 +130,22 @@ impl From<RuleSet> for Rules {
 }
 
 impl Rule {
-    /// A rule of unknown origin.
+    /// Creates a rule of unknown origin.
     ///
     /// # Errors
-    /// The text is no pattern.
+    /// If the text is no pattern.
     pub fn new(effect: Effect, pattern: &str) -> Result<Self, PatternError> {
         Ok(Self { pattern: pattern.parse()?, effect, origin: None })
     }
 
-    /// Says where the rule was written.
+    /// Sets where the rule was written.
     #[must_use]
     pub fn with_origin(self, origin: impl Into<String>) -> Self {
         Self { origin: Some(origin.into()), ..self }
     }
 
-    /// Whether it is about this call: for a rule that allows, all of the call; for the others, any part.
+    /// Returns `true` if it is about this call: a rule that allows about all of it, others about
+    /// any part.
     #[must_use]
     pub fn is_about(&self, tool: &str, arguments: &Value) -> bool {
         match self.effect {

@@ -1,4 +1,4 @@
-//! What a call is about: the values in its arguments that a rule looks at.
+//! The values in a call's arguments that a rule applies to.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::{command, glob, path, url};
 
-/// What a call acts on, where a rule names no field.
+/// The fields that a call acts on, for rules without a field.
 const ACTS_ON: [&str; 6] = ["command", "cmd", "path", "file_path", "url", "agent_id"];
-/// What it looks for, which counts only where it acts on nothing.
+/// The fields that it searches for, which count only if it has none of the above.
 const LOOKS_FOR: [&str; 2] = ["pattern", "query"];
 
-/// A value, read as what the name of its field says.
+/// A value, interpreted by the name of its field.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target<'a> {
     reading: Reading,
@@ -24,7 +24,7 @@ enum Reading {
     Path,
     Url,
     Text,
-    /// There is nothing to read, so nothing is certain of it and nothing suspected.
+    /// There is no value: it is neither certain nor suspected to match.
     Absent,
 }
 
@@ -50,7 +50,7 @@ impl Target<'_> {
     }
 }
 
-/// The values at a field: a name, or a JSON pointer in which `*` is every element.
+/// Returns the values at a field: a name, or a JSON pointer in which `*` is every element.
 pub(crate) fn at<'a>(field: &str, arguments: &'a Value) -> Vec<Target<'a>> {
     let tokens: Vec<String> = match field.strip_prefix('/') {
         Some(pointer) => {
@@ -66,8 +66,8 @@ pub(crate) fn at<'a>(field: &str, arguments: &'a Value) -> Vec<Target<'a>> {
     values.into_iter().flat_map(|value| read(name, value)).collect()
 }
 
-/// What the call acts on, all of which a rule that allows has to cover; so an argument that the
-/// tool doesn't know can't open a door.
+/// Returns the values that the call acts on, all of which a rule that allows has to match; so an
+/// argument that the tool ignores can't allow the call.
 pub(crate) fn principal(arguments: &Value) -> Vec<Target<'_>> {
     let first = [&ACTS_ON[..], &LOOKS_FOR]
         .into_iter()
@@ -76,8 +76,8 @@ pub(crate) fn principal(arguments: &Value) -> Vec<Target<'_>> {
     first.unwrap_or_else(|| vec![whole(arguments)])
 }
 
-/// Whatever the call may be about, any of which is enough for a rule that refuses: also what only
-/// its name says is a command, a path or an address.
+/// Returns all values that the call may act on, any of which is enough for a rule that refuses:
+/// also those that are commands, paths or addresses by their name alone.
 pub(crate) fn possible(arguments: &Value) -> Vec<Target<'_>> {
     let is_named = |name: &str| {
         [&ACTS_ON[..], &LOOKS_FOR].concat().contains(&name) || Reading::of(name) != Reading::Text
@@ -103,8 +103,8 @@ fn whole(arguments: &Value) -> Target<'_> {
     Target { reading: Reading::Text, text: sorted.to_string().into() }
 }
 
-/// What a token of a pointer leads to; null if to nothing, so that an element without the field is
-/// not overlooked.
+/// Returns the values of a pointer's token; null for a missing one, so that an element without the
+/// field is not skipped.
 fn children<'a>(value: &'a Value, token: &str) -> Vec<&'a Value> {
     match (value, token) {
         (Value::Array(values), "*") => values.iter().collect(),
@@ -120,7 +120,7 @@ fn is_index(token: &str) -> bool {
     token == "*" || token.chars().all(|c| c.is_ascii_digit())
 }
 
-/// A list is each of its elements, but a list that is a command is its words.
+/// Interprets a value. A list is each of its elements, but a list that is a command is its words.
 fn read<'a>(name: &str, value: &'a Value) -> Vec<Target<'a>> {
     let reading = Reading::of(name);
     let target = |text: Cow<'a, str>| Target { reading, text };
@@ -155,8 +155,8 @@ impl Reading {
     }
 }
 
-/// Whether the last word of a name is this, or its plural: `file_path`, `filePath` and `paths` end
-/// in `path`, `profile` not in `file`.
+/// Returns `true` if the last word of a name is this, or its plural: `file_path`, `filePath` and
+/// `paths` end in `path`, `profile` not in `file`.
 fn ends_in(name: &str, word: &str) -> bool {
     let name = name.strip_suffix('s').unwrap_or(name);
     let Some((before, last)) = name.len().checked_sub(word.len()).and_then(|at| name.split_at_checked(at))

@@ -16,7 +16,10 @@ use sha2::{Digest, Sha256};
 /// use mainstem_policy::Part;
 /// use serde_json::json;
 ///
-/// let part = |command| Part::new("mainstem.toml", "mcp.docs", json!({ "command": command })).doing(format!("starts `{command}`"));
+/// let part = |command| {
+///     let part = Part::new("mainstem.toml", "mcp.docs", json!({ "command": command }));
+///     part.doing(format!("starts `{command}`"))
+/// };
 /// assert_eq!(part("npx").hash(), part("npx").hash());
 /// assert_ne!(part("npx").hash(), part("npm").hash());
 /// assert_eq!(part("npx").to_string(), "mainstem.toml: starts `npx`");
@@ -36,24 +39,24 @@ impl Part {
         Self { file: file.into(), key: key.into(), content, does: Vec::new() }
     }
 
-    /// Adds what it does, for people: a third-person verb and the rest of the sentence.
+    /// Adds an effect, for display: a third-person verb and the rest of the sentence.
     #[must_use]
     pub fn doing(mut self, what: impl AsRef<str>) -> Self {
         self.does.push(one_line(what.as_ref()));
         self
     }
 
-    /// The file, by its path in its folder.
+    /// Returns the file, by its path in its folder.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Where it is in the file.
+    /// Returns where it is in the file.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What it does, in words.
+    /// Returns its effects, for display.
     pub fn does(&self) -> &[String] {
         &self.does
     }
@@ -64,7 +67,7 @@ impl Part {
         self.does.iter().map(move |does| format!("{file}: {does}"))
     }
 
-    /// The SHA-256 of file, key and content, as 64 hexadecimal digits.
+    /// Returns the SHA-256 of file, key and content, as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
         let mut content = self.content.clone();
         content.sort_all_objects();
@@ -73,8 +76,8 @@ impl Part {
     }
 }
 
-/// The names of the environment variables that a text has as `${NAME}` or `${NAME:-default}`, in
-/// order.
+/// Returns the names of the environment variables that a text has as `${NAME}` or
+/// `${NAME:-default}`, in order.
 pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
     pieces.map(|(name, _)| name.split_once(":-").map_or(name, |(name, _)| name))

@@ -1,9 +1,9 @@
-//! Addresses, compared by server and then by what follows, so that no wildcard for one reaches into
-//! the other.
+//! Addresses, compared by server and then by the rest, so that a wildcard stays within one of the
+//! two.
 
 use crate::{glob, path};
 
-/// Whether the address is certain to be one that the rule names.
+/// Returns `true` if the address is certainly one that the rule names.
 pub(crate) fn covers(glob: &str, url: &str) -> bool {
     let (server, rest) = split(url);
     let is_odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
@@ -11,8 +11,8 @@ pub(crate) fn covers(glob: &str, url: &str) -> bool {
     !(url.contains(is_odd) || server.contains(['@', '%']) || climbs) && fits(glob, &server, rest)
 }
 
-/// Whether the address may be one that the rule names: with a user, a port or a final dot, without
-/// a scheme, in any case.
+/// Returns `true` if the address may be one that the rule names: with a user, a port or a final
+/// dot, without a scheme, in any case.
 pub(crate) fn touches(glob: &str, url: &str) -> bool {
     let plain: String = url.trim().chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/");
     let url = match (plain.contains("://"), glob.split_once("://")) {
@@ -32,7 +32,7 @@ pub(crate) fn touches(glob: &str, url: &str) -> bool {
         || servers.into_iter().any(|host| fits(&format!("{scheme}://{host}")))
 }
 
-/// The path as a server will look it up, without what follows it.
+/// Returns the path as a server resolves it, without query and fragment.
 fn straight(rest: &str) -> String {
     let path = decoded(rest);
     let path = path.split(['?', '#']).next().unwrap_or_default();
@@ -41,7 +41,7 @@ fn straight(rest: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// With those characters decoded that make up the way through a path.
+/// Decodes the characters that separate segments of a path.
 fn decoded(rest: &str) -> String {
     let mut decoded = rest.to_owned();
     for (code, plain) in [("%2e", "."), ("%2E", "."), ("%2f", "/"), ("%2F", "/"), ("%5c", "/"), ("%5C", "/")]
@@ -57,10 +57,10 @@ fn fits(glob: &str, server: &str, rest: &str) -> bool {
     glob::matches(&wanted, server) && glob::matches(path, rest)
 }
 
-/// The scheme and server in lower case, and the rest from its first `/`, `?` or `#`.
+/// Returns the scheme and server in lower case, and the rest from its first `/`, `?` or `#`.
 fn split(url: &str) -> (String, &str) {
     let server = url.find("://").map_or(0, |at| at + 3);
-    // In a glob `?` is a wildcard; one in the server's name is too rare to be worth a second rule.
+    // In a glob `?` is a wildcard; one in the server's name is too rare for a second rule.
     let end = url[server..].find(['/', '?', '#']).map_or(url.len(), |at| server + at);
     let rest = &url[end..];
     (url[..end].to_lowercase(), if rest.is_empty() { "/" } else { rest })

@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use crate::{AnswerLimits, Middleware, RunContext, RunOutcome, RunStream, drive::drive, span};
 
-/// What runs. Cheap to clone; one value serves many runs at once and keeps nothing of them.
+/// An agent. Cheap to clone; one value serves many concurrent runs, and holds no state of them.
 #[derive(Clone)]
 pub struct Agent(Arc<Parts>);
 
@@ -34,7 +34,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Resolves once somebody has asked the invocation to stop and its grace is over.
+    /// Resolves once the invocation is cancelled and its grace is over.
     pub(crate) async fn out_of_grace(&self, cx: &RunContext) {
         cx.cancelled().await;
         tokio::time::sleep(self.grace).await;
@@ -42,7 +42,7 @@ impl Parts {
 }
 
 impl Agent {
-    /// An agent of this id, thinking with this model.
+    /// Creates a builder of an agent with this id and model.
     pub fn builder(id: impl Into<Arc<str>>, model: impl Model) -> AgentBuilder {
         AgentBuilder {
             parts: Parts {
@@ -61,27 +61,28 @@ impl Agent {
         }
     }
 
-    /// Its id.
+    /// Returns its id.
     pub fn id(&self) -> &Arc<str> {
         &self.0.id
     }
 
-    /// The name to show: its own, else its id.
+    /// Returns the display name: its own, or else its id.
     pub fn name(&self) -> &Arc<str> {
         self.0.name.as_ref().unwrap_or(&self.0.id)
     }
 
-    /// Its model.
+    /// Returns its model.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.0.model
     }
 
-    /// Its tools, those of its middleware included.
+    /// Returns its tools, those of its middleware included.
     pub fn tools(&self) -> &ToolSet {
         &self.0.tools
     }
 
-    /// The same agent with a middleware inside all others; tools that it contributes are left out.
+    /// Returns the agent with one more middleware inside all others; the tools of that middleware
+    /// are left out.
     #[must_use]
     pub fn with_innermost(&self, middleware: Arc<dyn Middleware>) -> Self {
         let mut parts = (*self.0).clone();
@@ -93,8 +94,8 @@ impl Agent {
         &self.0
     }
 
-    /// Runs it in a session of its own, and hands out what happens, live. Nothing happens before
-    /// the first poll.
+    /// Runs it in a session of its own, and returns the live events. The run starts with the first
+    /// poll.
     pub fn stream_events(&self, input: impl Into<Message>) -> RunStream {
         let ids = RandomIds;
         let session = mainstem_message::SessionId::new(ids.next("session-"));
@@ -109,15 +110,15 @@ impl Agent {
         self.stream_in(cx, Vec::new(), vec![Arc::new(input.into())])
     }
 
-    /// Runs it in a session of its own, and gives the end. The same path as
-    /// [`stream_events`](Self::stream_events), read to its end.
+    /// Runs it in a session of its own, as [`stream_events`](Self::stream_events) does, and returns
+    /// the outcome.
     ///
     /// Dropping the future stops everything.
     pub async fn call(&self, input: impl Into<Message>) -> RunOutcome {
         self.stream_events(input).finish().await
     }
 
-    /// Runs it as the root of a session: `history` was said before, `input` is new.
+    /// Runs it as the root of a session; `history` is the conversation before `input`.
     pub fn stream_in(
         &self,
         cx: RunContext,
@@ -128,12 +129,12 @@ impl Agent {
         RunStream::new(self.run(cx, history, input), log.attach())
     }
 
-    /// Runs it inside whatever polls the future: a child inside its parent's tool. Its events go to
-    /// the context's sink.
+    /// Runs it within the polled future: a child within its parent's tool. Its events go to the
+    /// context's sink.
     ///
-    /// Never fails and never panics: how it ended is in the outcome, and in its `AGENT_END`.
-    /// Dropping the future stops the agent and all below it; what was open is closed in the log as
-    /// cancelled.
+    /// Never fails and never panics: the result is in the outcome and in its `AGENT_END`. Dropping
+    /// the future stops the agent and all agents below it; open blocks and calls are closed in the
+    /// log as cancelled.
     pub fn run(
         &self,
         cx: RunContext,
@@ -143,8 +144,8 @@ impl Agent {
         self.run_beside(cx, history, input, pending())
     }
 
-    /// The same, with something else that goes on beside it: asked only when it was woken, and
-    /// dropped once the invocation has ended. Its own end changes nothing.
+    /// Runs it as [`run`](Self::run) does, with a future beside it, which is polled when it is
+    /// woken and dropped once the invocation has ended. The end of that future changes nothing.
     pub fn run_beside(
         &self,
         cx: RunContext,
@@ -171,13 +172,13 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// The name to show, if it is not the id.
+    /// Sets the display name; the id by default.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.parts.name = Some(name.into());
         self
     }
 
-    /// The instructions.
+    /// Sets the instructions.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.parts.system_prompt = Some(prompt.into());
         self
@@ -188,13 +189,13 @@ impl AgentBuilder {
         self.shared_tool(Arc::new(tool))
     }
 
-    /// Adds a tool that others have too.
+    /// Adds a shared tool.
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Puts all of a set before the tools added one by one; replaces an earlier set.
+    /// Inserts the tools of a set before those added one by one; replaces an earlier set.
     pub fn tools(mut self, tools: ToolSet) -> Self {
         self.parts.tools = tools;
         self
@@ -205,42 +206,42 @@ impl AgentBuilder {
         self.shared_middleware(Arc::new(middleware))
     }
 
-    /// Adds a middleware that others have too.
+    /// Adds a shared middleware.
     pub fn shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.parts.middleware.push(middleware);
         self
     }
 
-    /// Most model calls of a run; then one last call without tools sums up. 10 by default, 1 at
-    /// least.
+    /// Sets the maximum number of model calls of a run, after which one last call without tools
+    /// sums up. 10 by default, at least 1.
     pub fn max_iterations(mut self, most: u32) -> Self {
         self.parts.max_iterations = most.max(1);
         self
     }
 
-    /// How the model shall answer.
+    /// Sets the options of its model calls.
     pub fn options(mut self, options: ModelOptions) -> Self {
         self.parts.options = Arc::new(options);
         self
     }
 
-    /// How long tools and middleware may go on after a cancel before they are dropped. 2 s by
-    /// default.
+    /// Sets how long tools and middleware may continue after a cancel before they are dropped. 2 s
+    /// by default.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.parts.grace = grace;
         self
     }
 
-    /// How much the model can say before it is stopped.
+    /// Sets the limits of its answers.
     pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.parts.answer_limits = limits;
         self
     }
 
-    /// The agent.
+    /// Builds the agent.
     ///
     /// # Errors
-    /// Two tools of one name, or a tool whose schema is none.
+    /// If two tools have one name, or a tool's schema is not valid.
     pub fn build(mut self) -> Result<Agent, ToolSetError> {
         let contributed = self.parts.middleware.iter().flat_map(|middleware| middleware.tools());
         for tool in self.tools.into_iter().chain(contributed) {

@@ -1,8 +1,8 @@
-//! How much a model can say before it is stopped.
+//! Limits of a model's answers.
 
 use crate::AgentError;
 
-/// Bounds on the output of models, in bytes of text, thinking, data and arguments. An answer beyond
+/// Limits of the output of models, in bytes of text, thinking, data and arguments. An answer beyond
 /// one of them ends the agent with [`AgentError::TooLong`]; the output until then stays in the
 /// conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct AnswerLimits {
     pub arguments: usize,
     /// Bytes of all answers of one invocation. 64 MiB by default.
     pub turn: usize,
-    /// How many blocks and tool calls one answer has. 4096 by default.
+    /// The number of blocks and tool calls of one answer. 4096 by default.
     pub blocks: usize,
 }
 
@@ -25,33 +25,33 @@ impl Default for AnswerLimits {
 }
 
 impl AnswerLimits {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Bytes of one answer.
+    /// Sets the bytes of one answer.
     #[must_use]
     pub fn with_answer(mut self, bytes: usize) -> Self {
         self.answer = bytes;
         self
     }
 
-    /// Bytes of one tool call's arguments.
+    /// Sets the bytes of one tool call's arguments.
     #[must_use]
     pub fn with_arguments(mut self, bytes: usize) -> Self {
         self.arguments = bytes;
         self
     }
 
-    /// Bytes of all answers of one invocation.
+    /// Sets the bytes of all answers of one invocation.
     #[must_use]
     pub fn with_turn(mut self, bytes: usize) -> Self {
         self.turn = bytes;
         self
     }
 
-    /// How many blocks and tool calls one answer has.
+    /// Sets the number of blocks and tool calls of one answer.
     #[must_use]
     pub fn with_blocks(mut self, most: usize) -> Self {
         self.blocks = most;
@@ -59,7 +59,7 @@ impl AnswerLimits {
     }
 }
 
-/// What one answer has come to.
+/// The length of one answer so far.
 #[derive(Debug)]
 pub(crate) struct Length {
     limits: AnswerLimits,
@@ -74,14 +74,14 @@ impl Length {
         Self { limits, before, answer: 0, blocks: 0 }
     }
 
-    /// Counts more of the answer.
+    /// Counts more bytes of the answer.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AgentError> {
         self.answer += bytes;
         check("an answer", self.answer, self.limits.answer, "bytes")?;
         check("a turn", self.before + self.answer, self.limits.turn, "bytes")
     }
 
-    /// Counts further bytes of a tool call's arguments; `all` is their total.
+    /// Counts more bytes of a tool call's arguments; `all` is their total.
     pub(crate) fn add_arguments(&mut self, bytes: usize, all: usize) -> Result<(), AgentError> {
         check("the arguments of a tool call", all, self.limits.arguments, "bytes")?;
         self.add(bytes)

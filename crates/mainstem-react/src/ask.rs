@@ -1,4 +1,4 @@
-//! One model call: waits for deltas, and says what they mean.
+//! One model call: awaits deltas, and emits them as events.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use mainstem_event::EventKind;
 use mainstem_message::{ContentBlock, DataSource, Message, Role, StopReason, ToolCallId, Usage};
 use mainstem_model::{Model, ModelDelta, ModelStream};
-use mainstem_tool::Seldom;
+use mainstem_tool::PollOnWake;
 use tracing::Instrument;
 
 use crate::{
@@ -20,39 +20,39 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
-    /// What it said, tool calls included. Without content if it said nothing.
+    /// The message, with its tool calls. Its content is empty if the answer is.
     pub message: Arc<Message>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// What the service counted.
+    /// The usage that the service reports.
     pub usage: Option<Usage>,
 }
 
 impl Answer {
-    /// An answer that no model gave, such as one from a cache.
+    /// Creates an answer that no model gave, such as one from a cache.
     pub fn new(message: Message) -> Self {
         Self { message: Arc::new(message), stop: StopReason::Stop, usage: None }
     }
 
-    /// Whether it is what the conversation's last answer is. Nothing needs not be said.
-    pub(crate) fn is_said(&self, cx: &RunContext) -> bool {
+    /// Returns `true` if it is the conversation's last answer already, or empty.
+    pub(crate) fn is_emitted(&self, cx: &RunContext) -> bool {
         let is_last = |last: Arc<Message>| Arc::ptr_eq(&last, &self.message);
         self.message.content.is_empty() || last_answer(cx).is_some_and(is_last)
     }
 
-    /// The answer as a model would stream it. Its usage is left out: what it cost, its own calls
-    /// have said.
+    /// Returns the answer as a model would stream it, without its usage: the calls that it cost
+    /// have been counted.
     pub(crate) fn replay(&self) -> ModelStream {
         let deltas = replay::deltas(&self.message).chain([ModelDelta::Stop(self.stop.clone())]);
         Box::pin(stream::iter(deltas.map(Ok).collect::<Vec<_>>()))
     }
 }
 
-/// Whose answer it is that no model gave.
+/// The model name of answers of a middleware.
 const MIDDLEWARE: &str = "middleware";
 
 /// Reads an answer and emits the call's events, from `MODEL_CALL_START` to `MODEL_CALL_END`.
-/// Without a model, it is a middleware's.
+/// `model` is `None` for an answer of a middleware.
 pub(crate) async fn ask(
     cx: &RunContext,
     model: Option<&dyn Model>,
@@ -62,14 +62,14 @@ pub(crate) async fn ask(
 ) -> Result<Answer, AgentError> {
     let (name, provider) = (model.map(Model::name), model.and_then(Model::provider));
     let call = async {
-        let answer = hear(cx, name, iteration, limits, stream).await;
+        let answer = run_call(cx, name, iteration, limits, stream).await;
         span::chatted(answer.as_ref());
         answer
     };
     call.instrument(span::chat(name.unwrap_or(MIDDLEWARE), provider)).await
 }
 
-async fn hear(
+async fn run_call(
     cx: &RunContext,
     model: Option<&str>,
     iteration: u32,
@@ -78,11 +78,11 @@ async fn hear(
 ) -> Result<Answer, AgentError> {
     let started = cx.now();
     cx.emit(EventKind::ModelCallStart { model_name: model.unwrap_or(MIDDLEWARE).into(), iteration });
-    let mut bill = Bill { cx, model, usage: None };
-    let mut turn = Turn::new(iteration.to_string(), Length::new(limits, said(cx)));
+    let mut guard = UsageGuard { cx, model, usage: None };
+    let mut turn = Turn::new(iteration.to_string(), Length::new(limits, answered_bytes(cx)));
     let result = tokio::select! {
         biased;
-        () = Seldom::new(cx.cancelled()) => Err(AgentError::cancelled(cx)),
+        () = PollOnWake::new(cx.cancelled()) => Err(AgentError::cancelled(cx)),
         result = read(stream, &mut turn, cx) => result,
     };
     turn.finish(&mut Within(cx));
@@ -92,8 +92,8 @@ async fn hear(
         Err(_) => StopReason::Error,
     };
     let usage = turn.usage;
-    bill.usage = usage;
-    drop(bill);
+    guard.usage = usage;
+    drop(guard);
     let duration_ms = cx.now().millis_since(started);
     let before = last_answer(cx);
     cx.emit(EventKind::ModelCallEnd { usage, stop_reason: stop.clone(), duration_ms });
@@ -113,7 +113,7 @@ async fn read(mut stream: ModelStream, turn: &mut Turn, cx: &RunContext) -> Resu
     Ok(())
 }
 
-/// What can't be kept is not worth its cost.
+/// Fails if the record has failed: further work would be lost.
 pub(crate) fn recorded(cx: &RunContext) -> Result<(), AgentError> {
     match cx.unrecorded() {
         None => Ok(()),
@@ -121,14 +121,14 @@ pub(crate) fn recorded(cx: &RunContext) -> Result<(), AgentError> {
     }
 }
 
-/// Counts a model call, also one that is dropped half way: of that nobody knows what it cost.
-struct Bill<'a> {
+/// Counts a model call when it is dropped. A call that is dropped half way has an unknown cost.
+struct UsageGuard<'a> {
     cx: &'a RunContext,
     model: Option<&'a str>,
     usage: Option<Usage>,
 }
 
-impl Drop for Bill<'_> {
+impl Drop for UsageGuard<'_> {
     fn drop(&mut self) {
         let cost = match self.model {
             Some(model) => self.usage.and_then(|usage| self.cx.cost(model, &usage)),
@@ -138,7 +138,7 @@ impl Drop for Bill<'_> {
     }
 }
 
-/// An invocation, as a turn sees it.
+/// The scope of a turn: its invocation.
 struct Within<'a>(&'a RunContext);
 
 impl Scope for Within<'_> {
@@ -157,7 +157,7 @@ impl Scope for Within<'_> {
 }
 
 /// Returns the bytes of the invocation's answers so far.
-fn said(cx: &RunContext) -> usize {
+fn answered_bytes(cx: &RunContext) -> usize {
     let bytes = |block: &ContentBlock| match block {
         ContentBlock::Text { text, .. } => text.len(),
         ContentBlock::Thinking { thinking, .. } => thinking.len(),

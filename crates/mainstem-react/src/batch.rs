@@ -1,4 +1,4 @@
-//! The tool calls of one turn: at once, each result as it finishes.
+//! The tool calls of one turn: concurrent, each result as it finishes.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::{
     span,
 };
 
-/// So many calls begin before those that have are heard: the first of a thousand children talks
-/// while the last ones start.
+/// The number of calls that are started before the started ones are polled again: so the first of a
+/// thousand children streams while the last ones start.
 const AT_ONCE: usize = 64;
 
-/// Runs the calls, those of exclusive tools each on its own, and in order.
+/// Runs the calls; those of exclusive tools run one by one, in order.
 ///
-/// On a cancel no further tool begins. Those at work see it and have the agent's grace.
+/// On a cancel no further tool begins. The running ones can see it, and have the agent's grace.
 pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
     for group in groups(agent, calls) {
         if cx.is_cancelled() {
@@ -33,7 +33,7 @@ pub(crate) async fn run(agent: &Parts, cx: &RunContext, calls: &[ToolCall]) {
     }
 }
 
-/// Whether the turn is complete and every result in it a refusal, whoever refused.
+/// Returns `true` if the turn is complete and every result in it is a refusal.
 pub(crate) fn is_denied(cx: &RunContext) -> bool {
     cx.with_transcript(|transcript| {
         let last = transcript.messages().last().filter(|message| message.role == Role::Tool);
@@ -42,8 +42,7 @@ pub(crate) fn is_denied(cx: &RunContext) -> bool {
 }
 
 async fn run_group(agent: &Parts, cx: &RunContext, group: &[ToolCall]) {
-    // One call needs no set to find out who was woken: a chain of single children is as cheap as it
-    // is deep.
+    // One call needs no `FuturesUnordered`: a chain of single children is as cheap as it is deep.
     if let [call] = group {
         return run_one(agent, cx, call).await;
     }
@@ -63,7 +62,7 @@ async fn all_of(running: &mut FuturesUnordered<impl Future<Output = ()>>) {
     while running.next().await.is_some() {}
 }
 
-/// Calls that may run at once, in order.
+/// Splits the calls into groups that may run concurrently, in order.
 fn groups<'a>(agent: &Parts, calls: &'a [ToolCall]) -> Vec<&'a [ToolCall]> {
     let is_exclusive = |call: &ToolCall| agent.tools.get(&call.name).is_some_and(|tool| tool.is_exclusive());
     calls.chunk_by(|a, b| !is_exclusive(a) && !is_exclusive(b)).collect()

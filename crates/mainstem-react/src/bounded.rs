@@ -1,33 +1,33 @@
-//! Results that are too long for a conversation: put aside, with their beginning and end in their
-//! place.
+//! Results that are too long for a conversation: stored as artifacts, and replaced by their
+//! beginning and end.
 
 use mainstem_message::ContentBlock;
 use mainstem_tool::{MAX_RESULT_BYTES, ToolError, ToolOutput};
 
 use crate::RunContext;
 
-/// How much is shown of a text.
+/// How many bytes of a text are shown.
 struct Shown {
     head: usize,
     tail: usize,
 }
 
-/// Enough to see what it is; the rest can be read where it is kept.
+/// Enough to identify a text whose whole is stored.
 const PREVIEW: Shown = Shown { head: 6 << 10, tail: 2 << 10 };
 
-/// As much as fits with a note, for there is no more to be had.
+/// As much as fits with a note, for a text that is not stored.
 const ALL_THERE_IS: Shown = Shown { head: 48 << 10, tail: 15 << 10 };
 
 impl RunContext {
     /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's
     /// [`Artifacts`](mainstem_tool::Artifacts) store the text, and its beginning and end take its
-    /// place, with a note that says where it is and how long; if it can't be stored, the text is
-    /// cut, which the note says. Data stays.
+    /// place, with a note of its path and length; if it can't be stored, the text is cut, and the
+    /// note says so. Data stays.
     ///
-    /// The loop does this with the result of each call, whatever gave it.
+    /// The loop does this with the result of each call, whether a tool or a middleware gave it.
     pub async fn bounded(&self, output: ToolOutput) -> ToolOutput {
         let (content, state) = output.into_parts();
-        // In a box: nearly no result is that long, and each call's future would have to hold it.
+        // Boxed: few results are that long, and the future of each call would hold it.
         let content = match texts(&content).map(str::len).sum::<usize>() > MAX_RESULT_BYTES {
             true => Box::pin(self.put_aside(content)).await,
             false => content,
@@ -38,7 +38,7 @@ impl RunContext {
     async fn put_aside(&self, mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
         let text = texts(&content).collect::<Vec<_>>().join("\n");
         let kept = match (self.artifacts(), self.call_id()) {
-            (Some(artifacts), Some(call)) => Some(artifacts.keep(&self.tool_context(call), &text).await),
+            (Some(artifacts), Some(call)) => Some(artifacts.store(&self.tool_context(call), &text).await),
             _ => None,
         };
         content.retain(|block| !matches!(block, ContentBlock::Text { .. }));
@@ -54,7 +54,7 @@ fn texts(content: &[ContentBlock]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Beginning and end of a text, and a note before them.
+/// Returns the beginning and end of a text after a note.
 fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
     let (bytes, lines) = (text.len(), text.lines().count());
     let Shown { head, tail } = if matches!(kept, Some(Ok(_))) { PREVIEW } else { ALL_THERE_IS };
@@ -76,14 +76,14 @@ fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
     )
 }
 
-/// At most so many bytes from the beginning, up to the end of a line if there is one near.
+/// Returns at most so many bytes from the beginning, to the end of a line if there is one near.
 fn beginning(text: &str, max: usize) -> &str {
     let (cut, rest) = text.split_at(text.floor_char_boundary(max));
     let line = cut.rfind('\n').filter(|end| *end >= max / 2 && !rest.starts_with('\n'));
     line.map_or(cut, |end| &cut[..end])
 }
 
-/// At most so many bytes to the end, from the beginning of a line if there is one near.
+/// Returns at most so many bytes to the end, from the beginning of a line if there is one near.
 fn ending(text: &str, max: usize) -> &str {
     let (before, cut) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(max)));
     let line = cut.find('\n').filter(|start| *start < max / 2 && !before.ends_with('\n'));

@@ -1,12 +1,12 @@
-//! Asking an invocation to stop, and saying why.
+//! Cancelling an invocation for a reason.
 
 use std::sync::{Arc, OnceLock};
 
 use mainstem_event::CancelReason;
 use tokio_util::sync::CancellationToken;
 
-/// Cancels an invocation for a reason that everything below it can read. Cheap to clone; clones
-/// share the state.
+/// Cancels an invocation for a reason that all work below it can read. Cheap to clone; clones share
+/// the state.
 ///
 /// ```
 /// use mainstem_event::CancelReason;
@@ -27,7 +27,7 @@ struct Parts {
     above: Above,
 }
 
-/// What else stops it.
+/// The parent of a cancellation.
 #[derive(Debug)]
 enum Above {
     Nothing,
@@ -73,12 +73,12 @@ impl Cancellation {
         self.0.token.is_cancelled()
     }
 
-    /// Resolves when it is asked to stop.
+    /// Resolves when it is cancelled.
     pub async fn cancelled(&self) {
         self.0.token.cancelled().await;
     }
 
-    /// Why it was asked to stop; `None` if it was not.
+    /// Returns the reason; `None` if it is not cancelled.
     pub fn reason(&self) -> Option<CancelReason> {
         if !self.is_cancelled() {
             return None;
@@ -93,13 +93,13 @@ impl Cancellation {
         Some(own.or_else(above).unwrap_or(CancelReason::User { how: None }))
     }
 
-    /// The token behind it, for code that takes one.
+    /// Returns its token, for code that takes one.
     pub fn token(&self) -> &CancellationToken {
         &self.0.token
     }
 }
 
-/// For code that has a token, and no reason to give.
+/// For callers that have a token and no reason.
 impl From<CancellationToken> for Cancellation {
     fn from(token: CancellationToken) -> Self {
         Self::of(token, Above::Nothing)

@@ -1,4 +1,4 @@
-//! The driver: the only loop that waits. What to do next it asks of `step`.
+//! The driver: the only loop that waits. `step` decides what comes next.
 
 use std::{
     convert::Infallible,
@@ -31,18 +31,18 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunOutcome {
-    /// How.
+    /// The kind of end.
     pub outcome: Outcome,
     /// The answer, if there is one.
     pub answer: Option<Arc<Message>>,
-    /// What went wrong.
+    /// The error, if it failed.
     pub error: Option<AgentError>,
-    /// What it cost.
+    /// Its usage and cost, with those of its children.
     pub usage: Rollup,
 }
 
 impl RunOutcome {
-    /// That of a run that was cancelled before it began.
+    /// Returns the outcome of a run that was cancelled before it began.
     pub fn cancelled(reason: CancelReason) -> Self {
         let (outcome, error) = (Outcome::Cancelled, Some(AgentError::Cancelled(reason)));
         Self { outcome, answer: None, error, usage: Rollup::default() }
@@ -58,8 +58,8 @@ pub(crate) async fn drive(
     input: Vec<Arc<Message>>,
     mut aside: BoxFuture<'static, ()>,
 ) -> RunOutcome {
-    // Declared before the work, so that on a drop the work goes first and its children end before
-    // their parent.
+    // Declared before the work, so that a drop drops the work first and children end before their
+    // parent.
     let ending = Ending::start(&agent, &cx, input);
     let work = async {
         let mut work = Work::new(&agent, &cx, history);
@@ -75,7 +75,7 @@ pub(crate) async fn drive(
                 never = aside => match never {},
             }
         };
-        // What tools and middleware have not ended by then is dropped, and closed by the ending.
+        // Tools and middleware that are still running then are dropped, and closed by the ending.
         unless(out_of_grace, steps).await.unwrap_or_else(|| Err(AgentError::cancelled(&cx)))
     };
     let result = AssertUnwindSafe(work).catch_unwind().await;
@@ -149,7 +149,7 @@ impl<'a> Work<'a> {
         }
         let next = NextModel { agent, rest: &agent.middleware, calls: &self.calls };
         let answer = next.run(self.cx, self.request()).await?;
-        let answer = next.say(self.cx, answer).await?;
+        let answer = next.emit_answer(self.cx, answer).await?;
         self.progress.calls = self.calls.load(Ordering::Relaxed);
         Ok(answer)
     }
@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The agent's instructions and what its middleware adds to them.
+/// Returns the agent's instructions with the sections of its middleware.
 fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
     let parts = agent.parts();
     let sections: Vec<_> =
@@ -190,8 +190,8 @@ fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
 const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your answer as the content of the \
 reply, not as thinking.\n</system-reminder>";
 
-const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
-called any more. Answer now with what you have, and say what is missing.\n</system-reminder>";
+const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached, so tools can no \
+longer be called. Answer now with what you have, and say what is missing.\n</system-reminder>";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Exactly one ending for each invocation, whatever happens to its future.
+//! Exactly one ending for each invocation, even if its future is dropped or panics.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Ending {
         RunOutcome { outcome, answer, error, usage }
     }
 
-    /// Closes what is open, says the answer, and ends. Returns what the invocation used.
+    /// Closes what is open, emits the answer, and ends. Returns the usage of the invocation.
     fn end(
         &mut self,
         reason: StopReason,

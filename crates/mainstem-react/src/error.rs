@@ -1,4 +1,4 @@
-//! Why an agent has no answer.
+//! Errors of agents.
 
 use std::sync::Arc;
 
@@ -8,57 +8,56 @@ use mainstem_model::ModelError;
 
 use crate::RunContext;
 
-/// Why an invocation did not succeed.
+/// Why an invocation failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The model gave no complete answer.
+    /// The model failed.
     #[error(transparent)]
     Model(ModelError),
     /// It was cancelled, also by a time limit.
     #[error("{0}")]
     Cancelled(CancelReason),
-    /// The model answered with nothing, and again when asked for an answer.
+    /// The model's answer was empty, and so were those after the reminders.
     #[error("the model gave an empty answer")]
     EmptyReply,
-    /// The service's filter took the answer away.
+    /// The service's filter withheld the answer.
     #[error("the service filtered the answer")]
     Filtered,
     /// Code of a tool, a model or a middleware panicked.
     #[error("a panic in the agent: {0}")]
     Panicked(String),
-    /// The answer does not have the form that was asked for, and had not when it was asked for
-    /// again.
+    /// The answer did not fit the output schema, twice.
     #[error("the answer does not fit the output schema:{problems}\nthe answer was: {value}")]
     Output {
-        /// Where, a line for each problem.
+        /// A line for each problem, with its place.
         problems: String,
-        /// What the model answered.
+        /// The model's answer.
         value: String,
     },
     /// The model's output exceeded a limit: see [`AnswerLimits`](crate::AnswerLimits).
     #[error("the model said too much and was cut off: {most} {unit} is the limit for {what}")]
     TooLong {
-        /// What was too long.
+        /// What exceeded the limit.
         what: &'static str,
         /// The limit.
         most: usize,
-        /// Of what.
+        /// The unit of the limit.
         unit: &'static str,
     },
-    /// The session's record keeps nothing more.
+    /// The session's record has failed.
     #[error("{why}")]
     Unrecorded {
-        /// Which file, and why.
+        /// The file and the reason.
         why: Arc<str>,
     },
-    /// A middleware refused to go on.
+    /// A middleware refused.
     #[error("{0}")]
     Refused(Failure),
 }
 
 impl AgentError {
-    /// How the invocation ends.
+    /// Returns how the invocation ends.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Cancelled(reason) => reason.outcome(),
@@ -71,7 +70,7 @@ impl AgentError {
         Self::Cancelled(cx.cancellation().reason().unwrap_or(CancelReason::User { how: None }))
     }
 
-    /// The model's error behind it, if that is what it was.
+    /// Returns the model's error, if that is the cause.
     pub fn model_error(&self) -> Option<&ModelError> {
         match self {
             Self::Model(error) => Some(error),
@@ -103,7 +102,7 @@ impl From<&AgentError> for Failure {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

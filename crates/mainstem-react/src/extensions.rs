@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-/// Cheap to clone; a clone that gets one more does not change the others.
+/// Cheap to clone; adding a value to a clone leaves the others as they are.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 

@@ -1,5 +1,5 @@
-//! What `AGENT_START` records besides the input: what a run was given, and what a child was spawned
-//! as.
+//! What `AGENT_START` records besides the input: the settings of a run, and the declaration of a
+//! child.
 
 use std::sync::{
     Arc,
@@ -21,12 +21,12 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// A declaration as JSON, under a version that no other declaration of the session has.
+    /// Creates a declaration as JSON, under a version that is unique in the session.
     pub fn new(version: impl Into<Arc<str>>, spec: Value) -> Self {
         Self { version: version.into(), spec: Arc::new(spec), is_recorded: AtomicBool::new(false) }
     }
 
-    /// The declaration, for the first caller only.
+    /// Returns the declaration, for the first caller only.
     fn take(&self) -> Option<Arc<Value>> {
         (!self.is_recorded.swap(true, Ordering::AcqRel)).then(|| self.spec.clone())
     }

@@ -1,4 +1,4 @@
-//! What stands before every tool of a run, whatever agent calls it.
+//! The gate of a run's tool calls.
 
 use async_trait::async_trait;
 use mainstem_message::ToolCallId;
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::RunContext;
 
-/// Decides whether tool calls may run. It belongs to the run, not to an agent, so that no agent is
-/// without it: see [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).
+/// Decides whether tool calls may run. It belongs to the run and thus applies to all of its agents:
+/// see [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).
 #[async_trait]
 pub trait Gate: Send + Sync + 'static {
-    /// Lets a call pass, as it is or with other arguments. It may wait, such as for a person; it is
+    /// Admits a call, as it is or with other arguments. It may wait, such as for a person; it is
     /// dropped with the call.
     ///
     /// # Errors
-    /// What the model gets in place of the tool's result.
+    /// The result that the model gets instead of the tool's.
     async fn pass(&self, cx: &RunContext, call: Passing<'_>) -> Result<Option<Value>, ToolOutput>;
 }
 
-/// A call before the gate, of a tool that exists, with arguments that fit its schema.
+/// A call at the gate: the tool exists, and the arguments fit its schema.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made by the loop, read by gates")]
 pub struct Passing<'a> {
@@ -29,6 +29,6 @@ pub struct Passing<'a> {
     pub name: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
-    /// Whether the tool changes nothing.
+    /// Whether the tool is read-only.
     pub is_read_only: bool,
 }

@@ -1,10 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! An [`Agent`] asks its model, runs the tools that the model calls, and goes on until there is an
-//! answer. Running one gives a
-//! [`RunStream`]: poll it and the agent works, drop it and everything stops. The loop decides in two pure modules (what a delta means,
-//! what comes next) and waits in one driver; it knows no tasks, no files and no other agents. Those
-//! come as tools and [`Middleware`].
+//! An [`Agent`] calls its model, runs the tools that the model calls, and continues until it has an
+//! answer. Running one returns a [`RunStream`]: polling it drives the agent, dropping it stops
+//! everything. The loop decides in two pure modules (what a delta means, what comes next) and waits
+//! in one driver; it knows no tasks, files or other agents. Those come as tools and [`Middleware`].
 
 mod agent;
 mod answer_limits;

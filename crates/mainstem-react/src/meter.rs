@@ -1,12 +1,12 @@
-//! What an invocation has cost so far.
+//! The usage and cost of an invocation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstem_event::Rollup;
 use mainstem_message::Usage;
 
-/// Adds up the tokens of one invocation and the money for them, and on its end those of its
-/// children. Clones share one sum.
+/// Adds up the tokens and the cost of one invocation and, when they end, of its children. Clones
+/// share one sum.
 #[derive(Clone, Debug)]
 pub struct Meter(Arc<Mutex<Rollup>>);
 
@@ -15,18 +15,18 @@ impl Meter {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds a model call of the invocation itself. What it cost is `None` if that is unknown, see
+    /// Adds a model call of the invocation itself. `cost` is `None` if it is unknown, see
     /// [`RunContext::cost`](crate::RunContext::cost).
     pub fn add_own(&self, usage: Usage, cost: Option<u64>) {
         self.with(|sum| sum.add_own(usage, cost));
     }
 
     /// Ends the invocation: calls `emit` with the sum, which must record the end, adds the sum to
-    /// that of the invocation `above`, and returns it. No child is added between the reading of the
-    /// sum and the record, and the invocation above does not end between the record and the
+    /// that of the invocation `above`, and returns it. Children are added before the sum is read or
+    /// after the end is recorded, and the invocation above ends before the record or after the
     /// addition. So usage adds up, whichever threads invocations end on.
     ///
-    /// `emit` must not use either meter: that would block for ever.
+    /// `emit` must not use either meter: that would deadlock.
     pub fn end(&self, above: Option<&Self>, emit: impl FnOnce(Rollup)) -> Rollup {
         self.with(|sum| {
             let sum = *sum;
@@ -41,7 +41,7 @@ impl Meter {
         })
     }
 
-    /// The sum so far.
+    /// Returns the sum so far.
     pub fn read(&self) -> Rollup {
         self.with(|sum| *sum)
     }

@@ -19,32 +19,32 @@ use serde_json::Value;
 
 use crate::{AgentError, Answer, Passing, RunContext, agent::Parts, ask::ask, error::panic_message};
 
-/// Stands between the loop and what it does. The first registered is the outermost.
+/// Code around the calls of the loop. The first registered is the outermost.
 ///
 /// Events do not pass through it; it emits its own through [`RunContext::emit`].
 ///
-/// Written with `async_trait` its two methods are `async fn(&self, &RunContext, ModelRequest,
-/// NextModel<'_>)` and the same for tools; their signatures are spelled out here so that one which
-/// is left alone is no future between the loop and the model.
+/// Written with `async_trait`, its two methods are `async fn(&self, &RunContext, ModelRequest,
+/// NextModel<'_>)` and the same for tools; their signatures are spelled out here so that a method
+/// that is not overridden adds no future between the loop and the model.
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
-    /// Tools that it contributes. Asked once, when the agent is built.
+    /// Returns the tools that it contributes. Called once, when the agent is built.
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Vec::new()
     }
 
-    /// A section that it adds to the instructions. Asked once an invocation.
+    /// Returns a section that it adds to the instructions. Called once an invocation.
     fn system_prompt(&self, _cx: &RunContext) -> Option<String> {
         None
     }
 
-    /// Around a model call: may change the request, ask more than once (one call after the other),
+    /// Wraps a model call: may change the request, call more than once (one call after the other),
     /// or answer itself.
     ///
-    /// An answer that is not what the model said last is said in its place: it enters the stream
-    /// and the conversation as one more model call, of a model named `middleware`. Tool calls of an
-    /// answer that is passed over are not run. On a cancel it has the agent's grace, as a tool has;
-    /// a panic ends the invocation.
+    /// An answer other than the model's last one is emitted as one more model call, of a model
+    /// named `middleware`, and enters the conversation. Tool calls of an answer that is replaced
+    /// are not run. On a cancel it has the agent's grace, as a tool has; a panic ends the
+    /// invocation.
     ///
     /// # Errors
     /// An error ends the invocation.
@@ -63,11 +63,11 @@ pub trait Middleware: Send + Sync + 'static {
         next.run(cx, request)
     }
 
-    /// Around a tool call whose arguments are JSON: may change them, wait, run the tool again, or
+    /// Wraps a tool call whose arguments are JSON: may change them, wait, run the tool again, or
     /// answer itself.
     ///
-    /// `TOOL_RESULT_START` comes when the tool first runs and shows the arguments that it then
-    /// gets. A panic ends the invocation.
+    /// `TOOL_RESULT_START` is emitted when the tool first runs, with the arguments that it gets
+    /// then. A panic ends the invocation.
     ///
     /// # Errors
     /// An error goes to the model.
@@ -149,21 +149,21 @@ pub struct NextModel<'a> {
 }
 
 impl<'a> NextModel<'a> {
-    /// The name of the model that is asked in the end.
+    /// Returns the name of the agent's model.
     pub fn model_name(&self) -> &str {
         self.agent.model.name()
     }
 
-    /// Whether the model's vendor holds the answer to a form: see
-    /// [`Model::holds_schema`](mainstem_model::Model::holds_schema).
-    pub fn holds_schema(&self, request: &ModelRequest) -> bool {
-        self.agent.model.holds_schema(request)
+    /// Returns `true` if the model's vendor enforces the output schema: see
+    /// [`Model::can_enforce_schema`](mainstem_model::Model::can_enforce_schema).
+    pub fn can_enforce_schema(&self, request: &ModelRequest) -> bool {
+        self.agent.model.can_enforce_schema(request)
     }
 
-    /// Goes on with the request.
+    /// Continues with the request.
     ///
     /// # Errors
-    /// What the rest of the stack or the model says.
+    /// Errors of the rest of the stack, or of the model.
     pub fn run<'b>(
         self,
         cx: &'b RunContext,
@@ -185,16 +185,16 @@ impl<'a> NextModel<'a> {
         model: Option<&dyn Model>,
         stream: ModelStream,
     ) -> Result<Answer, AgentError> {
-        // A middleware may have dropped a call half way, or passed over an answer that calls tools.
+        // A middleware may have dropped a call half way, or replaced an answer that calls tools.
         cx.close(&StopReason::Cancelled);
         let iteration = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let limits = self.agent.answer_limits;
         ask(cx, model, iteration, limits, stream).await
     }
 
-    /// Says an answer of a middleware's own.
-    pub(crate) async fn say(self, cx: &RunContext, answer: Answer) -> Result<Answer, AgentError> {
-        if answer.is_said(cx) {
+    /// Emits an answer of a middleware.
+    pub(crate) async fn emit_answer(self, cx: &RunContext, answer: Answer) -> Result<Answer, AgentError> {
+        if answer.is_emitted(cx) {
             return Ok(answer);
         }
         Box::pin(self.ask(cx, None, answer.replay())).await
@@ -209,10 +209,10 @@ pub struct NextTool<'a> {
 }
 
 impl<'a> NextTool<'a> {
-    /// Goes on with the call.
+    /// Continues with the call.
     ///
     /// # Errors
-    /// What the rest of the stack or the tool says; a panic of the tool is an error too.
+    /// Errors of the rest of the stack, or of the tool; a panic of the tool is an error, too.
     pub fn run<'b>(
         self,
         cx: &'b RunContext,
@@ -255,7 +255,7 @@ impl<'a> NextTool<'a> {
     }
 }
 
-/// Asks the run's gate, if it has one.
+/// Passes the run's gate, if it has one.
 async fn pass(cx: &RunContext, tool: &dyn Tool, call: &PendingCall) -> Result<Option<Value>, ToolOutput> {
     let Some(gate) = cx.gate() else { return Ok(None) };
     let PendingCall { id, name, arguments } = call;

@@ -1,5 +1,5 @@
-//! Answers in a form: held to a schema by the vendor, or asked for as the arguments of a tool;
-//! checked in any case.
+//! Answers of a schema: enforced by the vendor, or given as the arguments of a tool; checked in any
+//! case.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,29 +12,33 @@ use serde_json::Value;
 
 use crate::{AgentError, Answer, Middleware, NextModel, OutputSchema, RunContext};
 
-/// What the form, and the tool for it, is called.
+/// The name of the schema, and of its tool.
 const FINAL_ANSWER: &str = "final_answer";
 
-/// How much of an answer that does not fit an error shows, in characters.
+/// How many characters of an answer an error shows.
 const SHOWN: usize = 2000;
 
-/// Gives an agent's answer a form: the reply is JSON of this schema.
+/// Gives an agent's answer a schema: the reply is JSON of this schema.
 ///
-/// Where the model's vendor holds an answer to a schema, the request says so. Else the agent gets a tool `final_answer`, whose arguments
-/// are its answer; what it called besides in that turn is not run. An answer that does not fit is asked for once more, with what is wrong
-/// with it; then the run ends with [`AgentError::Output`]. An answer in prose or in a code fence around the JSON is taken out of it.
+/// If the model's vendor enforces schemas, the request has the schema. Otherwise the agent gets a
+/// tool `final_answer`, whose arguments are its answer; other calls of that turn are not run. An
+/// answer that does not fit is requested once more, with its problems; then the run ends with
+/// [`AgentError::Output`]. JSON within prose or a code fence is extracted.
 ///
-/// To be put inside of middleware that looks at answers, so that each model call is seen by it.
+/// Place it inside of middleware that inspects answers, so that each model call passes that
+/// middleware.
 #[derive(Clone, Debug)]
 pub struct StructuredOutput(Option<OutputSchema>);
 
 impl StructuredOutput {
-    /// Each answer of the agent has this form.
+    /// Creates a middleware for an agent whose answers all have this schema.
     pub fn new(schema: OutputSchema) -> Self {
         Self(Some(schema))
     }
 
-    /// The root's answer has the form that the run asks for, see [`RunContextBuilder::output`](crate::RunContextBuilder::output); without one, the agent's own if it has one.
+    /// Creates a middleware for the root's answer, whose schema the run sets with
+    /// [`RunContextBuilder::output`](crate::RunContextBuilder::output); without one, the agent's
+    /// own applies.
     pub fn of_run(own: Option<OutputSchema>) -> Self {
         Self(own)
     }
@@ -60,18 +64,18 @@ impl Middleware for StructuredOutput {
     }
 }
 
-/// A schema, and how it is asked for.
+/// A schema, and how it is requested.
 struct Form {
     schema: OutputSchema,
-    /// The tool, unless the vendor holds the schema.
+    /// The tool, unless the vendor enforces the schema.
     tool: Option<String>,
 }
 
-/// What an answer is.
+/// A classified answer.
 enum Read<'a> {
-    /// Not the last one.
+    /// An intermediate answer.
     Working,
-    /// The answer, not checked yet, or why it is not JSON.
+    /// The final answer, not checked yet, or why it is not JSON.
     Given(Result<Value, String>, Option<&'a ToolCall>),
 }
 
@@ -84,7 +88,7 @@ impl Form {
             }
             name
         };
-        Self { schema, tool: (!next.holds_schema(request)).then(name) }
+        Self { schema, tool: (!next.can_enforce_schema(request)).then(name) }
     }
 
     async fn ask(
@@ -118,7 +122,7 @@ impl Form {
                 return Err(AgentError::Output { problems, value });
             }
             is_second = true;
-            self.complain(cx, call, &problems);
+            self.report_problems(cx, call, &problems);
             cx.with_transcript(|transcript| {
                 request.messages.extend_from_slice(&transcript.messages()[said..]);
             });
@@ -128,7 +132,7 @@ impl Form {
         }
     }
 
-    /// Adds the form to a request.
+    /// Adds the schema to a request.
     fn demand(&self, request: &mut ModelRequest) {
         let schema = self.schema.asked();
         let Some(tool) = &self.tool else {
@@ -151,7 +155,7 @@ impl Form {
         request.system = Some(system.chain([&*demand]).collect::<Vec<_>>().join("\n\n").into());
     }
 
-    /// Checks an answer against the schema, off this thread if that can take long.
+    /// Checks an answer against the schema, on another thread if that can take long.
     async fn check(&self, cx: &RunContext, value: Value) -> Result<Value, String> {
         if !self.schema.is_costly(&value) {
             return self.schema.check(value);
@@ -167,7 +171,7 @@ impl Form {
             return Read::Given(arguments, Some(call));
         }
         let text = answer.text();
-        // An empty answer is the loop's to deal with.
+        // The loop handles empty answers.
         if answer.tool_calls().next().is_some() || text.trim().is_empty() {
             return Read::Working;
         }
@@ -175,8 +179,8 @@ impl Form {
         Read::Given(value.map_err(|error| format!("\n- the answer is no JSON: {error}")), None)
     }
 
-    /// Says what is wrong: as the result of the call, or as a hint.
-    fn complain(&self, cx: &RunContext, call: Option<&ToolCall>, problems: &str) {
+    /// Tells the model what is wrong: as the result of the call, or as a hint.
+    fn report_problems(&self, cx: &RunContext, call: Option<&ToolCall>, problems: &str) {
         match call {
             Some(call) => {
                 let text =
@@ -200,7 +204,7 @@ impl Form {
     }
 }
 
-/// Answers a call of the tool that is none.
+/// Emits the result of a call of `final_answer`, for which no tool runs.
 fn acknowledge(cx: &RunContext, call: &ToolCall, state: ToolState, text: &str) {
     let (id, name): (_, Arc<str>) = (call.id.clone(), call.name.as_str().into());
     let input = call.parsed_arguments().unwrap_or(Value::Null);
@@ -209,7 +213,7 @@ fn acknowledge(cx: &RunContext, call: &ToolCall, state: ToolState, text: &str) {
     cx.emit(EventKind::ToolResultEnd { tool_call_id: id, tool_call_name: name, state, duration_ms: 0 });
 }
 
-/// The answer as the value alone; as it is, if it is that already.
+/// Returns the answer with the value as its only content; unchanged if it has that already.
 fn in_form(answer: Answer, value: &Value) -> Answer {
     let is_plain = answer.message.tool_calls().next().is_none()
         && serde_json::from_str::<Value>(&answer.message.text()).is_ok_and(|said| said == *value);
@@ -220,7 +224,8 @@ fn answer_text<'a>(answer: &'a Message, call: Option<&'a ToolCall>) -> Cow<'a, s
     call.map_or_else(|| answer.text().into(), |call| Cow::from(&*call.arguments))
 }
 
-/// The JSON in a text: all of it, or what stands in a code fence or between the outermost braces.
+/// Returns the JSON in a text: all of it, or the content of a code fence, or from the first brace
+/// to the last.
 fn json_in(text: &str) -> &str {
     let text = text.trim();
     if text.starts_with(['{', '[', '"']) {

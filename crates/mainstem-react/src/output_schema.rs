@@ -1,4 +1,4 @@
-//! The form that an agent's answer shall have.
+//! The schema of an agent's answer.
 
 use std::{fmt, sync::Arc};
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 /// A JSON schema for an agent's answer. Cheap to clone.
 ///
-/// Models answer with objects. A schema of anything else is requested as the field `value` of one,
-/// and taken out of it again.
+/// Models answer with objects. A schema of another type is requested as the field `value` of an
+/// object, and unwrapped.
 #[derive(Clone)]
 pub struct OutputSchema(Arc<Parts>);
 
@@ -21,13 +21,13 @@ struct Parts {
     is_wrapped: bool,
 }
 
-/// Why a schema can't be the form of an answer.
+/// Why a schema is not valid for an answer.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the output schema is not valid: {0}")]
 pub struct OutputSchemaError(#[from] SchemaError);
 
 impl OutputSchemaError {
-    /// The limit that the schema is beyond, if that is why.
+    /// Returns the limit that the schema exceeds, if that is the reason.
     pub fn limit(&self) -> Option<SchemaLimit> {
         match self.0 {
             SchemaError::Limit { limit, .. } => Some(limit),
@@ -37,13 +37,14 @@ impl OutputSchemaError {
 }
 
 impl OutputSchema {
-    /// The form that this schema describes.
+    /// Compiles an output schema.
     ///
-    /// Compiling takes time proportional to the schema's size, up to some milliseconds: a server
+    /// This takes time proportional to the schema's size, up to some milliseconds: a server does it
+    /// off its async threads.
     /// does it off its async threads.
     ///
     /// # Errors
-    /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
+    /// If it is not a JSON Schema, or beyond a [limit](SchemaLimit).
     pub fn new(schema: Value) -> Result<Self, OutputSchemaError> {
         let is_wrapped = schema.get("type").is_some_and(|form| form != "object");
         let asked = if is_wrapped { wrapped(schema.clone()) } else { schema.clone() };
@@ -51,20 +52,20 @@ impl OutputSchema {
         Ok(Self(Arc::new(Parts { asked, own: schema, is_wrapped })))
     }
 
-    /// The form of a type; its doc comments are read by the model.
+    /// Returns the output schema of a type; models read its doc comments.
     ///
     /// # Errors
-    /// An implementation of `JsonSchema` of one's own gives what is no JSON Schema.
+    /// If a custom implementation of `JsonSchema` returns an invalid schema.
     pub fn of<T: JsonSchema>() -> Result<Self, OutputSchemaError> {
         Self::new(schema_of::<T>())
     }
 
-    /// The schema as it was given.
+    /// Returns the schema as it was given.
     pub fn schema(&self) -> &Value {
         &self.0.own
     }
 
-    /// The schema of the object that the model gives.
+    /// Returns the schema of the object that the model gives.
     pub fn asked(&self) -> &Arc<Value> {
         self.0.asked.source()
     }
@@ -75,18 +76,18 @@ impl OutputSchema {
         self.0.asked.is_costly(given)
     }
 
-    /// The answer in what a model gave.
+    /// Returns the answer in a model's output.
     ///
     /// # Errors
-    /// Where it does not fit, in words for the model: a line for each problem, with its JSON
-    /// pointer.
+    /// The problems, for the model: a line each, with its JSON pointer.
     pub fn check(&self, mut given: Value) -> Result<Value, String> {
         self.0.asked.check(&given, "the answer")?;
         Ok(if self.0.is_wrapped { given["value"].take() } else { given })
     }
 }
 
-/// An object of one field. Definitions stay at the root, where references look for them.
+/// Wraps a schema into an object of one field. Definitions stay at the root, where references
+/// expect them.
 fn wrapped(mut schema: Value) -> Value {
     let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
     let mut object = Map::new();

@@ -1,10 +1,10 @@
-//! A message as the deltas from which it could have come.
+//! Splits a message into deltas.
 
 use mainstem_message::{ContentBlock, DataSource, Message, Opaque};
 use mainstem_model::ModelDelta;
 
-/// What a model would have streamed. Results and addresses of data are left out: no model streams
-/// them.
+/// Returns the deltas that a model would have streamed. Results and addresses of data are left out,
+/// because models do not stream them.
 pub(crate) fn deltas(message: &Message) -> impl Iterator<Item = ModelDelta> + '_ {
     message.content.iter().enumerate().flat_map(|(slot, block)| block_deltas(slot, block))
 }

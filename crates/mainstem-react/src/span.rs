@@ -1,7 +1,7 @@
-//! Spans for `tracing`, named and described as OpenTelemetry's [conventions] for generative AI say.
-//! The only thing here that is ambient: a span's parent is the one that is current when it is made,
-//! so a child's invocation lies below its parent's tool call. One that nobody waits for has a trace
-//! of its own, linked to that call.
+//! Spans for `tracing`, with names and attributes of OpenTelemetry's [conventions] for generative
+//! AI. They are the only ambient state: a span's parent is the current one when it is made, so a
+//! child's invocation is below its parent's tool call. An invocation that no caller awaits has a
+//! trace of its own, linked to that call.
 //!
 //! [conventions]: https://github.com/open-telemetry/semantic-conventions-genai
 
@@ -12,24 +12,25 @@ use tracing::{Span, field::Empty, info_span};
 
 use crate::{Agent, AgentError, Answer, RunContext, RunOutcome};
 
-/// What causes an invocation that nothing waits for: its span is linked to the one that was current
-/// then instead of lying below it.
+/// The cause of an invocation that no caller awaits: its span is linked to the one that was current
+/// then instead of being below it.
 #[derive(Debug)]
 pub(crate) struct Unawaited(Mutex<Option<Span>>);
 
 impl Unawaited {
-    /// Caused by what is done now.
+    /// Returns the current span as a cause.
     pub(crate) fn now() -> Arc<Self> {
         Arc::new(Self(Mutex::new(Some(Span::current()))))
     }
 
-    /// The cause, for the first who asks: those below are waited for.
+    /// Takes the cause, which only the first invocation gets: those below it are awaited.
     pub(crate) fn take(&self) -> Option<Span> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// One invocation. Made where it is begun, for a background task is polled elsewhere.
+/// Returns the span of an invocation. Called where it is begun, because a background task is polled
+/// elsewhere.
 pub(crate) fn invoke_agent(agent: &Agent, cx: &RunContext) -> Span {
     let cause = cx.cause().and_then(Unawaited::take);
     let parent = if cause.is_some() { None } else { Span::current().id() };
@@ -58,14 +59,14 @@ fn provided(span: &Span, provider: Option<&str>) {
     }
 }
 
-/// What went wrong in the current span.
+/// Records an error in the current span.
 fn failed(how: &str) {
     let span = Span::current();
     span.record("error.type", how);
     span.record("otel.status_code", "ERROR");
 }
 
-/// How the current invocation ended.
+/// Records the outcome of the current invocation.
 pub(crate) fn invoked(outcome: &RunOutcome) {
     let (span, own) = (Span::current(), outcome.usage.own);
     span.record("gen_ai.usage.input_tokens", count(own.input_tokens));
@@ -75,12 +76,12 @@ pub(crate) fn invoked(outcome: &RunOutcome) {
     }
 }
 
-/// The conventions want integers, and exporters make text of unsigned ones.
+/// Converts a number: the conventions require integers, and exporters make text of unsigned ones.
 fn count(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 
-/// One model call.
+/// Returns the span of a model call.
 pub(crate) fn chat(model: &str, provider: Option<&str>) -> Span {
     let span = info_span!(
         "chat",
@@ -99,7 +100,7 @@ pub(crate) fn chat(model: &str, provider: Option<&str>) -> Span {
     span
 }
 
-/// How the current model call ended.
+/// Records the end of the current model call.
 pub(crate) fn chatted(answer: Result<&Answer, &AgentError>) {
     let span = Span::current();
     match answer {
@@ -114,7 +115,7 @@ pub(crate) fn chatted(answer: Result<&Answer, &AgentError>) {
     }
 }
 
-/// One tool call.
+/// Returns the span of a tool call.
 pub(crate) fn execute_tool(call: &ToolCall) -> Span {
     info_span!(
         "execute_tool",
@@ -128,7 +129,7 @@ pub(crate) fn execute_tool(call: &ToolCall) -> Span {
     )
 }
 
-/// How the current tool call ended.
+/// Records the end of the current tool call.
 pub(crate) fn executed(state: ToolState) {
     if state != ToolState::Success && state != ToolState::Running {
         failed(state.as_str());

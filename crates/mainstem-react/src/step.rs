@@ -1,28 +1,28 @@
-//! What comes next: decided from what was said, without waiting.
+//! Decides what the loop does next, without waiting.
 
 use mainstem_event::Outcome;
 use mainstem_message::{Message, StopReason, ToolCall};
 
 use crate::AgentError;
 
-/// What the loop does next.
+/// The next step of the loop.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Ask the model.
+    /// Call the model.
     Ask,
-    /// Run the tools that it called, then ask again.
+    /// Run the tools that it called, then call it again.
     Act(Vec<ToolCall>),
-    /// Say that there was no answer, then ask again.
+    /// Remind the model to answer, then call it again.
     Remind,
-    /// Say that the limit is reached, then ask once more, without tools.
+    /// Tell the model that the limit is reached, then call it once more, without tools.
     SumUp,
-    /// The answer is there.
+    /// End with an answer.
     Finish(Outcome),
-    /// There will be none.
+    /// End without one.
     Fail(AgentError),
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Model calls so far.
@@ -33,10 +33,10 @@ pub(crate) struct Progress {
     pub(crate) summed_up: bool,
 }
 
-/// How often an empty answer is asked for again.
+/// How many reminders follow empty answers in a row.
 const REMINDERS: u32 = 2;
 
-/// After an answer.
+/// Decides after an answer.
 pub(crate) fn after_answer(progress: Progress, answer: &Message, stop: &StopReason) -> Step {
     let calls: Vec<_> = answer.tool_calls().cloned().collect();
     let is_empty = answer.text().trim().is_empty() && !has_data(answer);
@@ -50,7 +50,7 @@ pub(crate) fn after_answer(progress: Progress, answer: &Message, stop: &StopReas
     }
 }
 
-/// Before a further model call.
+/// Decides before a further model call.
 pub(crate) fn before_call(progress: Progress, max_iterations: u32) -> Step {
     if progress.calls >= max_iterations && !progress.summed_up { Step::SumUp } else { Step::Ask }
 }

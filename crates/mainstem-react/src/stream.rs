@@ -13,12 +13,12 @@ use tokio::task::{coop, unconstrained};
 
 use crate::{AgentError, RunOutcome};
 
-/// A run: polling it drives the agent and all its children and hands out what happens, in order; it
+/// A run: polling it drives the agent and all its children and yields their events, in order; it
 /// ends with the root's `AGENT_END`.
 ///
-/// It owns the work. Not polling it holds the work back, down to the model's socket. Dropping it
-/// stops the agent, its tools and its children at once; what was open is closed in the session's
-/// log as cancelled.
+/// It owns the work. While it is not polled, the work waits, down to the model's socket. Dropping
+/// it stops the agent, its tools and its children at once; open blocks and calls are closed in the
+/// session's log as cancelled.
 #[must_use = "a run does nothing unless polled"]
 pub struct RunStream {
     // Dropped in this order: the guards of the work still write to the log that the cursor reads.
@@ -30,18 +30,18 @@ pub struct RunStream {
 
 impl RunStream {
     pub(crate) fn new(work: impl Future<Output = RunOutcome> + Send + 'static, cursor: Cursor) -> Self {
-        // The work spends no budget of tokio's: a thousand children in one poll would use it up on
-        // their first reads. What is handed out does, so that a stream that is always ready lets
-        // timers and other tasks have their turn.
+        // The work spends none of tokio's budget: a thousand children in one poll would use it up
+        // on their first reads. The events do, so that a stream that is always ready lets timers
+        // and other tasks run.
         Self { work: Some(Box::pin(unconstrained(work))), outcome: None, cursor, over: false }
     }
 
-    /// How the run ended; `None` while it goes on.
+    /// Returns how the run ended; `None` while it goes on.
     pub fn outcome(&self) -> Option<&RunOutcome> {
         self.outcome.as_ref()
     }
 
-    /// Reads to the end and gives how it ended. Dropping the future drops the run.
+    /// Reads to the end and returns the outcome. Dropping the future drops the run.
     pub async fn finish(mut self) -> RunOutcome {
         while std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await.is_some() {}
         #[expect(
@@ -51,7 +51,7 @@ impl RunStream {
         self.outcome.take().expect("a run that is over has an outcome")
     }
 
-    /// A run whose ending could not be recorded has not gone well, whatever it says itself.
+    /// Changes the outcome to an error if its ending could not be recorded.
     fn amend(&mut self) {
         let (Some(why), Some(ended)) = (self.cursor.log().failure(), &mut self.outcome) else { return };
         if ended.outcome != Outcome::Error && self.cursor.log().committed() < Some(self.cursor.next_seq() - 1)
@@ -61,11 +61,11 @@ impl RunStream {
         }
     }
 
-    /// The next event: what is in the log, else what the work brings now.
+    /// Returns the next event of the log, after polling the work if needed.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         loop {
-            // Read without leaving a waker: what the work emits while it is polled here needs to
-            // wake nobody.
+            // Read without a waker: events that the work emits while it is polled here need not
+            // wake this task.
             if let Some(event) = self.cursor.try_next() {
                 return Poll::Ready(Some(event));
             }
@@ -95,7 +95,7 @@ impl Stream for RunStream {
         let budget = ready!(coop::poll_proceed(cx));
         let event = ready!(self.advance(cx));
         budget.made_progress();
-        self.over = event.as_ref().is_none_or(|event| event.ends_run());
+        self.over = event.as_ref().is_none_or(|event| event.is_run_end());
         if self.over {
             self.amend();
         }

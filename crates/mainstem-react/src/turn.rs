@@ -1,4 +1,4 @@
-//! What a model's deltas mean, as events: one model call, decided without waiting.
+//! Turns a model's deltas into events: one model call, decided without waiting.
 
 use std::{collections::HashSet, iter, sync::Arc};
 
@@ -8,17 +8,17 @@ use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 
 use crate::{AgentError, answer_limits::Length};
 
-/// What a turn knows of the invocation around it.
+/// What a turn needs of its invocation.
 pub(crate) trait Scope {
     fn emit(&mut self, kind: EventKind);
-    /// Whether an earlier turn of the reply has a call of that id.
+    /// Returns `true` if an earlier turn of the reply has a call of that id.
     fn is_taken(&self, id: &ToolCallId) -> bool;
-    /// An id for a call that came without one.
+    /// Returns an id for a call that came without one.
     fn new_call_id(&mut self) -> ToolCallId;
 }
 
 /// One model call. At most one block is open at a time; it ends where other content begins. Calls
-/// stay open until they say they end, or the answer does.
+/// stay open until their end or that of the answer.
 #[derive(Debug)]
 pub(crate) struct Turn {
     prefix: String,
@@ -43,7 +43,7 @@ struct Call {
 }
 
 impl Turn {
-    /// Blocks are named after `prefix`, which is unique within the reply.
+    /// Creates a turn whose blocks are named after `prefix`, which is unique within the reply.
     pub(crate) fn new(prefix: String, length: Length) -> Self {
         Self {
             prefix,
@@ -57,11 +57,11 @@ impl Turn {
         }
     }
 
-    /// Emits the events that a delta brings, in order; an empty fragment brings none.
+    /// Emits the events of a delta, in order; an empty fragment has none.
     ///
     /// # Errors
-    /// A fragment of a call that never began; an answer beyond its limits, of which this delta is
-    /// dropped.
+    /// If a fragment belongs to no call, or the answer exceeds its limits; this delta is dropped
+    /// then.
     pub(crate) fn push(&mut self, delta: ModelDelta, scope: &mut impl Scope) -> Result<(), AgentError> {
         self.count(&delta)?;
         match delta {
@@ -103,7 +103,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Counts what a delta brings.
+    /// Counts the content of a delta.
     fn count(&mut self, delta: &ModelDelta) -> Result<(), AgentError> {
         match delta {
             ModelDelta::Text(text) => self.count_in(BlockKind::Text, text),
@@ -134,7 +134,7 @@ impl Turn {
         self.length.add(text.len())
     }
 
-    /// Ends what is open.
+    /// Ends open blocks and calls.
     pub(crate) fn finish(&mut self, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
         for call in self.calls.iter_mut().filter(|call| !call.ended) {
@@ -142,7 +142,7 @@ impl Turn {
         }
     }
 
-    /// The open block of that kind; a new one if there is none.
+    /// Returns the open block of that kind, or begins one.
     fn block(&mut self, kind: BlockKind, scope: &mut impl Scope) -> BlockId {
         if let Some((open, id)) = &self.open
             && *open == kind
@@ -180,8 +180,7 @@ impl Turn {
         }
     }
 
-    /// Begins a call. Vendors leave ids out, and give one id twice; ours are unique within the
-    /// reply.
+    /// Begins a call. Vendors omit ids, or give one id twice; ours are unique within the reply.
     fn start_call(&mut self, slot: usize, id: Option<ToolCallId>, name: String, scope: &mut impl Scope) {
         self.close(Opaque::new(), scope);
         let wanted = id.filter(|id| !id.as_str().is_empty()).unwrap_or_else(|| scope.new_call_id());
@@ -210,7 +209,7 @@ impl Call {
     }
 }
 
-/// What a decorator around the model says of itself.
+/// Emits the report of a decorator around the model.
 fn report(delta: ModelDelta, scope: &mut impl Scope) {
     scope.emit(match delta {
         ModelDelta::Retry { attempt, wait, error } => {

@@ -52,7 +52,7 @@ struct Builder<'a> {
 }
 
 impl Graph {
-    /// The graph of a schema that is within the limits.
+    /// Returns the graph of a schema that is within the limits.
     pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         let bytes = schema.to_string().len();
         check(SchemaLimit::Bytes, bytes, || format!("the schema has {bytes} bytes"))?;
@@ -144,7 +144,7 @@ impl<'a> Builder<'a> {
         Ok(Self { root, graph, known, open, anchors, patterns: 0 })
     }
 
-    /// The node of a schema; a new one is visited later.
+    /// Returns the node of a schema; a new one is visited later.
     fn node(&mut self, schema: &'a Value) -> usize {
         let next = self.graph.nodes.len();
         let index = *self.known.entry(std::ptr::from_ref(schema)).or_insert(next);
@@ -217,7 +217,7 @@ impl<'a> Builder<'a> {
         check(SchemaLimit::PatternBytes, bytes, || format!("a pattern has {bytes} bytes"))
     }
 
-    /// What a reference means: a part of the schema itself.
+    /// Returns what a reference means: a part of the schema itself.
     fn target(&self, reference: &Value) -> Result<&'a Value, SchemaError> {
         let reference = reference.as_str().unwrap_or_default();
         let found = match reference.strip_prefix('#') {
@@ -264,7 +264,8 @@ fn clamp(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// How deep a value is nested; 0 for what has no parts. `serde_json` reads no more than 128 levels.
+/// Returns how deep a value is nested; 0 for what has no parts. `serde_json` reads no more than 128
+/// levels.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -273,7 +274,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// How many values there are in a value, itself included.
+/// Returns how many values there are in a value, itself included.
 fn count(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<u64>(),

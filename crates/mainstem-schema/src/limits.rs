@@ -38,7 +38,7 @@ impl SchemaLimit {
         Self::Work,
     ];
 
-    /// Its stable name.
+    /// Returns its stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "schema_bytes",
@@ -53,7 +53,7 @@ impl SchemaLimit {
         }
     }
 
-    /// Its value.
+    /// Returns its value.
     pub const fn value(self) -> usize {
         match self {
             Self::Bytes => 256 << 10,
@@ -68,7 +68,7 @@ impl SchemaLimit {
         }
     }
 
-    /// Its value with its unit.
+    /// Returns its value with its unit.
     pub fn most(self) -> String {
         let unit = match self {
             Self::Bytes | Self::PatternBytes | Self::CompiledPattern => "bytes",

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{SchemaLimit, coerce, graph::Graph, words};
 
-/// Most problems told at once.
+/// The maximum number of problems in one error.
 const SHOWN: usize = 5;
 
-/// So many steps take about a millisecond.
+/// The number of steps that take about a millisecond.
 const COSTLY: u64 = 20_000;
 
 /// A compiled schema, with what a check of it can cost.
@@ -43,7 +43,7 @@ impl Schema {
     /// milliseconds.
     ///
     /// # Errors
-    /// It is not a JSON Schema, or beyond a [limit](SchemaLimit).
+    /// If it is not a JSON Schema, or beyond a [limit](SchemaLimit).
     pub fn compile(source: Arc<Value>) -> Result<Self, SchemaError> {
         let graph = Graph::of(&source)?;
         // This engine matches in linear time, and stops to compile a pattern that grows too large.
@@ -67,8 +67,8 @@ impl Schema {
     /// Checks a value; `whole` is the name of the value in messages.
     ///
     /// # Errors
-    /// The value is not valid, or can't be checked in bounded time. The text has a line for each of
-    /// the first problems, each after a line break.
+    /// If the value is not valid, or can't be checked in bounded time. The text has a line for each
+    /// of the first problems, each after a line break.
     pub fn check(&self, value: &Value, whole: &str) -> Result<(), String> {
         self.check_work(value, whole)?;
         let mut problems = self.validator.iter_errors(value);
@@ -106,7 +106,8 @@ impl Schema {
     }
 }
 
-/// The validator does not tell a pattern that is not one from a pattern that grows too large.
+/// Returns the error of a refused schema. The validator's error is the same for an invalid pattern
+/// and for one that grows too large.
 fn invalid(why: &str) -> SchemaError {
     let limit = SchemaLimit::CompiledPattern;
     let or_large = match why.ends_with("is not a \"regex\"") {

@@ -61,7 +61,7 @@ pub(crate) fn of(schema: &Value, error: &ValidationError<'_>) -> String {
     }
 }
 
-/// The types that the schema asks for in the place of an error, by their names in schemas.
+/// Returns the types that the schema asks for in the place of an error, by their names in schemas.
 pub(crate) fn types<'a>(schema: &'a Value, error: &ValidationError<'_>) -> Vec<&'a str> {
     let mut types = Vec::new();
     if let Some(asked) = parent(schema, error) {
@@ -78,7 +78,7 @@ fn collect_types<'a>(schema: &'a Value, asked: &'a Value, depth: usize, types: &
     });
 }
 
-/// What is allowed in the place of an error, each in words.
+/// Returns what is allowed in the place of an error, each in words.
 fn allowed(schema: &Value, error: &ValidationError<'_>) -> Vec<String> {
     let mut allowed = Vec::new();
     let Some(asked) = parent(schema, error) else { return allowed };
@@ -122,7 +122,7 @@ fn each_form<'a>(whole: &'a Value, schema: &'a Value, depth: usize, f: &mut impl
     forms.into_iter().for_each(|form| each_form(whole, form, depth + 1, f));
 }
 
-/// The schema to which the violated rule belongs.
+/// Returns the schema to which the violated rule belongs.
 fn parent<'a>(schema: &'a Value, error: &ValidationError<'_>) -> Option<&'a Value> {
     let path = error.schema_path().to_string();
     schema.pointer(path.rsplit_once('/').map_or("", |(parent, _)| parent))
@@ -172,7 +172,7 @@ fn either(allowed: &[String]) -> String {
     }
 }
 
-/// The beginning of a value as JSON; the rest is not written.
+/// Returns the beginning of a value as JSON; the rest is not written.
 fn shown(value: &Value) -> String {
     let mut start = Start(Vec::new());
     // It stops when there is enough.

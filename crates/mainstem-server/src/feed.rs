@@ -88,7 +88,7 @@ impl Until {
                 run.status().is_over() && event.seq >= run.session().log().last_seq()
             }
             Self::EndOf(run, _) => {
-                event.run_id() == Some(run) && (event.ends_run() || event.cancels_queued_run())
+                event.run_id() == Some(run) && (event.is_run_end() || event.is_queued_run_cancel())
             }
             Self::TaskIsOver(task) => matches!(
                 &event.kind,

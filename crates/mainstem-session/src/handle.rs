@@ -191,7 +191,7 @@ impl RunHandle {
     /// The child failed, or the run ended without it.
     pub async fn final_reply_of(&self, agent: impl Into<String>) -> Result<Message, ReplyError> {
         let run = self.id.clone();
-        let goes_on = move |event: &AgentEvent| ready(!(event.ends_run() && event.run_id() == Some(&run)));
+        let goes_on = move |event: &AgentEvent| ready(!(event.is_run_end() && event.run_id() == Some(&run)));
         let reply = pin!(self.subscribe_from(self.first).take_while(goes_on).final_reply_of(agent));
         // A run that is dropped before it began says nothing at all; what it did say is read first.
         let outcome = self.outcome();

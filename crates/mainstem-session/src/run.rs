@@ -28,7 +28,8 @@ use crate::{
 
 /// A run: polling it drives the agent and its fleet and yields the events from the root's
 /// `AGENT_START` to its `AGENT_END`. A run that is cancelled while it is queued yields no event;
-/// the session's log has one event of it ([`cancels_queued_run`](AgentEvent::cancels_queued_run)).
+/// the session's log has one event of it
+/// ([`is_queued_run_cancel`](AgentEvent::is_queued_run_cancel)).
 ///
 /// Dropping it stops the agents at once; their messages until then stay in the session's history. A
 /// [`RunHandle`] stops it gracefully.
@@ -249,7 +250,7 @@ impl Stream for Run {
                     }
                     let event = ready!(Pin::new(&mut active.stream).poll_next(cx));
                     event.iter().for_each(|event| me.reading.handed(event));
-                    if event.as_ref().is_none_or(AgentEvent::ends_run) {
+                    if event.as_ref().is_none_or(AgentEvent::is_run_end) {
                         let outcome = active.stream.outcome().cloned();
                         if let Some(RunOutcome { outcome, answer, error, usage, .. }) = &outcome {
                             let error = error.as_ref().map(Failure::from);

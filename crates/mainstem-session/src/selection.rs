@@ -28,7 +28,7 @@ impl Selection {
 
     /// Returns `true` if no later event is selected.
     pub(crate) fn ends_with(&self, event: &AgentEvent) -> bool {
-        let is_end = event.ends_run() || event.cancels_queued_run();
+        let is_end = event.is_run_end() || event.is_queued_run_cancel();
         self.run.as_ref().is_some_and(|run| is_end && event.run_id() == Some(run))
     }
 }

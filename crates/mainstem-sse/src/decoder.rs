@@ -1,4 +1,4 @@
-//! The push parser: chunks in, events out, whatever the cuts between chunks.
+//! The push parser: chunks in, events out, however the chunks are cut.
 
 use std::{borrow::Cow, mem, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::TooLarge;
 /// The size limit of [`Decoder::new`] in bytes: 16 MiB, room for an inline image in one event.
 pub const DEFAULT_LIMIT: usize = 16 << 20;
 
-/// The largest buffer in bytes that a decoder keeps from one event to the next.
+/// The largest buffer in bytes that a decoder retains from one event to the next.
 const KEEP: usize = 16 << 10;
 
 /// One dispatched event.
@@ -29,11 +29,11 @@ pub struct SseEvent {
     pub retry: Option<Duration>,
 }
 
-/// Turns the bytes of a connection into events, as WHATWG's [interpretation rules] say.
+/// Turns the bytes of a connection into events, as WHATWG's [interpretation rules] require.
 ///
 /// Call [`decode`](Self::decode) with each chunk until it returns `None`, and
-/// [`finish`](Self::finish) when the connection has ended. Nothing but the unfinished event is
-/// kept in between, and invalid UTF-8 becomes U+FFFD.
+/// [`finish`](Self::finish) when the connection has ended. Only the unfinished event is stored in
+/// between, and invalid UTF-8 becomes U+FFFD.
 ///
 /// ```
 /// use mainstem_sse::Decoder;
@@ -58,13 +58,14 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that refuses events larger than [`DEFAULT_LIMIT`].
+    /// Creates a decoder that refuses events larger than [`DEFAULT_LIMIT`].
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_LIMIT)
     }
 
-    /// A decoder that refuses events with more than `limit` bytes of data, event type or id.
+    /// Creates a decoder that refuses events with more than `limit` bytes of data, event type or
+    /// id.
     ///
     /// The three are measured apart and as sent (an invalid byte becomes three), so a connection
     /// holds at most a small multiple of `limit`.
@@ -77,11 +78,11 @@ impl Decoder {
 
     /// Reads `input` up to the end of the next event; `None` once `input` is used up.
     ///
-    /// Frames without a `data` field dispatch nothing and are passed over.
+    /// Frames without a `data` field are skipped.
     ///
     /// # Errors
-    /// [`TooLarge`] as soon as the event under way exceeds the limit. The decoder stays usable:
-    /// it skips the rest of that event and goes on with the next one.
+    /// [`TooLarge`] as soon as the unfinished event exceeds the limit. The decoder stays usable: it
+    /// skips the rest of that event and continues with the next one.
     pub fn decode(&mut self, input: &mut impl Buf) -> Result<Option<SseEvent>, TooLarge> {
         while let Some(decoded) = self.inner.next(input) {
             match decoded {
@@ -96,9 +97,9 @@ impl Decoder {
     /// Ends the connection, and returns the event that only lacked its final blank line.
     ///
     /// **This deviates from WHATWG on purpose.** A browser discards such an event; but some model
-    /// servers leave out the last blank line, or even the last line break, and what they lose is
+    /// servers leave out the last blank line, or even the last line break, and the lost event is
     /// the end of a reply. The frame's `id`, and a `retry` without a line break, may have been cut
-    /// short, so they are not taken over. An event whose data is empty is still discarded.
+    /// short and are ignored. An event whose data is empty is still discarded.
     ///
     /// The decoder is then ready for a new connection, which keeps [`last_event_id`] and
     /// [`retry`].
@@ -117,13 +118,13 @@ impl Decoder {
         Ok(last.map(|event| SseEvent { id, retry, ..event }))
     }
 
-    /// The id to send as `Last-Event-ID` when reconnecting.
+    /// Returns the id to send as `Last-Event-ID` when reconnecting.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&Arc<str>> {
         self.inner.last_event_id()
     }
 
-    /// How long the server last asked to wait before reconnecting.
+    /// Returns how long the server last asked to wait before reconnecting.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -131,7 +132,7 @@ impl Decoder {
 
     fn dispatch(&mut self, message: MessageEvent) -> SseEvent {
         let MessageEvent { event, mut data, last_event_id: id } = message;
-        // The inner decoder gives every event a buffer as large as the largest so far.
+        // The inner decoder allocates for every event a buffer as large as the largest so far.
         if data.capacity() > KEEP {
             data.shrink_to_fit();
             self.give_back_buffers();
@@ -139,11 +140,11 @@ impl Decoder {
         SseEvent { event, data, id, retry: self.retry }
     }
 
-    /// Starts over with empty buffers; only right between two events.
+    /// Replaces the buffers by empty ones; only valid between two events.
     fn give_back_buffers(&mut self) {
         let full = mem::replace(&mut self.inner, SseDecoder::with_limit(self.limit));
         self.inner.reconnect_with_id(full.last_event_id().cloned());
-        // A blank line dispatches nothing, and leaves the state in which a BOM would be skipped.
+        // A blank line dispatches no event, and leaves the state in which a BOM would be skipped.
         let nothing = self.inner.next(&mut b"\n".as_slice());
         debug_assert!(nothing.is_none());
     }

@@ -1,4 +1,4 @@
-//! The other direction: one frame to the bytes a server sends.
+//! Encoding: one frame to the bytes that a server sends.
 
 use std::{fmt::Write, iter, time::Duration};
 
@@ -8,10 +8,9 @@ use crate::SseEvent;
 
 /// One frame to be sent: an event, a comment that keeps the connection alive, or both.
 ///
-/// Whatever the values hold, a frame encodes to exactly one frame, so text from outside can't
-/// forge a field: every line of `data` and of a comment gets its own field name (hence `\r\n` and
-/// `\r` reach the reader as `\n`), and characters that an event type or id can't carry are left
-/// out.
+/// Any values encode to exactly one frame, so text from outside can't forge a field: every line of
+/// `data` and of a comment gets its own field name (hence `\r\n` and `\r` reach the reader as
+/// `\n`), and characters that an event type or id can't have are left out.
 ///
 /// ```
 /// use mainstem_sse::Frame;
@@ -30,17 +29,17 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame that dispatches an event with this data, which may be empty.
+    /// Creates a frame that dispatches an event with this data, which may be empty.
     pub fn data(data: &'a str) -> Self {
         Self { data: Some(data), ..Self::default() }
     }
 
-    /// A frame that dispatches nothing: readers ignore it, proxies see traffic.
+    /// Creates a frame without an event: readers ignore it, proxies see traffic.
     pub fn comment(comment: &'a str) -> Self {
         Self { comment: Some(comment), ..Self::default() }
     }
 
-    /// Names the event type. Line breaks are left out; an empty one means `message`.
+    /// Sets the event type. Line breaks are left out; an empty one means `message`.
     pub fn with_event(self, event: &'a str) -> Self {
         Self { event: Some(event), ..self }
     }
@@ -56,12 +55,12 @@ impl<'a> Frame<'a> {
         Self { retry: Some(retry), ..self }
     }
 
-    /// Puts a comment before the fields.
+    /// Adds a comment before the fields.
     pub fn with_comment(self, comment: &'a str) -> Self {
         Self { comment: Some(comment), ..self }
     }
 
-    /// The frame as bytes, its final blank line included. Cheap to clone for many readers.
+    /// Returns the frame as bytes, with its final blank line. Cheap to clone for many readers.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut out = String::with_capacity(self.size_hint());
@@ -91,7 +90,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Passes an event on as it was received.
+/// Encodes an event as it was received.
 impl<'a> From<&'a SseEvent> for Frame<'a> {
     fn from(event: &'a SseEvent) -> Self {
         Self {
@@ -104,14 +103,14 @@ impl<'a> From<&'a SseEvent> for Frame<'a> {
     }
 }
 
-/// Always with a space: a reader takes off one, which may be the value's own.
+/// Adds a field, always with a space: a reader removes one, which may be the value's own.
 fn field<'a>(out: &mut String, name: &str, value: impl IntoIterator<Item = &'a str>) {
     out.extend([name, ": "]);
     out.extend(value);
     out.push('\n');
 }
 
-/// Splits at every line break the format knows: `\n`, `\r\n`, `\r`. Never empty.
+/// Splits at every line break of the format: `\n`, `\r\n`, `\r`. Yields at least one line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     iter::from_fn(move || {

@@ -1,8 +1,8 @@
-//! What can go wrong between a socket and an event.
+//! Errors between a socket and an event.
 
 use thiserror::Error;
 
-/// An event is larger than the decoder's limit, so it was thrown away rather than kept in memory.
+/// An event is larger than the decoder's limit and was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a server-sent event is larger than {limit} bytes; raise the limit if the server is trusted")]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Everything a model provider or a remote agent says arrives as [server-sent events]. This crate
-//! knows the format and nothing else: no sockets, no JSON, no reconnecting.
+//! Model providers and remote agents send [server-sent events]. This crate has the format alone: no
+//! sockets, no JSON, no reconnecting.
 //!
 //! | item | does |
 //! |---|---|

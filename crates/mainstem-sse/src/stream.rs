@@ -15,13 +15,13 @@ use crate::{Decoder, SseError, SseEvent};
 
 /// A stream of [`SseEvent`]s out of a stream of byte chunks.
 ///
-/// Every event of a chunk is handed out before the source is polled again, and a chunk is
-/// released before the stream waits for the next one. When the source ends, an event that only
-/// lacks its blank line still comes: see [`Decoder::finish`] for why. An error is the last item;
-/// the stream is fused, and drops the source when it ends.
+/// Every event of a chunk is yielded before the source is polled again, and a chunk is released
+/// before the stream waits for the next one. When the source ends, an event that only lacks its
+/// blank line is yielded, too: see [`Decoder::finish`] for why. An error is the last item; the
+/// stream is fused, and drops the source when it ends.
 ///
-/// **Cancel safety:** nothing is lost when a pending `next()` is dropped. Dropping the stream
-/// drops the source, hence closes the connection, along with the events not yet handed out.
+/// **Cancel safety:** dropping a pending `next()` loses nothing. Dropping the stream drops the
+/// source, and so closes the connection, with the events that were not yielded.
 ///
 /// ```
 /// # tokio_test::block_on(async {
@@ -29,7 +29,8 @@ use crate::{Decoder, SseError, SseEvent};
 /// use futures_util::{StreamExt, stream};
 /// use mainstem_sse::SseStream;
 ///
-/// let chunks = stream::iter(["data: a\n\nda", "ta: b\n\n"]).map(|c| Ok::<_, std::io::Error>(Bytes::from(c)));
+/// let chunks = stream::iter(["data: a\n\nda", "ta: b\n\n"]);
+/// let chunks = chunks.map(|c| Ok::<_, std::io::Error>(Bytes::from(c)));
 /// let mut events = SseStream::new(chunks);
 /// assert_eq!(events.next().await.unwrap()?.data, "a");
 /// assert_eq!(events.next().await.unwrap()?.data, "b");
@@ -58,13 +59,13 @@ impl<S> SseStream<S> {
         Self { decoder: Decoder::with_limit(limit), ..self }
     }
 
-    /// The id to send as `Last-Event-ID` when reconnecting.
+    /// Returns the id to send as `Last-Event-ID` when reconnecting.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&Arc<str>> {
         self.decoder.last_event_id()
     }
 
-    /// How long the server last asked to wait before reconnecting.
+    /// Returns how long the server last asked to wait before reconnecting.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.decoder.retry()
@@ -87,7 +88,7 @@ where
                 Ok(None) => {}
                 decoded => break decoded.map_err(SseError::from),
             }
-            // An empty `Bytes` still holds on to the buffer it was cut from.
+            // An empty `Bytes` still holds the buffer that it was cut from.
             *this.chunk = Bytes::new();
             match ready!(source.poll_next(cx)) {
                 Some(Ok(chunk)) => *this.chunk = chunk,

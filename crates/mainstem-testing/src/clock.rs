@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use mainstem_event::{Clock, Timestamp};
 use tokio::time::Instant;
 
-/// Begins at 2026-01-01T00:00:00Z when first asked, and goes as tokio's clock goes: with
-/// `start_paused`, only when all tasks wait.
+/// Begins at 2026-01-01T00:00:00Z with its first use, and advances with tokio's clock: with
+/// `start_paused`, only while all tasks wait.
 #[derive(Debug, Default)]
 pub struct FakeClock(OnceLock<Instant>);
 

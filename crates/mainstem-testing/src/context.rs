@@ -22,7 +22,7 @@ pub fn context(session_id: &str) -> ContextBuilder {
     ContextBuilder { host: Host::new(EventSink::root(log, Origin::session(session_id.into(), None))) }
 }
 
-/// Makes a [`ToolContext`].
+/// Builds a [`ToolContext`].
 #[derive(Debug)]
 #[must_use]
 pub struct ContextBuilder {
@@ -30,13 +30,13 @@ pub struct ContextBuilder {
 }
 
 impl ContextBuilder {
-    /// Sets the user on whose behalf the agent works.
+    /// Sets the user on whose behalf the agent runs.
     pub fn user(mut self, user: &str) -> Self {
         self.host.user = Some(user.into());
         self
     }
 
-    /// Sets what asks the call to stop.
+    /// Sets the token that cancels the call.
     pub fn cancel(mut self, token: CancellationToken) -> Self {
         self.host.cancel = token;
         self
@@ -54,13 +54,13 @@ impl ContextBuilder {
         self
     }
 
-    /// Returns the context.
+    /// Builds the context.
     pub fn build(self) -> ToolContext {
         ToolContext::new(Arc::new(self.host))
     }
 }
 
-/// Returns the context of the same call by a child of the agent; the child runs in `session_id`.
+/// Returns the context of the same call by a child of the agent, whose own session is `session_id`.
 ///
 /// # Panics
 /// If the parent's context is not from [`context`].
@@ -80,7 +80,7 @@ pub fn child_context(parent: &ToolContext, agent_id: &str, session_id: &str) -> 
         task_id: None,
         turn: 1,
         parent_tool_call_id: Some(parent.call_id().clone()),
-        // The session log gives it with the first event.
+        // The session log sets it with the first event.
         stream_id: 0,
     };
     let sink = host.sink.child(source, format!("reply-{session_id}").into());

@@ -1,5 +1,5 @@
 //! A file layer that fails: a process whose writes to a directory run out of space, fail, tear, or
-//! are its last.
+//! kill it.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use std::{
 
 const SOURCE: &str = include_str!("faulty_files/layer.c");
 
-/// Kinds of calls, as `layer.c` numbers them.
+/// The numbers of kinds of calls in `layer.c`.
 const WRITE: u32 = 1;
 const SYNC: u32 = 2;
 const ANY: u32 = 15;
@@ -19,8 +19,8 @@ const ANY: u32 = 15;
 const NO_SPACE: u32 = 28;
 const BROKEN: u32 = 5;
 
-/// A fault of the files of a process. Those that name a kind of call happen at the first of that
-/// kind.
+/// A fault of the files of a process. One that names a kind of call happens at the next call of
+/// that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a test goes through all of them")]
 pub enum Fault {
@@ -40,14 +40,14 @@ pub enum Fault {
     TornByKill,
     /// The process is killed before a call.
     Kill,
-    /// The process is killed, and what it has not synced is lost; see [`FaultyFiles::lose_power`].
+    /// The process is killed, and unsynced writes are lost; see [`FaultyFiles::lose_power`].
     PowerLoss,
     /// The clock jumps so many seconds.
     Clock(i64),
 }
 
 impl Fault {
-    /// Each of them.
+    /// All faults.
     pub const ALL: [Self; 11] = [
         Self::DiskFull,
         Self::NoSpace,
@@ -67,7 +67,7 @@ impl Fault {
         matches!(self, Self::TornByKill | Self::Kill | Self::PowerLoss)
     }
 
-    /// Returns the variables of `layer.c` besides `AT`: their names' ends and their values.
+    /// Returns the variables of `layer.c` besides `AT`: the ends of their names, and their values.
     fn settings(self) -> Vec<(&'static str, i64)> {
         let errno = |errno: u32, kinds: u32| vec![("ERRNO", errno.into()), ("KINDS", kinds.into())];
         let and = |mut settings: Vec<_>, more: &[(&'static str, i64)]| {
@@ -88,13 +88,13 @@ impl Fault {
     }
 }
 
-/// A call that changed a file, or should have.
+/// A call that changed a file, or failed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "read by tests")]
 pub struct FileCall {
-    /// Whether the fault happened to it.
+    /// Whether the fault happened at it.
     pub is_faulty: bool,
-    /// Its name, its file and how many bytes.
+    /// Its name, its file and the number of bytes.
     pub line: String,
 }
 
@@ -103,7 +103,7 @@ pub struct FileCall {
 ///
 /// The layer is a library of 150 lines of C, compiled by `cc` and preloaded into the process by the
 /// dynamic linker. It numbers the calls that change files below the directory (`write`, `pwrite`,
-/// `fsync`, `fdatasync`, `ftruncate`, `rename`) and lets a [`Fault`] happen at one of them.
+/// `fsync`, `fdatasync`, `ftruncate`, `rename`) and makes one of them fail with a [`Fault`].
 /// Programs that the process starts are not affected. On Linux with glibc.
 #[derive(Debug)]
 pub struct FaultyFiles {
@@ -111,11 +111,11 @@ pub struct FaultyFiles {
 }
 
 impl FaultyFiles {
-    /// Compiles the layer into a directory that exists, below which it makes the directory
-    /// [`files`](Self::files).
+    /// Compiles the layer into an existing directory, and creates the directory
+    /// [`files`](Self::files) below it.
     ///
     /// # Errors
-    /// A C compiler is missing, or it fails; the message is for the developer who runs the test.
+    /// If the C compiler is missing or fails; the message is for the developer who runs the test.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let this = Self { dir: fs::canonicalize(dir)? };
         for name in ["files", "synced"] {
@@ -140,7 +140,7 @@ impl FaultyFiles {
         self.dir.join("files")
     }
 
-    /// Empties the directory and forgets the calls, for the next trial.
+    /// Empties the directory and the list of calls, for the next trial.
     ///
     /// # Errors
     /// Those of the file system.
@@ -155,8 +155,8 @@ impl FaultyFiles {
         }
     }
 
-    /// Returns what to set in the environment of the process: with a fault at the call of this
-    /// number, counted from 1, or without one.
+    /// Returns the environment variables for the process: with a fault at the call of this number,
+    /// counted from 1, or without one.
     pub fn variables(&self, fault: Option<(usize, Fault)>) -> Vec<(String, OsString)> {
         let set = |name: &str, value: OsString| (format!("FAULTY_FILES_{name}"), value);
         let mut variables = vec![
@@ -205,7 +205,7 @@ impl FaultyFiles {
                 match about.file_type() {
                     kind if kind.is_dir() => directories.push(path),
                     kind if !kind.is_file() => {}
-                    // Memory that processes share.
+                    // Shared memory of processes.
                     _ if path.to_string_lossy().ends_with("-shm") => fs::remove_file(path)?,
                     _ if synced.exists() => fs::write(path, fs::read(synced)?)?,
                     _ => fs::write(path, "")?,

@@ -29,10 +29,10 @@ const NO_FAULT: u64 = u64::MAX;
 /// A [`Journal`] whose disk is full from the moment that a test chooses until the test makes room.
 /// Cheap to clone; clones are the same journal.
 ///
-/// An event of it can be damaged, and it counts the events that are read.
+/// It can damage an event, and counts the events that are read.
 ///
-/// While the disk is full, records that are given an event fail for good, as they do with a real
-/// disk, and sessions can't be opened; what was committed can be read.
+/// While the disk is full, a record fails permanently at its next event, as with a real disk, and
+/// sessions can't be opened; committed events can be read.
 #[derive(Clone)]
 pub struct FaultyJournal {
     inner: Arc<dyn Journal>,
@@ -92,13 +92,12 @@ impl FaultyJournal {
         self.room.store(NO_FAULT, Ordering::SeqCst);
     }
 
-    /// Damages the event with this number, of every session, from now on; one that was damaged
-    /// before is whole again.
+    /// Damages the event with this number, of every session, from now on; repairs the one before.
     pub fn damage(&self, seq: u64) {
         self.damaged.store(seq, Ordering::SeqCst);
     }
 
-    /// Returns how many events were read since this was last called.
+    /// Returns the number of events that were read since the last call.
     pub fn take_read(&self) -> usize {
         self.read.swap(0, Ordering::SeqCst)
     }
@@ -134,7 +133,7 @@ fn full() -> Error {
     Error::new(ErrorKind::StorageFull, "no space left on device")
 }
 
-/// A record behind the same fault.
+/// A record with the same fault.
 struct FaultyRecord {
     inner: Arc<dyn Record>,
     room: Arc<AtomicU64>,

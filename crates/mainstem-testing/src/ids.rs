@@ -7,7 +7,7 @@ use std::{
 
 use mainstem_event::Ids;
 
-/// `run-1`, `run-2`, `agent:reviewer:1` …: each prefix counts for itself.
+/// `run-1`, `run-2`, `agent:reviewer:1` …: each prefix has its own count.
 #[derive(Debug, Default)]
 pub struct CountedIds(Mutex<HashMap<String, u64>>);
 

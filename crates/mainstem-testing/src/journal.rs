@@ -1,4 +1,4 @@
-//! What every `Journal` must do.
+//! The contract of `Journal`.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
 use std::{sync::Arc, time::Duration};
@@ -14,10 +14,10 @@ use mainstem_message::{Message, Role, SessionId};
 
 use crate::FakeClock;
 
-/// The whole contract, over an empty journal, which it closes in the end.
+/// Checks the whole contract over an empty journal, which it closes at the end.
 ///
 /// # Panics
-/// Where the journal breaks it.
+/// If the journal breaks it.
 pub async fn check(journal: Arc<dyn Journal>) {
     a_session_begins_with_its_first_event(&*journal).await;
     a_session_goes_on_where_it_stopped(&*journal).await;
@@ -72,17 +72,17 @@ pub fn start() -> EventKind {
     }
 }
 
-/// Returns a piece of text.
+/// Returns a delta of text.
 pub fn text(delta: impl Into<String>) -> EventKind {
     EventKind::TextBlockDelta { block_id: "b".into(), delta: delta.into() }
 }
 
-/// Returns the end of an invocation, which promises durability.
+/// Returns the end of an invocation, which is durable.
 pub fn end() -> EventKind {
     EventKind::AgentEnd { outcome: Outcome::Success, error: None, usage: Rollup::default(), duration_ms: 1 }
 }
 
-/// A whole run with so many pieces of text.
+/// Emits a whole run with this number of deltas.
 pub fn run(log: &Arc<SessionLog>, id: &str, texts: usize) {
     let root = root(log, id);
     root.emit(start());
@@ -173,7 +173,7 @@ async fn a_session_goes_on_where_it_stopped(journal: &dyn Journal) {
 
 async fn one_writes_at_a_time(journal: &dyn Journal) {
     let is_open = async || journal.is_open(&"c".into()).await.unwrap();
-    assert!(!is_open().await, "nobody knows it yet");
+    assert!(!is_open().await, "it does not exist yet");
     let first = log(journal, "c").await;
     let cursor = first.subscribe();
     let busy = async || journal.open(&"c".into()).await.err().unwrap();
@@ -197,7 +197,7 @@ async fn readers_see_only_what_is_kept(journal: &dyn Journal) {
             let event = reader.next().await.unwrap();
             let is_kept = log.committed() >= Some(event.seq);
             assert!(is_kept || !event.kind.is_durable(), "{event} was shown before it was committed");
-            if event.ends_run() {
+            if event.is_run_end() {
                 assert_eq!(all(journal, "d").await.last(), Some(&event));
                 break;
             }
@@ -219,7 +219,7 @@ async fn any_reader_has_the_same_events(journal: &dyn Journal) {
     for from in (1..=last).rev().step_by(37).chain([1, last]) {
         assert_eq!(rest(from).await, kept[from as usize - 1..], "from {from}");
     }
-    // And then tails.
+    // And then read from near the end.
     let mut tail = log.subscribe_from(last - 20);
     run(&log, "more", 3);
     let read: Vec<_> = tail.by_ref().take(26).collect().await;
@@ -267,7 +267,7 @@ async fn retention_drops_whole_invocations(journal: &dyn Journal) {
     assert_eq!(keep(again, 0).await, (11, false), "once");
     let dropped = log.subscribe_from(1).next().await.unwrap();
     assert!(matches!(dropped.kind, EventKind::Gap { from_seq: 1, to_seq: 10, missed: 10, .. }), "{dropped}");
-    // Older than a day are all, but the task goes on.
+    // All are older than a day, but the task is still running.
     let day = Retention::all().with_max_age(Duration::from_secs(86_400));
     assert_eq!(keep(day, 3_600).await, (11, false));
     assert_eq!(keep(day, 90_000).await.0, 31);
@@ -305,7 +305,7 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
         at: Timestamp::from_micros(at),
     };
     let same = || Claimed::Same { session: "claims".into(), run: "claim-1".into() };
-    // Any number at once: one is the first.
+    // Any number at once: exactly one is the first.
     let all = (1..=20).map(|_| journal.claim(claim("k", "d", "claim-1", 5)));
     let all = join_all(all).await.into_iter().map(Result::unwrap);
     assert_eq!(all.filter(|claimed| *claimed == Claimed::New).count(), 1);
@@ -315,7 +315,7 @@ async fn a_key_is_claimed_once(journal: &dyn Journal) {
     run(&log, "claim-1", 1);
     journal.flush().await.unwrap();
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 7)).await.unwrap(), same());
-    // After a day it is forgotten; with its session, too.
+    // It is removed after a day, and with its session.
     let day = CLAIM_LASTS.as_micros() as u64;
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 5 + day)).await.unwrap(), same());
     assert_eq!(journal.claim(claim("k", "d", "claim-2", 6 + day)).await.unwrap(), Claimed::New);

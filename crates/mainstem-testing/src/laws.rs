@@ -1,4 +1,4 @@
-//! The laws of event streams that can be read off a recorded timeline.
+//! The laws of event streams that a recorded timeline shows.
 //!
 //! 1 sequence · 2 bracket · 3 cause · 4 blocks · 5 place · 6 condensation · 8 no silent loss · 12
 //! roll-up. The others (7 live, 9 independence, 10 drop, 11 containment, 13 determinism, 14 no
@@ -17,15 +17,15 @@ use mainstem_event::AgentEvent;
 
 use self::invocation::{Invocation, invocations};
 
-/// A law that does not hold, and where.
+/// A broken law, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// The law's number in `events.md`.
+    /// The law's number in `docs/events.md`.
     pub law: u8,
-    /// The event at which it shows.
+    /// The event that breaks it.
     pub seq: u64,
-    /// What is wrong.
+    /// A description.
     pub message: String,
 }
 
@@ -41,14 +41,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks the events of whole runs of one session: everything that began must have ended.
+/// Checks the events of whole runs of one session: everything that has begun must have ended.
 ///
-/// Where a `GAP` is, what was missed may have been anything; only the sequence is checked then.
-/// Time and space are near linear in the events.
+/// In a timeline with a `GAP`, only the sequence is checked, because any event may be missing. Time
+/// and space are nearly linear in the number of events.
 ///
 /// # Errors
-/// The first law that is broken, in the order 1 and 8, 2, 4, 5, 3, 6, 12: each takes for granted
-/// what those before it hold.
+/// The first broken law, in the order 1 and 8, 2, 4, 5, 3, 6, 12: each assumes those before it.
 pub fn laws(events: &[AgentEvent]) -> Result<(), Violation> {
     let has_gap = sequence::check(events)?;
     if has_gap {

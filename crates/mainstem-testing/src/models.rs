@@ -1,4 +1,4 @@
-//! Models of what threads do, tried in many orders.
+//! Models of threads, run under many schedules.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use shuttle::{
     scheduler::{PctScheduler, RandomScheduler},
 };
 
-/// Tries a model with `schedules` random schedules, and as many with few context switches at
-/// unlikely places; a hundred times as many if `RUN_SLOW_TESTS` is set. What it does between its
-/// points must be the same each time.
+/// Runs a model under `schedules` random schedules, and as many with few context switches at
+/// unlikely places; a hundred times as many if `RUN_SLOW_TESTS` is set. Between its synchronization
+/// points it must be deterministic.
 ///
 /// # Panics
-/// Where the model does, or can't go on; with the schedule that led there.
+/// If the model panics or deadlocks; with its schedule.
 pub fn in_all_orders(schedules: usize, model: impl Fn() + Send + Sync + 'static) {
     let schedules = if std::env::var_os("RUN_SLOW_TESTS").is_some() { schedules * 100 } else { schedules };
     let mut config = Config::new();

@@ -1,6 +1,6 @@
-//! What every provider over HTTP must do: a suite that each [`Api`] passes.
+//! The contract of providers over HTTP: a suite that each [`Api`] passes.
 //!
-//! A provider gives a [`Sample`] of its vendor's words, and
+//! A provider has a [`Sample`] of its vendor's payloads, and
 //! [`provider_contract!`](crate::provider_contract) makes a test of each promise:
 //!
 //! ```ignore
@@ -28,47 +28,47 @@ use mainstem_model::{Model, ModelDelta, ModelError, ModelRequest, ModelStream};
 pub use self::{bytes::*, failure::*, request::*, settings::*, stream::*};
 use crate::raw::{Server, Step, events, lines, named_events};
 
-/// What a vendor's API says, in its own words.
+/// Samples of a vendor's API.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "written by tests")]
 pub struct Sample {
-    /// A payload that says `Hi`.
+    /// A payload with the text `Hi`.
     pub text: &'static str,
-    /// The payloads that end an answer.
+    /// The payloads that end a response.
     pub end: &'static [&'static str],
-    /// The payloads that end an answer of 3 input tokens and 1 output token.
+    /// The payloads that end a response of 3 input tokens and 1 output token.
     pub counted_end: &'static [&'static str],
-    /// A call that has begun, and what is shown of it.
+    /// The beginning of a call, and its deltas in short.
     pub call: (&'static [&'static str], &'static str),
-    /// An answer of one piece that says `Hi`, and what is shown of it.
+    /// A response of one piece with the text `Hi`, and its deltas in short.
     pub whole: (&'static str, &'static str),
-    /// What is wrong with `{}` as an answer of one piece.
+    /// The error for `{}` as a response of one piece.
     pub missing: &'static str,
-    /// What the vendor says went wrong, with `$` for the sentence.
-    pub complaint: &'static str,
+    /// The vendor's error payload, with `$` for the message.
+    pub error: &'static str,
     /// A message that the API has no form for.
     pub without_form: fn() -> Message,
-    /// Answers as they were recorded, or as the vendor documents them.
+    /// Responses as they were recorded, or as the vendor documents them.
     pub recorded: &'static [&'static [u8]],
-    /// What stands in the payload that completes a recorded answer; one without any of these fails.
+    /// Texts in the payload that completes a recorded response; one without any of these fails.
     pub endings: &'static [&'static str],
-    /// Pieces of the API's payloads, so that random texts get past the first byte; the suite adds
-    /// those of any JSON.
+    /// Fragments of the API's payloads, so that random texts get past the first byte; the suite
+    /// adds those of any JSON.
     pub pieces: &'static [&'static str],
 }
 
 impl Sample {
-    fn complaint(&self, sentence: &str) -> String {
-        self.complaint.replace('$', sentence)
+    fn error(&self, sentence: &str) -> String {
+        self.error.replace('$', sentence)
     }
 
-    /// Returns the payloads of an answer that says `Hi`.
+    /// Returns the payloads of a response with the text `Hi`.
     fn answer(&self) -> Vec<&'static str> {
         [&[self.text], self.end].concat()
     }
 }
 
-/// Returns a message with a video, which few APIs have a form for.
+/// Returns a message with a video, for which few APIs have a form.
 pub fn video() -> Message {
     let mut message = Message::user("Look");
     message.content.push(ContentBlock::Data {
@@ -87,13 +87,13 @@ pub fn model<A: Api>(server: &Server) -> Endpoint<A> {
     Endpoint::new("m").with_base_url(&server.url()).unwrap().with_api_key(KEY)
 }
 
-/// Returns a request that says `Hello?`.
+/// Returns a request with the text `Hello?`.
 pub fn question() -> ModelRequest {
     ModelRequest { messages: vec![Arc::new(Message::user("Hello?"))], ..ModelRequest::default() }
 }
 
-/// Returns a response that streams these payloads in the form of the API; events are named as their
-/// `type` says, if they have one.
+/// Returns a response that streams these payloads in the form of the API; an event has its `type`
+/// as name, if it has one.
 pub fn streamed<A: Api>(payloads: &[&str]) -> Vec<Step> {
     match A::FORM {
         Form::Lines => lines(payloads),
@@ -126,7 +126,7 @@ fn show(delta: Result<ModelDelta, ModelError>) -> String {
     }
 }
 
-/// Compares what one call yields when the server plays this script; `HOST` stands for the server.
+/// Checks the deltas of one call when the server plays this script; `HOST` stands for the server.
 pub async fn check<A: Api>(script: Vec<Step>, expected: &str) {
     let server = Server::start(vec![script]).await;
     let answer = answer(model::<A>(&server).stream(question())).await;
@@ -140,8 +140,8 @@ pub async fn failure<A: Api>(script: Vec<Step>) -> ModelError {
     model::<A>(&server).stream(question()).next().await.unwrap().unwrap_err()
 }
 
-/// A test of each promise of the contract, for an API and a [`Sample`](crate::provider::Sample) of
-/// it.
+/// Defines a test for each promise of the contract, for an API and a
+/// [`Sample`](crate::provider::Sample) of it.
 #[macro_export]
 macro_rules! provider_contract {
     ($api:ty, $sample:expr) => {
@@ -154,12 +154,12 @@ macro_rules! provider_contract {
             a_complete_answer_needs_no_proper_end
             events_may_be_torn_apart
             the_last_delta_is_the_reason_to_stop
-            an_answer_of_one_piece_is_said_to_be_one
+            an_answer_of_one_piece_is_reported_as_such
             a_conversation_the_api_has_no_form_for_is_not_sent
             a_cut_is_an_error
             a_refusal_says_how_long_to_wait
             refusals_are_read_whatever_they_are
-            no_server_is_said_with_what_to_check
+            an_unreachable_server_is_named_with_advice
             garbage_is_quoted
             the_key_is_nowhere_to_be_seen
         }

@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// What a connection does once a request has been read.
+/// A step of a connection once a request has been read.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "written by tests")]
 pub enum Step {
@@ -27,7 +27,7 @@ pub enum Step {
     Pause(Duration),
     /// Waits for the next request on the same connection.
     Next,
-    /// Keeps the connection until the client closes it, and reports that.
+    /// Waits until the client closes the connection, and reports that.
     AwaitClose,
 }
 
@@ -36,7 +36,7 @@ pub fn events(payloads: &[&str]) -> Vec<Step> {
     streamed("text/event-stream", payloads.iter().map(|payload| format!("data: {payload}\n\n")))
 }
 
-/// Returns the same, each event named as the first value of its payload, its `type`, says.
+/// Returns the same, with each event named as the first value of its payload, its `type`.
 pub fn named_events(payloads: &[&str]) -> Vec<Step> {
     let name = |payload: &str| payload.split('"').nth(3).unwrap_or_default().to_owned();
     let named = payloads.iter().map(|payload| format!("event: {}\ndata: {payload}\n\n", name(payload)));
@@ -71,7 +71,7 @@ pub fn head(status: &str, headers: &str) -> Step {
     Step::Send(format!("HTTP/1.1 {status}\r\n{headers}\r\n").into_bytes())
 }
 
-/// What the server noticed.
+/// An observation of the server.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "compared by tests")]
 pub enum Seen {
@@ -83,7 +83,7 @@ pub enum Seen {
     Closed,
 }
 
-/// The server, on the loopback. Dropping it ends it.
+/// A server on the loopback. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -92,7 +92,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Plays the first script on the first connection, and so on.
+    /// Starts it. The first connection plays the first script, and so on.
     pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -108,17 +108,17 @@ impl Server {
         Self { address, seen, task }
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// Returns what was noticed next, within 2 s.
+    /// Returns the next observation, within 2 s.
     pub async fn next(&mut self) -> Seen {
         timeout(Duration::from_secs(2), self.seen.recv())
             .await
@@ -163,7 +163,7 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, report: &mpsc::Sender<Se
     }
 }
 
-/// Head and body, by `content-length`; nothing if the client left.
+/// Reads head and body, by `content-length`; `None` if the client left.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut read = Vec::new();
     loop {

@@ -1,5 +1,4 @@
-//! A model behind HTTP: speaks to whoever asks as the vendor of the endpoint does, and tells what
-//! it saw.
+//! A model behind HTTP: answers in the API of the requested endpoint, and records the requests.
 
 mod http;
 mod wire;
@@ -23,12 +22,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// A server on the loopback that answers with the deltas of a [`Model`], usually a scripted one, as
-/// they come.
+/// A server on the loopback that streams the deltas of a [`Model`], usually a scripted one.
 ///
-/// It speaks as the endpoint asks: `…/chat/completions` and `…/responses` of OpenAI, `…/messages`
-/// of Anthropic, `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of Ollama. The
-/// scripts' agent is the model that is asked. Dropping the server ends it, with every connection.
+/// The requested endpoint selects the API: `…/chat/completions` and `…/responses` of OpenAI,
+/// `…/messages` of Anthropic, `…/models/{model}:streamGenerateContent` of Gemini, `/api/chat` of
+/// Ollama. The scripts' agent is the requested model. Dropping the server ends it, with every
+/// connection.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -47,7 +46,7 @@ impl ModelServer {
     /// Serves a model.
     ///
     /// # Errors
-    /// No port on the loopback.
+    /// If the loopback has no free port.
     pub async fn start(model: impl Model) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -57,12 +56,12 @@ impl ModelServer {
         Ok(Self { address, shared, task })
     }
 
-    /// Returns what to set as base URL for OpenAI's APIs.
+    /// Returns the base URL for OpenAI's APIs.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Scheme, host and port: what to set as base URL for the other vendors.
+    /// Returns the base URL for the other vendors: scheme, host and port.
     pub fn root_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -72,17 +71,17 @@ impl ModelServer {
         self.shared.requests().clone()
     }
 
-    /// Returns how many answers are being sent.
+    /// Returns the number of responses that are being sent.
     pub fn answering(&self) -> usize {
         self.shared.answering.load(Ordering::SeqCst)
     }
 
-    /// Returns how many answers the client cut off by closing its connection.
+    /// Returns the number of responses that clients cut off by closing their connections.
     pub fn cut(&self) -> usize {
         self.shared.cut.load(Ordering::SeqCst)
     }
 
-    /// Waits until no answer is being sent; `false` if that takes longer.
+    /// Waits until no response is being sent; returns `false` if that takes longer.
     pub async fn is_quiet_within(&self, limit: Duration) -> bool {
         let quiet = async {
             while self.answering() > 0 {
@@ -143,7 +142,7 @@ async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writ
             Err(error) if !begun => {
                 return to.refuse(error.status().unwrap_or(500), &dialect.refusal(&error)).await;
             }
-            // What a real server does when it fails in the middle: it hangs up.
+            // A real server that fails in the middle closes the connection, too.
             Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
         };
         if !std::mem::replace(&mut begun, true) {

@@ -1,4 +1,4 @@
-//! What every `TaskStore` must do.
+//! The contract of `TaskStore`.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use mainstem_message::Failure;
 use mainstem_task::{ExecutorId, Expected, TaskChange, TaskError, TaskFilter, TaskRecord, TaskStore};
 use serde_json::json;
 
-/// Returns a record of a task that runs, as one finds it in a file.
+/// Returns the record of a running task, as a file has it.
 pub fn record(id: &str, parent: &str, micros: u64) -> TaskRecord {
     let at = Timestamp::from_micros(micros);
     let record = json!({
@@ -21,10 +21,10 @@ pub fn record(id: &str, parent: &str, micros: u64) -> TaskRecord {
     serde_json::from_value(record).expect("a record")
 }
 
-/// The whole contract, over an empty store.
+/// Checks the whole contract over an empty store.
 ///
 /// # Panics
-/// Where the store breaks it.
+/// If the store breaks it.
 pub async fn check(store: Arc<dyn TaskStore>) {
     keeps_and_lists(&*store).await;
     changes_only_what_is_expected(&*store).await;
@@ -85,7 +85,7 @@ async fn changes_only_what_is_expected(store: &dyn TaskStore) {
     assert_eq!((changed.version, changed.status), (2, TaskStatus::WaitingConfirm));
     assert_eq!((changed.created_at, changed.updated_at), (at(10), at(30)));
     assert_eq!(store.get(&id).await.unwrap(), Some(changed));
-    // An executor that was overtaken can change nothing.
+    // An executor that was overtaken can't change the record.
     let executor = ExecutorId::new("there");
     let claimed =
         store.update(&id, Expected::version(2), TaskChange::Claim { executor }, at(40)).await.unwrap();
@@ -120,7 +120,7 @@ async fn changes_at_once_are_all_made(store: &Arc<dyn TaskStore>) {
         async move { store.create(record(&format!("m-{n:02}"), "many", n)).await.unwrap() }
     };
     join_all((0..40).map(create)).await;
-    // Of those that expect the same version, one is first.
+    // Of updates that expect the same version, one succeeds.
     let id = "m-00".into();
     let race = |n: u64| store.update(&id, Expected::version(1), TaskChange::WaitForConfirm, at(n));
     let won = join_all((0..20).map(race)).await.into_iter().filter(Result::is_ok).count();

@@ -21,8 +21,8 @@ pub async fn timeline(stream: impl Stream<Item = AgentEvent>) -> String {
     text
 }
 
-/// Prints events: time since the first in milliseconds, who, what. Deltas in a row of one block are
-/// joined, with their number.
+/// Prints events: milliseconds since the first, source, and event. Consecutive deltas of one block
+/// are joined, with their number.
 pub fn render(events: &[AgentEvent]) -> String {
     let mut text = String::new();
     let Some(first) = events.first() else { return text };
@@ -42,8 +42,7 @@ pub fn render(events: &[AgentEvent]) -> String {
     text
 }
 
-/// Returns an instance by what tells it apart: the last part of its key, and its turn when it is
-/// not the first.
+/// Returns a short name of an instance: the last part of its key, and its turn after the first.
 fn who(event: &AgentEvent) -> String {
     let Some(source) = event.source() else { return "main".to_owned() };
     let key = source.agent_key.as_str();
@@ -53,7 +52,7 @@ fn who(event: &AgentEvent) -> String {
     format!("{}#{instance}{task}{turn}", source.agent_id)
 }
 
-/// Two deltas of one block as one.
+/// Joins two deltas of one block.
 fn join(kind: &EventKind, next: &AgentEvent, first: &AgentEvent) -> Option<EventKind> {
     use EventKind::{TextBlockDelta, ThinkingBlockDelta};
     if next.origin != first.origin {

@@ -1,4 +1,4 @@
-//! Where results go that are too long for a conversation.
+//! The store of results that are too long for a conversation.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use async_trait::async_trait;
 
 use crate::{ToolContext, ToolError};
 
-/// Most bytes of text in one result: 64 KiB. A model would read more with every further call.
+/// The maximum number of bytes of text in one result: 64 KiB. A model reads it again with every
+/// further call.
 pub const MAX_RESULT_BYTES: usize = 64 << 10;
 
-/// Where results are kept that are too long for a conversation.
+/// Stores results that are too long for a conversation.
 #[async_trait]
 pub trait Artifacts: Send + Sync + 'static {
-    /// Keeps a text for the agent of the context. Returns where the agent finds it, as its tools
-    /// for files take a path.
+    /// Stores a text for the agent of the context. Returns its path for the agent's file tools.
     ///
     /// # Errors
-    /// It can't be kept; in words for the model, who then gets what fits.
-    async fn keep(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError>;
+    /// If it can't be stored; the message is for the model, which then gets a part of the text.
+    async fn store(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError>;
 }
 
 impl fmt::Debug for dyn Artifacts {

@@ -1,22 +1,23 @@
-//! Work that blocks, off the async threads.
+//! Blocking work, off the async threads.
 
 use std::{future::pending, panic::resume_unwind};
 
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-/// Tells work that blocks to end. Nothing ends it from outside, so it checks now and then.
+/// Tells blocking work to end. The work must check it now and then, because it can't be ended from
+/// outside.
 #[derive(Clone, Debug)]
 pub struct Stop(CancellationToken);
 
 impl Stop {
-    /// Returns `true` if the work was cancelled, or the future that waits for it was dropped.
+    /// Returns `true` if the work was cancelled, or its future was dropped.
     pub fn is_set(&self) -> bool {
         self.0.is_cancelled()
     }
 }
 
-/// Runs work that blocks on a thread of its own, for code without a
+/// Runs blocking work on a thread of its own, for code without a
 /// [`ToolContext`](crate::ToolContext); see
 /// [`ToolContext::blocking`](crate::ToolContext::blocking). A cancel of the token sets the work's
 /// [`Stop`].
@@ -34,7 +35,7 @@ pub async fn blocking<T: Send + 'static>(
         Ok(output) => output,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime is being shut down, and whatever waits here with it.
+            // The runtime is shutting down, and drops this future with it.
             Err(_) => pending().await,
         },
     }

@@ -1,4 +1,4 @@
-//! What a tool knows about the call that it works on.
+//! The context of a tool call.
 
 use std::{any::Any, fmt, future::Future, sync::Arc};
 
@@ -9,11 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Progress, Stop, ToolHost, blocking::blocking};
 
-/// One tool call, as the tool sees it: who calls and for whom, how much time there is, and how to
-/// answer while it works.
+/// One tool call, as the tool sees it: its caller and user, its time, and its progress.
 ///
-/// Cheap to clone; the first parameter of every tool. A tool that works for a while streams what it
-/// finds and ends early when the run is cancelled:
+/// Cheap to clone; the first parameter of every tool. A tool that runs for a while streams its
+/// findings and ends early when the run is cancelled:
 ///
 /// ```
 /// use mainstem_tool::{ToolContext, ToolError, unless};
@@ -29,7 +28,7 @@ use crate::{Progress, Stop, ToolHost, blocking::blocking};
 /// # async fn fetch(page: &str) -> String { page.to_owned() }
 /// ```
 ///
-/// What an agent's loop needs besides (events, conversation, budgets) is the engine's:
+/// The rest of an agent's loop (events, conversation, budgets) is in the engine's
 /// `mainstem_react::RunContext`.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -42,7 +41,7 @@ impl ToolContext {
         Self { host }
     }
 
-    // Which call it is.
+    // Identity.
 
     /// Returns the id of the call.
     pub fn call_id(&self) -> &ToolCallId {
@@ -54,7 +53,7 @@ impl ToolContext {
         self.host.agent()
     }
 
-    /// Returns the calling agent's instance, depth and parents; `None` for the root.
+    /// Returns the calling agent's source: instance, depth and parents; `None` for the root.
     pub fn source(&self) -> Option<&EventSource> {
         self.host.source()
     }
@@ -64,17 +63,17 @@ impl ToolContext {
         self.host.session_id()
     }
 
-    /// Returns the run; `None` if the agent works outside a session's run.
+    /// Returns the run; `None` if the agent runs outside a session.
     pub fn run_id(&self) -> Option<&RunId> {
         self.host.run_id()
     }
 
-    /// Returns the user on whose behalf the agent works.
+    /// Returns the user on whose behalf the agent runs.
     pub fn user(&self) -> Option<&str> {
         self.host.user()
     }
 
-    /// Returns what the caller of the run attached to it.
+    /// Returns the attributes of the run.
     ///
     /// ```
     /// # use mainstem_tool::ToolContext;
@@ -100,8 +99,8 @@ impl ToolContext {
     }
 
     /// Returns when the time for the call is over: that of the run's budget, or of the spawn that
-    /// waits for the agent. `None` if there is no limit, and in a background task. The call is
-    /// asked to stop then, or later: time during which the run is not read does not count.
+    /// awaits the agent. `None` without a limit, and in a background task. The call is cancelled
+    /// then, or later: time during which the run is not read does not count.
     ///
     /// ```
     /// use std::time::Duration;
@@ -118,13 +117,13 @@ impl ToolContext {
         self.host.deadline()
     }
 
-    /// Resolves when the call is asked to stop. The tool has the agent's grace period from then on;
+    /// Resolves when the call is cancelled. The tool has the agent's grace period from then on;
     /// then its future is dropped.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
         self.cancellation().cancelled()
     }
 
-    /// Returns `true` if the call was asked to stop.
+    /// Returns `true` if the call is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancellation().is_cancelled()
     }
@@ -134,7 +133,7 @@ impl ToolContext {
         self.host.cancellation()
     }
 
-    // What it can do.
+    // Progress and blocking work.
 
     /// Streams a part of the result, which the model also sees as part of the result. The future
     /// waits while the reader is behind; await it. The host streams at most
@@ -146,9 +145,9 @@ impl ToolContext {
         Progress::new(self.host.progress(text.into()))
     }
 
-    /// Runs work that blocks (files, long computations) on a thread of its own and returns its
-    /// output. The work can't be ended from outside: a cancel of the call and a drop of this future
-    /// both set its [`Stop`], after which it should return soon.
+    /// Runs blocking work (files, long computations) on a thread of its own and returns its output.
+    /// It can't be ended from outside: a cancel of the call and a drop of this future both set its
+    /// [`Stop`], after which it should return soon.
     ///
     /// ```
     /// use mainstem_tool::{ToolError, tool_fn};

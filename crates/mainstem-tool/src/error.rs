@@ -1,18 +1,18 @@
-//! Why a tool failed, as the model reads it.
+//! Errors of tools, which models read.
 
 use std::{error::Error, fmt};
 
-/// A failed tool call: data for the model, which may try again; never the end of the run.
+/// A failed tool call: data for the model, which may retry. The run continues.
 ///
-/// Any error turns into one with `?`; the causes stand behind it. It is not itself an [`Error`], as
-/// otherwise that could not be.
+/// Any error converts into one with `?`, with its causes. It does not implement [`Error`] itself,
+/// because that conversion would conflict with it.
 #[derive(Debug)]
 pub struct ToolError {
     message: String,
 }
 
 impl ToolError {
-    /// An error with a sentence for the model: what happened, and what to do instead.
+    /// Creates an error with a sentence for the model: what happened, and what to do instead.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
@@ -30,7 +30,7 @@ impl<E: Error> From<E> for ToolError {
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
-            // Many errors already say their cause.
+            // Many errors have their cause in the message.
             if !message.contains(&text) {
                 message = format!("{message}: {text}");
             }

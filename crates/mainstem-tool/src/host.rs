@@ -1,4 +1,4 @@
-//! What stands behind a tool's context.
+//! The host of a tool's context.
 
 use std::{
     any::{Any, TypeId},
@@ -10,40 +10,40 @@ use mainstem_message::{RunId, SessionId, ToolCallId};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-/// What makes a tool call: an agent's loop, or a test. A [`ToolContext`](crate::ToolContext) shows
-/// it to the tool; the methods have the meaning of the context's methods of the same name.
+/// The caller of a tool: an agent's loop, or a test. The methods are those of
+/// [`ToolContext`](crate::ToolContext) with the same name.
 pub trait ToolHost: Any + Send + Sync {
-    /// The id of the call.
+    /// Returns the id of the call.
     fn call_id(&self) -> &ToolCallId;
 
-    /// The id of the calling agent.
+    /// Returns the id of the calling agent.
     fn agent(&self) -> &str;
 
-    /// The calling agent's instance; `None` for the root.
+    /// Returns the calling agent's instance; `None` for the root.
     fn source(&self) -> Option<&EventSource>;
 
-    /// The calling agent's own session.
+    /// Returns the calling agent's own session.
     fn session_id(&self) -> &SessionId;
 
-    /// The run.
+    /// Returns the run.
     fn run_id(&self) -> Option<&RunId>;
 
-    /// The user on whose behalf the agent works.
+    /// Returns the user on whose behalf the agent works.
     fn user(&self) -> Option<&str>;
 
-    /// What the caller of the run attached to it.
+    /// Returns the attributes of the run.
     fn attributes(&self) -> &Map<String, Value>;
 
-    /// The application's value of a type.
+    /// Returns the application's value of a type.
     fn value(&self, of: TypeId) -> Option<Arc<dyn Any + Send + Sync>>;
 
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// When the call is asked to stop at the earliest; `None` if its time has no limit.
+    /// Returns when the call is cancelled at the earliest; `None` without a limit.
     fn deadline(&self) -> Option<Timestamp>;
 
-    /// What asks the call to stop.
+    /// Returns the token that cancels the call.
     fn cancellation(&self) -> &CancellationToken;
 
     /// Sends a part of the result. The future waits while the reader is behind.

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and
-//! arguments that do not fit go back to the model with a JSON pointer to what is wrong.
+//! Most tools are a function and [`tool_fn`]: the schema comes from the argument type, and the
+//! model gets an error with a JSON pointer for arguments that do not fit.
 
 mod artifact;
 mod blocking;
@@ -9,8 +9,8 @@ mod context;
 mod error;
 mod host;
 mod output;
+mod poll_on_wake;
 mod progress;
-mod seldom;
 mod set;
 mod source;
 mod sync;
@@ -25,8 +25,8 @@ pub use error::ToolError;
 pub use host::ToolHost;
 pub use mainstem_message::{ToolSpec, ToolState};
 pub use output::{Json, ToolOutput};
+pub use poll_on_wake::{PollOnWake, unless};
 pub use progress::Progress;
-pub use seldom::{Seldom, unless};
 pub use set::{ToolSet, ToolSetError};
 pub use source::ToolSource;
 pub use tool::Tool;

@@ -1,11 +1,11 @@
-//! What a tool answers.
+//! The output of tools.
 
 use mainstem_message::{ContentBlock, ToolState};
 use serde::Serialize;
 
 use crate::ToolError;
 
-/// A tool's answer: text and data, in order. It is added to what the tool sent through
+/// A tool's output: text and data, in order. It is appended to what the tool sent through
 /// [`ToolContext::progress`](crate::ToolContext::progress), which the model sees as well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
@@ -14,29 +14,29 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// Blocks of text and data.
+    /// Creates an output of blocks of text and data.
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self { content, state: ToolState::Success }
     }
 
-    /// Nothing more than what was sent as progress.
+    /// Creates an output without content: the model gets only the progress.
     pub fn empty() -> Self {
         Self::new(Vec::new())
     }
 
-    /// An answer that tells of a failure, with more to say than an error.
+    /// Creates the output of a failed call, which may be longer than an error.
     pub fn failed(text: impl Into<String>) -> Self {
         Self::from(text.into()).with_state(ToolState::Error)
     }
 
-    /// The same answer with another state.
+    /// Sets the state.
     #[must_use]
     pub fn with_state(mut self, state: ToolState) -> Self {
         self.state = state;
         self
     }
 
-    /// Its parts.
+    /// Returns its blocks and its state.
     pub fn into_parts(self) -> (Vec<ContentBlock>, ToolState) {
         (self.content, self.state)
     }
@@ -72,7 +72,7 @@ impl From<ContentBlock> for ToolOutput {
 pub struct Json<T>(pub T);
 
 impl<T: Serialize> From<Json<T>> for ToolOutput {
-    /// A value that cannot be JSON becomes a failure that says why.
+    /// Converts the value; one that can't be JSON becomes a failed output with the reason.
     fn from(Json(value): Json<T>) -> Self {
         match serde_json::to_string(&value) {
             Ok(text) => Self::from(text),

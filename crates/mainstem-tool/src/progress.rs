@@ -8,9 +8,9 @@ use std::{
 
 use mainstem_event::Settle;
 
-/// Waits until the caller is near enough for more.
+/// Waits while the reader is too far behind.
 #[derive(Debug)]
-#[must_use = "await it: progress that nobody waits for has no bound"]
+#[must_use = "await it: progress that is not awaited has no bound"]
 pub struct Progress<'a>(Settle<'a>);
 
 impl<'a> Progress<'a> {

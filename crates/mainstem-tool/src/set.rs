@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{Tool, ToolError, ToolSource};
 
-/// Tools by name, in the order in which they were added, and after them those of sources, as they
-/// are at the moment. Cheap to clone; checks arguments against schemas compiled once.
+/// Tools by name, in the order in which they were added, followed by the present tools of sources.
+/// Cheap to clone; checks arguments against schemas that are compiled once.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     entries: Vec<Arc<Entry>>,
@@ -24,7 +24,7 @@ struct Entry {
     tool: Arc<dyn Tool>,
 }
 
-/// A source, or some of it.
+/// A source, or a filtered part of one.
 #[derive(Clone)]
 struct Part {
     source: Arc<dyn ToolSource>,
@@ -33,11 +33,11 @@ struct Part {
 
 type Passes = dyn Fn(&str) -> bool + Send + Sync;
 
-/// Why a tool can't join a set.
+/// Why a tool can't be added to a set.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolSetError {
-    /// There is one of that name.
+    /// The set has a tool of that name.
     #[error("two tools are named {0:?}; rename one")]
     Duplicate(String),
     /// Its schema is not a JSON Schema.
@@ -45,13 +45,13 @@ pub enum ToolSetError {
     Schema {
         /// The tool.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the schema.
         message: String,
     },
 }
 
 impl ToolSet {
-    /// No tools.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,14 +59,14 @@ impl ToolSet {
     /// Adds a tool.
     ///
     /// # Errors
-    /// A name that is taken, or a schema that is none.
+    /// If the name is taken, or the schema is not valid.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolSetError> {
         self.push(tool)?;
         self.renew_specs();
         Ok(())
     }
 
-    /// Adds all that can join, and says what is wrong with the others.
+    /// Adds the tools that are valid, and returns the errors of the others.
     pub fn insert_all(&mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Vec<ToolSetError> {
         let errors = tools.into_iter().filter_map(|tool| self.push(tool).err()).collect();
         self.renew_specs();
@@ -84,14 +84,14 @@ impl ToolSet {
         Ok(())
     }
 
-    /// Adds what comes from a source, now and later. A tool of the set, or of an earlier source,
-    /// stands before one of the same name.
+    /// Adds the present and later tools of a source. A tool of the set, or of an earlier source,
+    /// hides one of the same name.
     pub fn insert_source(&mut self, source: Arc<dyn ToolSource>) {
         self.sources.push(Part { source, passes: Arc::new(|_| true) });
     }
 
-    /// The tools whose name passes, in the same order; those of sources are asked about as they
-    /// come.
+    /// Returns the tools whose name passes, in the same order; the filter applies to later tools of
+    /// sources, too.
     #[must_use]
     pub fn filtered(&self, passes: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         let passes: Arc<Passes> = Arc::new(passes);
@@ -113,7 +113,7 @@ impl ToolSet {
         }
     }
 
-    /// The tool of that name.
+    /// Returns the tool of that name.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.entry(name).map(|entry| entry.tool.clone())
     }
@@ -127,12 +127,12 @@ impl ToolSet {
         self.entries.iter().find(|entry| entry.spec.name == name)
     }
 
-    /// The tool that a model called, if there is one and the arguments fit; and the arguments, in
-    /// which numbers and booleans that were sent as text are what the tool asks for.
+    /// Returns the tool that a model called, and the arguments, in which numbers and booleans that
+    /// were sent as text are converted to the types of the schema.
     ///
     /// # Errors
-    /// A sentence for the model: which tools there are, or what is wrong with the arguments and
-    /// where.
+    /// A sentence for the model: the known tools, or the problems of the arguments with their
+    /// places.
     pub fn resolve(&self, name: &str, arguments: Value) -> Result<(Arc<dyn Tool>, Value), ToolError> {
         let entry = self.entry(name).ok_or_else(|| {
             let known: Vec<_> = self.names().collect();
@@ -143,7 +143,7 @@ impl ToolSet {
         Ok((entry.tool.clone(), arguments))
     }
 
-    /// What a model is told about them.
+    /// Returns the specs of the tools, for a model.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         if self.sources.is_empty() {
             return self.specs.clone();
@@ -159,17 +159,17 @@ impl ToolSet {
         specs.into()
     }
 
-    /// Their names.
+    /// Returns the names of the tools.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.specs().iter().map(|spec| spec.name.clone()).collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether a tool of that name is there, or may be once its source has it.
+    /// Returns `true` if the set has a tool of that name, or may have it once its source has it.
     pub fn may_have(&self, name: &str) -> bool {
         self.own(name).is_some() || self.source_of(name).is_some()
     }
 
-    /// The source that a tool of that name comes from, unless it is one of the set's own.
+    /// Returns the source of a tool; `None` for the set's own.
     pub fn source_of(&self, name: &str) -> Option<&Arc<dyn ToolSource>> {
         if self.own(name).is_some() {
             return None;
@@ -180,7 +180,7 @@ impl ToolSet {
             .map(|part| &part.source)
     }
 
-    /// Where the other tools come from.
+    /// Returns the sources.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<dyn ToolSource>> {
         self.sources.iter().map(|part| &part.source)
     }

@@ -1,32 +1,32 @@
-//! Tools that come and go.
+//! Tools that change while agents run.
 
 use async_trait::async_trait;
 
 use crate::ToolSet;
 
-/// Where tools come from that may change while agents run, such as a server: what a [`ToolSet`]
-/// holds beside tools of its own.
+/// A source of tools that may change while agents run, such as a server. A [`ToolSet`] has sources
+/// beside its own tools.
 ///
-/// An agent that has it sees, with each model call, the tools that there are by then.
+/// Each model call has the present tools.
 #[async_trait]
 pub trait ToolSource: Send + Sync + 'static {
-    /// What it is called, in lists and messages.
+    /// Returns its name, for lists and messages.
     fn name(&self) -> &str;
 
-    /// Waits until it is known which tools there are, as long as that is worth waiting for; a
-    /// source that can't be reached has the tools it had. Awaited before each model call.
+    /// Waits until its tools are known, within a bound; a source that can't be reached keeps its
+    /// last tools. Awaited before each model call.
     ///
     /// # Cancel safety
-    /// Whoever waits may stop waiting; nothing is undone.
+    /// Dropping the future undoes nothing.
     async fn ready(&self);
 
-    /// Those that there are now.
+    /// Returns the present tools.
     fn tools(&self) -> ToolSet;
 
-    /// Whether a tool of that name would be this source's, be it there or not.
+    /// Returns `true` if the source would have a tool of that name, present or not.
     fn owns(&self, tool: &str) -> bool;
 
-    /// What is wrong with it, in words; nothing if all is well.
+    /// Returns its problems, in words for people; empty if there are none.
     fn problems(&self) -> Vec<String> {
         Vec::new()
     }

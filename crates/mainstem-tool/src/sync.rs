@@ -1,5 +1,5 @@
-//! The primitives at which threads meet: the standard library's, or, compiled with `--cfg shuttle`,
-//! those of a model checker that tries many orders of the threads (`cargo xtask models`).
+//! Synchronization primitives: those of the standard library, or, compiled with `--cfg shuttle`,
+//! those of a model checker that tries many schedules (`cargo xtask models`).
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic::AtomicBool};

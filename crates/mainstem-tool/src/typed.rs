@@ -15,10 +15,12 @@ use serde_json::Value;
 
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// A function as a tool; the schema is that of its argument type, whose doc comments the model reads.
+/// Makes a tool of a function; the schema is that of its argument type, whose doc comments models
+/// read.
 ///
-/// The function gets the context and the arguments, and answers with anything that is a [`ToolOutput`] (text, [`Json`](crate::Json), blocks)
-/// or fails with any error. See the [crate] for an example.
+/// The function gets the context and the arguments, and returns anything that converts to a
+/// [`ToolOutput`] (text, [`Json`](crate::Json), blocks), or any error. See the [crate] for an
+/// example.
 pub fn tool_fn<A, F, Fut, O, E>(
     name: impl Into<String>,
     description: impl Into<String>,
@@ -35,7 +37,7 @@ where
     TypedTool { spec, read_only: false, exclusive: false, f, arguments: PhantomData }
 }
 
-/// The schema of an argument type as models are given it: in one piece, without references.
+/// Returns the schema of an argument type as models get it: in one piece, without references.
 pub fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -46,7 +48,7 @@ pub fn schema_of<A: JsonSchema>() -> Value {
     schema.into()
 }
 
-/// What [`tool_fn`] makes.
+/// The tool that [`tool_fn`] returns.
 pub struct TypedTool<A, F> {
     spec: ToolSpec,
     read_only: bool,
@@ -56,17 +58,17 @@ pub struct TypedTool<A, F> {
 }
 
 impl<A, F> TypedTool<A, F> {
-    /// Says that it changes nothing.
+    /// Sets whether it is [read-only](Tool::is_read_only); not by default.
     #[must_use]
-    pub fn read_only(mut self) -> Self {
-        self.read_only = true;
+    pub fn with_read_only(mut self, is_read_only: bool) -> Self {
+        self.read_only = is_read_only;
         self
     }
 
-    /// Says that it must not run beside other calls.
+    /// Sets whether it is [exclusive](Tool::is_exclusive); not by default.
     #[must_use]
-    pub fn exclusive(mut self) -> Self {
-        self.exclusive = true;
+    pub fn with_exclusive(mut self, is_exclusive: bool) -> Self {
+        self.exclusive = is_exclusive;
         self
     }
 }
@@ -92,7 +94,7 @@ where
         self.exclusive
     }
 
-    // Spelled out, so that there is nothing but the function's own future in the box.
+    // Spelled out, so that the box has only the function's own future.
     fn call<'life0, 'life1, 'async_trait>(
         &'life0 self,
         cx: &'life1 ToolContext,
@@ -127,7 +129,7 @@ impl<A: DeserializeOwned, F> TypedTool<A, F> {
     }
 }
 
-/// A path as a JSON pointer (RFC 6901).
+/// Returns a path as a JSON pointer (RFC 6901).
 fn pointer(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     path.iter()

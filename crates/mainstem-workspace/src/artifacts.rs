@@ -1,13 +1,13 @@
-//! Long results as files, where the agent that got one can read it.
+//! Long results as files that the agent can read.
 
 use mainstem_tool::{Artifacts, ToolContext, ToolError, async_trait};
 
 use crate::{Layout, Workspace, WorkspaceError, Workspaces, workspace::Target};
 
-/// Each in the workspace of the agent whose result it is: see [`Layout::artifact`].
+/// Stores each in the workspace of the agent that it belongs to: see [`Layout::artifact`].
 #[async_trait]
 impl Artifacts for Workspaces {
-    async fn keep(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError> {
+    async fn store(&self, cx: &ToolContext, text: &str) -> Result<String, ToolError> {
         let (session, text) = (cx.session_id().to_string(), text.to_owned());
         let call = cx.call_id().to_string();
         let kept = self.work(cx, move |workspace, _| write_new(workspace, &session, &call, &text));
@@ -15,7 +15,7 @@ impl Artifacts for Workspaces {
     }
 }
 
-/// Never over another; returns the path.
+/// Writes a new file; never replaces one. Returns the path.
 fn write_new(workspace: &Workspace, session: &str, call: &str, text: &str) -> Result<String, WorkspaceError> {
     let mut again = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Replacing text in a file: bytes in, bytes out, and everything else stays as it is.
+//! Replacing text in a file: bytes in, bytes out; all other bytes stay.
 
 mod nearest;
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-/// What is to be done.
+/// A replacement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit<'a> {
     pub(crate) old: &'a str,
@@ -14,15 +14,15 @@ pub(crate) struct Edit<'a> {
     pub(crate) replace_all: bool,
 }
 
-/// What was done.
+/// The result of an edit.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Edited {
     pub(crate) content: Vec<u8>,
-    /// The lines, counted from 1, in which the replaced texts began.
+    /// The numbers of the lines, from 1, in which the replaced texts began.
     pub(crate) lines: Vec<usize>,
 }
 
-/// Why nothing was done.
+/// Why an edit was not made.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Mismatch {
     #[error("old is empty; give the text to replace, or use write_file for a whole file")]
@@ -35,12 +35,12 @@ pub(crate) enum Mismatch {
     None(String),
 }
 
-/// Most line numbers that are listed.
+/// The maximum number of listed line numbers.
 const LISTED: usize = 10;
 
 impl Edit<'_> {
-    /// The content with `old` replaced by `new`. Where all lines of the file end in CRLF, `old` and
-    /// `new` may have LF.
+    /// Returns the content with `old` replaced by `new`. If all lines of the file end in CRLF,
+    /// `old` and `new` may have LF.
     pub(crate) fn apply(self, content: &[u8]) -> Result<Edited, Mismatch> {
         if self.old.is_empty() {
             return Err(Mismatch::Empty);
@@ -76,7 +76,7 @@ impl Edit<'_> {
     }
 }
 
-/// How the lines of a file end.
+/// The line ends of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     Lf,
@@ -99,7 +99,7 @@ fn crlf(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n"))
 }
 
-/// In "aaa" there are two ways to replace one "aa".
+/// Returns the overlapping occurrences: "aa" occurs twice in "aaa".
 fn overlapping(content: &[u8], old: &[u8]) -> Vec<usize> {
     let finder = memmem::Finder::new(old);
     let mut places = Vec::new();
@@ -135,7 +135,7 @@ fn lines_of(content: &[u8], places: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Line numbers for a reader.
+/// Formats line numbers.
 pub(crate) fn list(lines: &[usize]) -> String {
     let some: Vec<_> = lines.iter().take(LISTED).map(usize::to_string).collect();
     let more = if lines.len() > LISTED { ", …" } else { "" };

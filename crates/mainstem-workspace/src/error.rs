@@ -1,23 +1,23 @@
-//! What can go wrong with a path, in words that a model can act on.
+//! Errors of paths, which models read.
 
 use std::{fmt, io, path::PathBuf};
 
-/// Longest path that an error repeats in full, in characters.
+/// The longest path that an error repeats in full, in characters.
 const SHOWN: usize = 200;
 
-/// Why a file was not read, written or found. Paths are named as they were written.
+/// Why a file was not read, written or found. Paths are shown as the model wrote them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// The directory itself can't be used.
+    /// The directory of the workspace can't be used.
     #[error("can't open the workspace {}: {source}", path.display())]
     Root {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The path can't be a path of a file here.
+    /// The path is not valid for a file.
     #[error("{path} {why}")]
     BadPath {
         /// As written.
@@ -25,7 +25,7 @@ pub enum WorkspaceError {
         /// What is wrong, and what to do.
         why: &'static str,
     },
-    /// It leads out, by itself or over a symbolic link.
+    /// It leads out of the workspace, by itself or over a symbolic link.
     #[error(
         "{path} leads out of the workspace, which is all that can be used; give a path inside it, such as \"src/main.rs\""
     )]
@@ -33,25 +33,25 @@ pub enum WorkspaceError {
         /// As written.
         path: Written,
     },
-    /// Nothing is there.
+    /// There is no such file.
     #[error("{path} does not exist; list_files shows what does")]
     NotFound {
         /// As written.
         path: Written,
     },
-    /// A directory where a file is needed.
+    /// It is a directory; a file is needed.
     #[error("{path} is a directory; name a file in it (list_files shows them)")]
     IsDirectory {
         /// As written.
         path: Written,
     },
-    /// Something else where a directory is needed.
+    /// It is something else; a directory is needed.
     #[error("{path} is not a directory; give the path of a directory, or none for the whole workspace")]
     NotDirectory {
         /// As written.
         path: Written,
     },
-    /// A device, a pipe or a socket.
+    /// It is a device, a pipe or a socket.
     #[error("{path} is a {kind}, which is never opened; only regular files can be used")]
     Special {
         /// As written.
@@ -59,7 +59,7 @@ pub enum WorkspaceError {
         /// What it is.
         kind: &'static str,
     },
-    /// The file is of the wrong sort or size.
+    /// The file has the wrong type or size.
     #[error("{path} {why}")]
     Unfit {
         /// As written.
@@ -67,15 +67,15 @@ pub enum WorkspaceError {
         /// What it is, and what to do.
         why: String,
     },
-    /// What the system says.
+    /// The system reports an error.
     #[error("{path} can't be used: {source}")]
     Io {
         /// As written.
         path: Written,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// What was asked makes no sense, or the agent may not; in one sentence for the model.
+    /// The request is not valid, or not allowed for the agent; a sentence for the model.
     #[error("{0}")]
     Refused(String),
     /// The run was cancelled.
@@ -83,8 +83,8 @@ pub enum WorkspaceError {
     Cancelled,
 }
 
-/// A path as a model wrote it. Its text is in quotes, without control characters, and cut when very
-/// long.
+/// A path as a model wrote it. Its text is in quotes, without control characters, and cut if it is
+/// very long.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Written(String);
 

@@ -1,25 +1,26 @@
-//! Where things are in a workspace: pure functions from ids to paths.
+//! The paths of a workspace: pure functions from ids to paths.
 
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// Longest component, in bytes, that keeps its id readable to the end; the hash of a longer id
-/// stands behind its beginning.
+/// The longest component, in bytes, that has its id in full; a longer id is cut and followed by its
+/// hash.
 const LONGEST: usize = 120;
 
-/// How much of a long id stays readable.
-const KEPT: usize = 48;
+/// The number of bytes of a long id that stay.
+const READABLE: usize = 48;
 
-/// Names that Windows keeps for devices.
+/// Names that Windows reserves for devices.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// What stands for nobody, and what stands beside the users' directories.
+/// The component of an agent without a user, and the directories beside those of users.
 const BESIDE_USERS: [&str; 2] = ["_", "tasks"];
 
-/// The paths of one workspace. Nothing is read or made.
+/// The paths of one workspace. Only computes them.
 ///
-/// Every id is one component, whatever is in it, and two different ids never meet in one directory,
+/// Every id is one component, whatever it contains, and two different ids have different paths in
+/// one directory, also on file systems that ignore case.
 /// not even where case is ignored.
 ///
 /// ```
@@ -35,29 +36,30 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of the workspace in this directory.
+    /// Creates the layout of the workspace in this directory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// `subagents`: one markdown file an agent.
+    /// Returns `subagents`: one markdown file for each agent.
     pub fn subagents(&self) -> PathBuf {
         self.root.join("subagents")
     }
 
-    /// `skills`: one directory a skill.
+    /// Returns `skills`: one directory for each skill.
     pub fn skills(&self) -> PathBuf {
         self.root.join("skills")
     }
 
-    /// `agents/<parent_agent_id>/tasks/<session_id>.json`: the background tasks of a session.
+    /// Returns `agents/<parent_agent_id>/tasks/<session_id>.json`: the background tasks of a
+    /// session.
     pub fn tasks(&self, parent_agent_id: &str, session_id: &str) -> PathBuf {
         let file = format!("{}.json", component(session_id));
         self.agent(parent_agent_id).join("tasks").join(file)
     }
 
-    /// `agents/<agent_id>/<user or _>/<parent_session>/<child_session>`: the directory of one
-    /// isolated instance.
+    /// Returns `agents/<agent_id>/<user or _>/<parent_session>/<child_session>`: the directory of
+    /// one isolated instance.
     pub fn instance(
         &self,
         agent_id: &str,
@@ -69,9 +71,9 @@ impl Layout {
         self.agent(agent_id).join(user).join(component(parent_session)).join(component(child_session))
     }
 
-    /// `artifacts/<session_id>/<call_id>.txt`: a result that was too long for the conversation of
-    /// the agent with this session. `again` is 0 unless there is such a file; models give an id
-    /// more than once.
+    /// Returns `artifacts/<session_id>/<call_id>.txt`: a result that was too long for the
+    /// conversation of the agent with this session. `again` is 0 unless that file exists; models
+    /// give an id more than once.
     pub fn artifact(&self, session_id: &str, call_id: &str, again: u32) -> PathBuf {
         let more = if again == 0 { String::new() } else { format!(".{again}") };
         let file = format!("{}{more}.txt", component(call_id));
@@ -87,8 +89,8 @@ fn user_component(user: &str) -> String {
     if BESIDE_USERS.contains(&user) { escape(user, |index, _| index == 0) } else { component(user) }
 }
 
-/// An id as a file name: lower-case letters, digits, `-` and `_` stay, every other byte is `%` and
-/// its two hex digits, which in a name can be undone. `%` alone is the empty id, and `%%` stands
+/// Returns an id as a file name: lower-case letters, digits, `-` and `_` stay, every other byte is
+/// `%` and its two hex digits, which can be decoded. `%` alone is the empty id, and `%%` stands
 /// only before the hash of a long one.
 fn component(id: &str) -> String {
     if id.is_empty() {
@@ -99,7 +101,7 @@ fn component(id: &str) -> String {
         let is_plain = matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
         !is_plain || (index == 0 && is_device)
     });
-    if name.len() <= LONGEST { name } else { format!("{}%%{}", &name[..KEPT], hash(id)) }
+    if name.len() <= LONGEST { name } else { format!("{}%%{}", &name[..READABLE], hash(id)) }
 }
 
 fn escape(id: &str, is_escaped: impl Fn(usize, u8) -> bool) -> String {

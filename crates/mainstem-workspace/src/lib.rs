@@ -1,13 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
-//! | item | does |
-//! |---|---|
-//! | [`Workspace`] | a directory that tools can't leave |
-//! | [`Workspace::tools`] | `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files`, `grep_files` |
-//! | [`Workspace::shell`] | `shell`, for those who want it |
-//! | [`Workspaces`] | the same tools for many agents, each in a directory of its own; and a place for results that are too long |
-//! | [`Layout`] | where things are in a workspace |
-//! | [`Protection`] | what agents do not write although it is in the workspace |
+//! * [`Workspace`]: a directory that tools can't leave
+//! * [`Workspace::tools`]: `read_file`, `write_file`, `edit_file`, `list_files`, `glob_files`,
+//!   `grep_files`
+//! * [`Workspace::shell`]: `shell`, for those who want it
+//! * [`Workspaces`]: the same tools for many agents, each in a directory of its own; and a place
+//!   for results that are too long
+//! * [`Layout`]: where things are in a workspace
+//! * [`Protection`]: what agents do not write although it is in the workspace
 //!
 //! The tools do their work off the async threads. When a run is cancelled or a call is dropped,
 //! that work ends at the next file or block.

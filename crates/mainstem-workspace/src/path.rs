@@ -1,14 +1,14 @@
-//! What a model wrote, as a path below the workspace's root: pure text work. Whether it leads out
-//! over links, only the system can tell.
+//! Parses the paths of models into paths below the workspace's root. Pure: only the system can tell
+//! whether a link leads out.
 
 use std::path::{Path, PathBuf};
 
 use crate::{WorkspaceError, error::Written};
 
-/// Longest path in bytes; the system's own bound on Linux.
+/// The longest path in bytes, as on Linux.
 const LONGEST: usize = 4096;
 
-/// A path relative to the root, and how it was written.
+/// A path relative to the root, with its text as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Inside {
     pub(crate) written: Written,
@@ -16,8 +16,8 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// Reads what was written. An absolute path is one below one of `roots`, which are names of the
-    /// same directory.
+    /// Parses a path. An absolute path must be below one of `roots`, which are names of the same
+    /// directory.
     pub(crate) fn new(path: &str, roots: &[&Path]) -> Result<Self, WorkspaceError> {
         let written = Written::new(path);
         if let Some(why) = objection(path) {
@@ -36,7 +36,7 @@ impl Inside {
         }
     }
 
-    /// The root itself.
+    /// Returns the root itself.
     pub(crate) fn root() -> Self {
         Self { written: Written::new("."), relative: ".".into() }
     }

@@ -1,5 +1,5 @@
-//! Protects files of the workspace from agents: those that the next run, git or the task store acts
-//! on.
+//! Protects files of the workspace from agents: those that the next run, git or the task store
+//! uses.
 
 mod names;
 
@@ -31,7 +31,9 @@ use crate::{WorkspaceError, error::Written};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let dir = dir.path();
-/// let protection = Protection::new().with_path(dir.join("secrets")).unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
+/// let protection = Protection::new()
+///     .with_path(dir.join("secrets"))
+///     .unless(|tool, path| tool == "write_file" && path.starts_with("skills"));
 /// let workspace = Workspace::open(dir)?.with_protection(protection);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -57,15 +59,15 @@ impl Protection {
         self
     }
 
-    /// Lets calls of file tools pass for which this is true of the tool's name and the path from
-    /// the workspace, links resolved.
+    /// Exempts calls of file tools for which `allowed` returns `true`, given the tool's name and
+    /// the path from the workspace without links.
     #[must_use]
     pub fn unless(mut self, allowed: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
         self.allowed = Some(Arc::new(allowed));
         self
     }
 
-    /// Lets commands write this path of the workspace, with all below it.
+    /// Lets commands write this path of the workspace, with everything below it.
     #[must_use]
     pub fn with_open(mut self, path: impl Into<PathBuf>) -> Self {
         self.open.push(path.into());
@@ -85,7 +87,7 @@ impl Guard {
         Self { root: root.to_owned(), protection: Protection::new() }
     }
 
-    /// Whether a tool may write a file; `real` is absolute and without links.
+    /// Checks that a tool may write a file; `real` is absolute and without links.
     pub(crate) fn check(&self, tool: &str, written: &Written, real: &Path) -> Result<(), WorkspaceError> {
         let inside = real.strip_prefix(&self.root).unwrap_or(real);
         let Some(Protected { what, instead, glob }) = protected(inside).or_else(|| self.listed(inside, real))
@@ -113,7 +115,7 @@ impl Guard {
 #[cfg(unix)]
 impl Guard {
     /// Returns what is closed to commands in a directory (absolute and without links), and whether
-    /// all of it is.
+    /// all of it is closed.
     pub(crate) fn closed(&self, directory: &Path) -> (Closed, bool) {
         let inside = directory.strip_prefix(&self.root).unwrap_or_else(|_| Path::new(""));
         let open = &self.protection.open;
@@ -133,7 +135,7 @@ impl Guard {
     }
 }
 
-/// A path without links, as far as it exists.
+/// Returns a path without links, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(path), ..) => path,

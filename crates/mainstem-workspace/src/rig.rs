@@ -1,4 +1,4 @@
-//! For tests: a workspace in a directory that has something beside it, and calls of its tools.
+//! For tests: a workspace in a directory with a file beside it, and calls of its tools.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::Workspace;
 
-/// What stands in the file that nobody may read.
+/// The content of the file outside.
 pub(crate) const SECRET: &str = "outside-secret";
 
 pub(crate) struct Rig {
@@ -19,7 +19,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// `ws` with nothing in it, and `outside/secret.txt` beside it.
+    /// Creates an empty `ws`, and `outside/secret.txt` beside it.
     pub(crate) fn new() -> Self {
         let dir = TempDir::with_prefix("mainstem-ws-").unwrap();
         fs::create_dir(dir.path().join("outside")).unwrap();
@@ -28,14 +28,14 @@ impl Rig {
         Self { dir, workspace, cx: context("s-1").build() }
     }
 
-    /// With these files.
+    /// Creates a workspace with these files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let rig = Self::new();
         files.iter().for_each(|(path, content)| rig.write(path, content));
         rig
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.workspace.root().join(path)
     }
@@ -54,12 +54,12 @@ impl Rig {
         fs::read(self.at(path)).unwrap()
     }
 
-    /// What the model reads of a call.
+    /// Returns the result of a call, as the model reads it.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> (ToolState, String) {
         call(&self.tool(tool), &self.cx, arguments).await
     }
 
-    /// The same of one that succeeds.
+    /// Returns the result of a call that succeeds.
     #[track_caller]
     pub(crate) fn ok(&self, tool: &str, arguments: Value) -> String {
         let (state, text) = block_on(self.call(tool, arguments));
@@ -67,7 +67,7 @@ impl Rig {
         text
     }
 
-    /// The same of one that fails.
+    /// Returns the result of a call that fails.
     #[track_caller]
     pub(crate) fn err(&self, tool: &str, arguments: Value) -> String {
         let (state, text) = block_on(self.call(tool, arguments));
@@ -99,13 +99,13 @@ fn parts(output: ToolOutput) -> (ToolState, String) {
     (state, content.iter().map(|block| block.as_text().unwrap()).collect())
 }
 
-/// The tool over a workspace.
+/// Returns the tool over a workspace.
 #[cfg(unix)]
 pub(crate) fn shell(workspace: &Workspace, options: crate::ShellOptions) -> Arc<dyn Tool> {
     crate::Workspaces::from(workspace.clone()).shell_with(options)
 }
 
-/// With this test binary as the guard, by the test below.
+/// Returns options with this test binary as the guard, by the test below.
 #[cfg(unix)]
 pub(crate) fn shell_options() -> crate::ShellOptions {
     let itself = mainstem_guard::Program::new(std::env::current_exe().unwrap());
@@ -113,7 +113,7 @@ pub(crate) fn shell_options() -> crate::ShellOptions {
     crate::ShellOptions::default().with_guard(itself.with_arg("--test-threads=1"))
 }
 
-/// Says why a test can't be made on this machine; in CI, it fails.
+/// Prints why a test can't run on this machine; in CI, fails.
 #[track_caller]
 pub(crate) fn not_applicable(why: &str) -> bool {
     assert!(std::env::var_os("CI").is_none(), "in CI it must be tested: {why}");
@@ -121,14 +121,14 @@ pub(crate) fn not_applicable(why: &str) -> bool {
     false
 }
 
-/// In a process that was started as a guard, this is where it works.
+/// A process that was started as a guard runs the guard here.
 #[cfg(unix)]
 #[test]
 fn guards() {
     mainstem_guard::take_role();
 }
 
-/// What was streamed after an event.
+/// Returns the progress after an event.
 pub(crate) fn progress(cx: &ToolContext, after: u64) -> String {
     let mut cursor = log_of(cx).subscribe_from(after + 1);
     std::iter::from_fn(|| cursor.try_next())
@@ -136,12 +136,12 @@ pub(crate) fn progress(cx: &ToolContext, after: u64) -> String {
         .collect()
 }
 
-/// In a runtime as tools have it. What takes longer than any test should fails.
+/// Runs a future in a runtime as tools have it. Panics after more time than any test needs.
 #[track_caller]
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = runtime();
     let done = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), work).await });
-    // A thread that hangs is not waited for.
+    // Does not wait for a thread that hangs.
     runtime.shutdown_background();
     done.expect("it hangs")
 }

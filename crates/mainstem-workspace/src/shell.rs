@@ -1,4 +1,4 @@
-//! Running a command in a workspace, as far from everything else as the system allows.
+//! Commands in a workspace, as isolated as the system allows.
 
 mod guarded;
 mod output;
@@ -15,30 +15,32 @@ pub(crate) use self::{
     output::Output,
 };
 
-/// The parts of this process's environment that a command knows.
+/// The variables of this process's environment that a command gets.
 const PASSED: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
-/// Where programs are, unless the environment says so.
+/// The `PATH` of commands, unless the environment has one.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What the tool `shell` gives to commands, beyond the workspace.
+/// What the tool `shell` gives commands, beyond the workspace.
 ///
 /// By default a command may read what programs need (`/usr`, `/etc`, `/opt`, `/proc` …), write in
-/// the workspace, except for what is [protected](crate::Protection), and in `/tmp`, and knows
-/// `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open, and so are
-/// sockets in the file system (that of Docker, say); `/tmp` is shared by all commands. A toolchain
-/// that is elsewhere needs more:
+/// the workspace, except for [protected](crate::Protection) paths, and in `/tmp`, and has the
+/// variables `PATH`, the locale and the time zone. `HOME` is the workspace. The network is open,
+/// and so are sockets in the file system (that of Docker, say); all commands share `/tmp`. A
+/// toolchain elsewhere needs more:
 ///
 /// ```
 /// # use mainstem_workspace::ShellOptions;
-/// let options = ShellOptions::default().with_readable("/home/me/.cargo").with_variable("CARGO_HOME");
+/// let options = ShellOptions::default()
+///     .with_readable("/home/me/.cargo")
+///     .with_variable("CARGO_HOME");
 /// # let _ = options;
 /// ```
 ///
 /// A command runs under a guard, which is this program run once more: `main` begins with
 /// [`mainstem_guard::init`], or [`with_guard`](Self::with_guard) names another program. All
 /// processes of a command end with its call, and with this process. The crate `mainstem-guard` has
-/// a table of what holds on which system; where something does not hold, the tool's answer says so.
+/// a table of what is in force on which system; the tool's result says what is not.
 #[derive(Clone, Debug)]
 pub struct ShellOptions {
     rules: Rules,
@@ -64,14 +66,14 @@ impl Default for ShellOptions {
 }
 
 impl ShellOptions {
-    /// Lets commands read and run what is below this path.
+    /// Lets commands read and run files below this path.
     #[must_use]
     pub fn with_readable(mut self, path: impl Into<PathBuf>) -> Self {
         self.rules.readable.push(path.into());
         self
     }
 
-    /// Lets commands change what is below this path.
+    /// Lets commands change files below this path.
     #[must_use]
     pub fn with_writable(mut self, path: impl Into<PathBuf>) -> Self {
         self.rules.writable.push(path.into());
@@ -92,7 +94,7 @@ impl ShellOptions {
         self
     }
 
-    /// Sets what each command may use up, with all its processes.
+    /// Sets the resources that each command may use, with all its processes.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -100,34 +102,34 @@ impl ShellOptions {
     }
 
     /// Sets whether commands get namespaces of their own, where the system has them; they do by
-    /// default. Without them a command sees the processes outside, and can change what is protected
-    /// and exists.
+    /// default. Without them a command sees the processes outside, and can change protected paths
+    /// that exist.
     #[must_use]
     pub fn with_namespaces(mut self, wanted: bool) -> Self {
         self.has_namespaces = wanted;
         self
     }
 
-    /// Sets the program that guards commands, instead of this one.
+    /// Sets the program that guards commands; this one by default.
     #[must_use]
     pub fn with_guard(mut self, program: Program) -> Self {
         self.guard = Some(program);
         self
     }
 
-    /// The program that guards commands.
+    /// Returns the program that guards commands.
     ///
     /// # Errors
-    /// No program is set, and this one has not called [`mainstem_guard::init`].
+    /// If no program is set, and this one has not called [`mainstem_guard::init`].
     pub fn guard(&self) -> Result<Program, GuardError> {
         self.guard.clone().or_else(Program::itself).ok_or(GuardError::NoProgram)
     }
 
-    /// What holds commands on this machine, by running an empty one in the current directory.
-    /// Blocks for some milliseconds.
+    /// Returns the confinement of commands on this machine, by running an empty one in the current
+    /// directory. Blocks for some milliseconds.
     ///
     /// # Errors
-    /// Commands can't be run here, or not without a network if they are to have none.
+    /// If commands can't run here, or can't run without a network as these options require.
     pub fn probe(&self) -> Result<Confinement, GuardError> {
         mainstem_guard::probe(&self.guard()?, &self.job("", Closed::default(), false))
     }
@@ -148,8 +150,8 @@ impl ShellOptions {
         &self.limits
     }
 
-    /// All that a command knows: a list of what is passed, never of what is not, so that no secret
-    /// is forgotten.
+    /// Returns the environment of a command: a list of variables that are passed, so that secrets
+    /// stay out by default.
     pub(crate) fn environment(&self, home: &Path) -> Vec<(OsString, OsString)> {
         let own = [
             ("PATH", PATH.into()),

@@ -1,11 +1,11 @@
-//! Text for models: bounded, in one piece, and without surprises.
+//! Text for models: bounded, valid, and on one line where needed.
 
 use std::{borrow::Cow, fmt::Write, path::Path};
 
-/// Most bytes of one answer. Below the size from which a harness puts results aside.
+/// The maximum number of bytes of one result: below the size from which results become artifacts.
 pub(crate) const MAX_BYTES: usize = 48 << 10;
 
-/// The first items of a list that fit, and how many did not.
+/// The first items of a list that fit, and the number of those that do not.
 #[derive(Debug)]
 pub(crate) struct Listing {
     text: String,
@@ -31,17 +31,17 @@ impl Listing {
         self.text.push('\n');
     }
 
-    /// Whether all further items are only counted.
+    /// Returns `true` if all further items are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.left_out > 0
     }
 
-    /// How many were not shown.
+    /// Returns the number of items that are left out.
     pub(crate) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The text, with what there is to add, each on a line of its own.
+    /// Returns the text, followed by the notes, each on a line of its own.
     pub(crate) fn finish(mut self, none: &str, notes: &[String]) -> String {
         if self.shown == 0 && self.left_out == 0 {
             self.text.push_str(none);
@@ -55,13 +55,13 @@ impl Listing {
     }
 }
 
-/// A path as models read and write it; characters that would break the line are escaped.
+/// Returns a path as models read and write it; characters that would break the line are escaped.
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text.into_owned() }
 }
 
-/// At most `max` bytes of text, from about `around` on, with what is missing said.
+/// Returns at most `max` bytes of text, from about `around` on, with a note of what is left out.
 pub(crate) fn cut(text: &str, max: usize, around: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);

@@ -17,7 +17,7 @@ use mainstem_tool::Tool;
 pub(crate) use self::shell::tool as shell;
 use crate::Workspaces;
 
-/// Those that work on files.
+/// Returns the file tools.
 pub(crate) fn files(workspaces: &Workspaces) -> Vec<Arc<dyn Tool>> {
     let all = [
         read_file::tool,

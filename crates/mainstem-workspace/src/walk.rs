@@ -1,5 +1,5 @@
-//! Walking through a workspace by its capability: in order, never over a symbolic link, and without
-//! what `.gitignore` excludes.
+//! Walks through a workspace by its capability: in order, without following symbolic links or
+//! entering what `.gitignore` excludes.
 
 mod ignores;
 
@@ -16,30 +16,30 @@ use crate::{
     Workspace, WorkspaceError, blocking::Stop, error::Written, path::Inside, text::shown, workspace::explain,
 };
 
-/// Deepest directory that is entered: further down, paths are at the length that systems refuse.
+/// The maximum depth: further down, paths have the length that systems refuse.
 pub(crate) const DEEPEST: usize = 256;
 
-/// Entries of one directory that are kept in memory to be sorted.
+/// The maximum number of entries of a directory, which are sorted in memory.
 const WIDEST: usize = 100_000;
 
-/// Yields what is below a directory: each directory, then what is in it, by name. What can't be
-/// read is an error among the rest.
+/// Yields the entries below a directory: each directory, then its entries, by name. An entry that
+/// can't be read is an error among them.
 pub(crate) struct Walk<'a> {
     workspace: &'a Workspace,
     stop: &'a Stop,
-    /// How deep it goes.
+    /// The maximum depth.
     depth: usize,
     ignores: bool,
     waiting: Vec<(Entry, Option<Arc<Ignores>>)>,
     failed: Vec<WorkspaceError>,
 }
 
-/// Something below the workspace's root.
+/// An entry below the workspace's root.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Relative to the root.
     pub(crate) path: PathBuf,
-    /// How many directories below the one where the walk began: 1 and more.
+    /// The number of directories below the start of the walk, from 1.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -64,12 +64,12 @@ impl From<FileType> for Kind {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk below `start`, which has no links in it, as deep as `depth`.
+    /// Creates a walk below `start`, which has no links in it, as deep as `depth`.
     pub(crate) fn all(workspace: &'a Workspace, stop: &'a Stop, start: Inside, depth: usize) -> Self {
         Self::new(workspace, stop, start, depth, false)
     }
 
-    /// A walk past what ignore files exclude.
+    /// Creates a walk that skips what ignore files exclude.
     pub(crate) fn unignored(workspace: &'a Workspace, stop: &'a Stop, start: Inside) -> Self {
         Self::new(workspace, stop, start, DEEPEST, true)
     }
@@ -103,13 +103,14 @@ impl<'a> Walk<'a> {
         self.waiting.extend(found.into_iter().map(|entry| (entry, ignores.clone())));
     }
 
-    /// At most one more than [`WIDEST`]. `.git` is hidden: it is large, and not the model's.
+    /// Returns the names, at most one more than [`WIDEST`]. `.git` is hidden: it is large, and of
+    /// no use to the model.
     fn names(&self, entry: &Entry) -> std::io::Result<Vec<(OsString, Kind)>> {
         let entries = self.workspace.dir().read_dir(or_dot(&entry.path))?;
         entries
             .map(|entry| {
                 let entry = entry?;
-                // What is gone meanwhile has no type.
+                // An entry that was removed meanwhile has no type.
                 let kind = entry.file_type().map_or(Kind::Special, Kind::from);
                 Ok((entry.file_name(), kind))
             })
@@ -142,12 +143,12 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// The root has no path of its own.
+/// Returns `.` for the root, whose path is empty.
 fn or_dot(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// What could not be read, as notes below the answer; a few in full.
+/// Errors of a walk, as notes below the result; a few in full.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     notes: Vec<String>,
@@ -155,7 +156,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Keeps an error, unless it ends the work.
+    /// Adds an error, unless it ends the walk.
     pub(crate) fn add(&mut self, error: WorkspaceError) -> Result<(), WorkspaceError> {
         if matches!(error, WorkspaceError::Cancelled) {
             return Err(error);

@@ -1,25 +1,25 @@
-//! Some lines of a text of any size, which comes in blocks of any size; no more is kept than is
-//! shown.
+//! Some lines of a text of any size, which comes in blocks of any size; only the shown lines are
+//! stored.
 
 use std::fmt::Write;
 
 use crate::text::MAX_BYTES;
 
-/// Most bytes of a line that are shown.
+/// The maximum number of bytes of a line that are shown.
 const LINE: usize = 2000;
 
-/// Takes blocks, keeps lines `first` to `first + limit - 1` as far as they fit, and counts the
+/// Takes blocks, stores lines `first` to `first + limit - 1` as far as they fit, and counts the
 /// rest.
 #[derive(Debug)]
 pub(crate) struct Window {
     first: u64,
     last: u64,
     text: String,
-    /// The number of the line that is being read.
+    /// The number of the current line.
     line: u64,
     /// Its beginning.
     pending: Vec<u8>,
-    /// Its bytes so far.
+    /// Its number of bytes so far.
     length: u64,
     shown: u64,
     is_full: bool,
@@ -27,23 +27,23 @@ pub(crate) struct Window {
     garbled: u64,
 }
 
-/// What a [`Window`] saw.
+/// The result of a [`Window`].
 #[derive(Debug, PartialEq)]
 pub(crate) struct View {
-    /// The lines, each with its number and a tab before it.
+    /// The lines, each after its number and a tab.
     pub(crate) text: String,
-    /// How many of them.
+    /// The number of shown lines.
     pub(crate) shown: u64,
-    /// How many the whole text has.
+    /// The number of lines of the whole text.
     pub(crate) total: u64,
-    /// How many of the shown ones end in CRLF.
+    /// The number of shown lines that end in CRLF.
     pub(crate) crlf: u64,
-    /// How many of the shown ones are not UTF-8.
+    /// The number of shown lines that are not UTF-8.
     pub(crate) garbled: u64,
 }
 
 impl Window {
-    /// `first` counts from 1.
+    /// Creates a window; `first` counts from 1.
     pub(crate) fn new(first: u64, limit: u64) -> Self {
         Self {
             first,
@@ -59,7 +59,7 @@ impl Window {
         }
     }
 
-    /// The next bytes.
+    /// Takes the next bytes.
     pub(crate) fn push(&mut self, mut block: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', block) {
             self.extend(&block[..end]);
@@ -72,7 +72,7 @@ impl Window {
         self.extend(block);
     }
 
-    /// The end of the text. Its last line counts whether or not a newline ends it.
+    /// Ends the text. Its last line counts with or without a newline.
     pub(crate) fn finish(mut self) -> View {
         if self.length > 0 {
             self.end_line();
@@ -135,7 +135,7 @@ impl Window {
     }
 }
 
-/// The last place at or before `at` where no UTF-8 character is split.
+/// Returns the last place at or before `at` where no UTF-8 character is split.
 fn boundary(bytes: &[u8], at: usize) -> usize {
     let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
     (at.saturating_sub(3)..=at).rev().find(is_start).unwrap_or(at)

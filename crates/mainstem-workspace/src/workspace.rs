@@ -26,12 +26,11 @@ use crate::{
 ///
 /// Every path is resolved below an open directory handle (a capability, see `cap-std`), by the
 /// system and at the moment of use: `..`, absolute paths and symbolic links work while they stay
-/// inside and are refused where they lead out, also when somebody moves things meanwhile. A link
-/// with an absolute target counts as leading out. What is not a regular file or a directory is
-/// never opened.
+/// inside and are refused where they lead out, also while other processes move files. A link with
+/// an absolute target counts as leading out. Only regular files and directories are opened.
 ///
-/// A hard link to a file outside, and a file system mounted inside, belong to the workspace:
-/// whoever can make them can write there anyway.
+/// A hard link to a file outside, and a file system mounted inside, belong to the workspace: a
+/// process that can create them can write there anyway.
 #[derive(Clone)]
 pub struct Workspace {
     inner: Arc<Inner>,
@@ -40,17 +39,17 @@ pub struct Workspace {
 
 struct Inner {
     dir: Dir,
-    /// Without links.
+    /// The root without links.
     root: PathBuf,
-    /// As it was given, made absolute.
+    /// The root as it was given, made absolute.
     alias: PathBuf,
 }
 
 impl Workspace {
-    /// The workspace in a directory that exists. Blocks on the file system.
+    /// Opens the workspace in an existing directory. Blocks on the file system.
     ///
     /// # Errors
-    /// Where it isn't a directory that can be opened.
+    /// If it is not a directory that can be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let path = path.as_ref();
         let open = || {
@@ -62,10 +61,10 @@ impl Workspace {
         open().map_err(|source| WorkspaceError::Root { path: path.to_owned(), source })
     }
 
-    /// The same, with the directory made where it is missing.
+    /// Opens the workspace in a directory, and creates that if it is missing.
     ///
     /// # Errors
-    /// Where it can't be made or opened.
+    /// If it can't be created or opened.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let path = path.as_ref();
         fs::create_dir_all(path)
@@ -73,11 +72,11 @@ impl Workspace {
             .and_then(|()| Self::open(path))
     }
 
-    /// A workspace in a directory of this one, made where it is missing. Nobody who works in this
-    /// one can make it lead out. Blocks on the file system.
+    /// Opens a workspace in a directory of this one, and creates that if it is missing. Agents of
+    /// this workspace can't make it lead out. Blocks on the file system.
     ///
     /// # Errors
-    /// Where the path leads out, or the directory can't be made or opened.
+    /// If the path leads out, or the directory can't be created or opened.
     pub fn create_inside(&self, path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let path = path.as_ref();
         let create = || {
@@ -96,8 +95,8 @@ impl Workspace {
         Self { guard: Arc::new(guard), ..self }
     }
 
-    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`,
-    /// else the same rules for paths of its own.
+    /// Applies the protection of `other`: its paths if this workspace is a directory in `other`, or
+    /// else the same rules for its own paths.
     #[must_use]
     pub fn protected_as(self, other: &Self) -> Self {
         if self.inner.root.starts_with(&other.guard.root) {
@@ -106,36 +105,36 @@ impl Workspace {
         self.with_protection(other.guard.protection.clone())
     }
 
-    /// Whether a tool may write a file, by its path from here without links.
+    /// Checks that a tool may write a file, by its path from here without links.
     pub(crate) fn check_write(&self, tool: &str, path: &Inside, real: &Path) -> Result<(), WorkspaceError> {
         self.guard.check(tool, &path.written, &self.inner.root.join(real))
     }
 
-    /// A path of this directory, as rules name it: from the workspace that it is in.
+    /// Returns a path of this directory as rules name it: from the workspace that contains it.
     #[cfg(unix)]
     pub(crate) fn named(&self, path: &str) -> PathBuf {
         self.inner.root.strip_prefix(&self.guard.root).unwrap_or_else(|_| Path::new("")).join(path)
     }
 
-    /// Returns what is closed to commands in this workspace, and whether all of it is.
+    /// Returns what is closed to commands in this workspace, and whether all of it is closed.
     #[cfg(unix)]
     pub(crate) fn closed(&self) -> (mainstem_guard::Closed, bool) {
         self.guard.closed(&self.inner.root)
     }
 
-    /// The directory, absolute and without links.
+    /// Returns the directory, absolute and without links.
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
 
-    /// The six file tools, all over this workspace: `read_file`, `list_files`, `glob_files` and
-    /// `grep_files`, which change nothing, `write_file` and `edit_file`.
+    /// Returns the six file tools of this workspace: `read_file`, `list_files`, `glob_files` and
+    /// `grep_files`, which are read-only, `write_file` and `edit_file`.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Workspaces::from(self.clone()).tools()
     }
 
-    /// The tool `shell` over this workspace; not one of [`tools`](Self::tools), for whoever has it
-    /// can run programs. See [`Workspaces::shell`].
+    /// Returns the tool `shell` of this workspace; it is not one of [`tools`](Self::tools), because
+    /// it runs programs. See [`Workspaces::shell`].
     #[cfg(unix)]
     pub fn shell(&self) -> Arc<dyn Tool> {
         Workspaces::from(self.clone()).shell()
@@ -158,12 +157,12 @@ impl Workspace {
         }
     }
 
-    /// What a model wrote, as a path in here.
+    /// Parses a path of a model.
     pub(crate) fn path(&self, path: &str) -> Result<Inside, WorkspaceError> {
         Inside::new(path, &[&self.inner.root, &self.inner.alias])
     }
 
-    /// A directory, by a path without links; none is the root.
+    /// Parses the path of a directory, without links; `None` is the root.
     pub(crate) fn directory(&self, path: Option<&str>) -> Result<Inside, WorkspaceError> {
         let Some(path) = path else { return Ok(Inside::root()) };
         let path = self.path(path)?;
@@ -178,8 +177,8 @@ impl Workspace {
     /// Opens a regular file to read it.
     pub(crate) fn open_file(&self, path: &Inside) -> Result<fs::File, WorkspaceError> {
         let explain = |error| explain(&path.written, error);
-        // Opening a device can already do something, so its type is asked first; and again of what
-        // was opened, for it may have been swapped.
+        // Opening a device can have effects, so its type is checked first, and that of the opened
+        // file afterwards, because it may have been exchanged.
         regular(path, self.inner.dir.metadata(&path.relative).map_err(explain)?.file_type())?;
         let file = self.inner.dir.open_with(&path.relative, &read_only()).map_err(explain)?;
         regular(path, file.metadata().map_err(explain)?.file_type())?;
@@ -187,7 +186,7 @@ impl Workspace {
     }
 }
 
-/// Never waits for the other end of a pipe.
+/// Returns options that do not block on a pipe.
 fn read_only() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -227,12 +226,12 @@ fn special(_: FileType) -> &'static str {
     "special file"
 }
 
-/// What the system or the capability says, in the words of the model.
+/// Converts an error of the system or the capability, for the model.
 pub(crate) fn explain(path: &Written, error: std::io::Error) -> WorkspaceError {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
     let path = path.clone();
     match error.kind() {
-        // cap-std's own refusal has no number of the system.
+        // A refusal of cap-std has no error number.
         PermissionDenied if error.raw_os_error().is_none() => WorkspaceError::Outside { path },
         NotFound => WorkspaceError::NotFound { path },
         IsADirectory => WorkspaceError::IsDirectory { path },

@@ -1,4 +1,4 @@
-//! Which workspace an agent works in.
+//! Finds the workspace of an agent.
 
 use std::{fmt, sync::Arc};
 
@@ -6,10 +6,11 @@ use mainstem_tool::{Tool, ToolContext};
 
 use crate::{Layout, Workspace, WorkspaceError, blocking, blocking::Stop, tools};
 
-/// Finds the workspace of the agent that calls, so that one set of tools serves many agents, each
-/// with a directory of its own.
+/// Finds the workspace of the calling agent, so that one set of tools serves many agents, each with
+/// a directory of its own.
 ///
-/// It is asked at every call and keeps nothing: opening a directory takes microseconds, and a table
+/// It is called at every tool call and stores nothing: opening a directory takes microseconds, and
+/// a table of open ones would only grow.
 /// of open ones would only grow.
 ///
 /// ```
@@ -31,17 +32,18 @@ pub struct Workspaces(Arc<Resolve>);
 type Resolve = dyn Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync;
 
 impl Workspaces {
-    /// By a function of what a call says about its agent: [`agent`](ToolContext::agent),
-    /// [`source`](ToolContext::source), [`session_id`](ToolContext::session_id),
-    /// [`user`](ToolContext::user), and values that the embedding application attached. It may
-    /// block; it runs off the async threads.
+    /// Creates a set whose workspaces a function finds, from the context of a call:
+    /// [`agent`](ToolContext::agent), [`source`](ToolContext::source),
+    /// [`session_id`](ToolContext::session_id), [`user`](ToolContext::user), and values that the
+    /// embedding application attached. It may block; it runs off the async threads.
     pub fn new(
         resolve: impl Fn(&ToolContext) -> Result<Workspace, WorkspaceError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(resolve))
     }
 
-    /// The root agent works in `root`, each instance of a child in [`Layout::instance`] below it.
+    /// Creates a set in which the root agent has `root`, and each instance of a child
+    /// [`Layout::instance`] below it.
     pub fn isolated(root: Workspace) -> Self {
         Self::new(move |cx| match cx.source() {
             None => Ok(root.clone()),
@@ -54,13 +56,13 @@ impl Workspaces {
         })
     }
 
-    /// The six file tools: see [`Workspace::tools`].
+    /// Returns the six file tools: see [`Workspace::tools`].
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         tools::files(self)
     }
 
-    /// The tool `shell`, which runs a command in the agent's workspace, with what
-    /// [`ShellOptions`](crate::ShellOptions) has by default.
+    /// Returns the tool `shell`, which runs a command in the agent's workspace, with the default
+    /// [`ShellOptions`](crate::ShellOptions).
     ///
     /// All processes of a command are killed when it ends, after its timeout, and when the run is
     /// cancelled or the call dropped. Needs a runtime with I/O and time, and a guard: see
@@ -70,13 +72,13 @@ impl Workspaces {
         self.shell_with(crate::ShellOptions::default())
     }
 
-    /// The tool `shell` with more than the default to read, write or know.
+    /// Returns the tool `shell` with these options.
     #[cfg(unix)]
     pub fn shell_with(&self, options: crate::ShellOptions) -> Arc<dyn Tool> {
         tools::shell(self, options)
     }
 
-    /// Works in the agent's workspace, off the async threads.
+    /// Runs work in the agent's workspace, off the async threads.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         cx: &ToolContext,
@@ -91,7 +93,7 @@ impl Workspaces {
     }
 }
 
-/// The model reads this, and where the directory is, is the operator's to know.
+/// Removes the directory from an error for the model: only operators see it.
 fn unplaced(error: WorkspaceError) -> WorkspaceError {
     match error {
         WorkspaceError::Root { source, .. } => {
@@ -102,7 +104,7 @@ fn unplaced(error: WorkspaceError) -> WorkspaceError {
 }
 
 impl From<Workspace> for Workspaces {
-    /// The same for everyone.
+    /// Creates a set with one workspace for all agents.
     fn from(workspace: Workspace) -> Self {
         Self::new(move |_| Ok(workspace.clone()))
     }

@@ -1,11 +1,11 @@
-//! What a package must have, and what it may not have.
+//! Required and forbidden parts of a package.
 
 use std::{collections::BTreeMap, path::Path};
 
 use super::manifest::Manifest;
 use crate::problem::Problem;
 
-/// What every package has.
+/// The files of every package.
 const REQUIRED: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// The largest package as it is uploaded; crates.io takes 10 MiB.
@@ -55,7 +55,7 @@ fn contents(package: &Package) -> Vec<Problem> {
     missing.chain(tests).chain(size).collect()
 }
 
-/// A library's README begins its docs, so that its example is a test.
+/// Checks that a library's docs begin with its README, so that its example is a test.
 fn readme(package: &Package) -> Vec<Problem> {
     let Some(library) = package.files.get("src/lib.rs") else { return Vec::new() };
     let text = package.files.get("README.md").map_or("", String::as_str);
@@ -95,12 +95,12 @@ fn is_behind(oldest: Option<&str>, toolchain: &str) -> bool {
     oldest + RELEASES_BEHIND == channel
 }
 
-/// The 95 of 1.95.0.
+/// Returns the 95 of 1.95.0.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
 }
 
-/// Files that the code of a package includes and that are not in it: it would not compile.
+/// Checks that a package contains the files that its code includes: it would not compile otherwise.
 fn includes(package: &Package) -> Vec<Problem> {
     let sources = package
         .files
@@ -118,7 +118,7 @@ fn includes(package: &Package) -> Vec<Problem> {
     missing.collect()
 }
 
-/// The paths in `include_str!` and `include_bytes!`, but for those that only doctests read.
+/// Returns the paths in `include_str!` and `include_bytes!`, without those that only doctests read.
 fn included(text: &str) -> impl Iterator<Item = &str> {
     let compiled = text.split("#[cfg(doctest)]").next().unwrap_or_default();
     let calls = compiled.split("include_").skip(1);
@@ -127,7 +127,7 @@ fn included(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `file` as seen from the file `from`, both with forward slashes.
+/// Returns the path `file` relative to the file `from`, both with forward slashes.
 fn join(from: &str, file: &str) -> String {
     let mut parts: Vec<_> = Path::new(from)
         .parent()

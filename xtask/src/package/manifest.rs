@@ -1,4 +1,4 @@
-//! A package as cargo's metadata describes it.
+//! A package in cargo's metadata.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(super) struct Manifest {
     pub(super) name: String,
     pub(super) version: String,
     manifest_path: PathBuf,
-    /// The registries it may go to: `None` is all, an empty list none.
+    /// The registries for publishing: `None` is all, an empty list none.
     publish: Option<Vec<String>>,
     pub(super) description: Option<String>,
     pub(super) repository: Option<String>,
@@ -36,7 +36,7 @@ impl Manifest {
         self.manifest_path.parent().unwrap_or_else(|| Path::new("."))
     }
 
-    /// Returns `true` if docs.rs shows what every feature adds.
+    /// Returns `true` if docs.rs shows all features.
     pub(super) fn is_documented_whole(&self) -> bool {
         self.metadata["docs"]["rs"]["all-features"] == true
     }

@@ -1,4 +1,4 @@
-//! The comparison with the tree, and what writing leaves behind.
+//! The comparison with the tree, and writing.
 
 use std::fs;
 

@@ -33,6 +33,6 @@ fn a_crate_or_version_that_nobody_has_read_is_a_problem_and_so_is_one_that_is_le
     let new =
         "docs/supply/compile-time.txt:1: `proc-macro derive 2.0.0` runs while we compile, and is not listed";
     assert_eq!(problems("build-script native 3.0.0\n"), [new]);
-    let gone = "docs/supply/compile-time.txt:4: `proc-macro derive 1.9.0` is not compiled any more";
+    let gone = "docs/supply/compile-time.txt:4: `proc-macro derive 1.9.0` is no longer compiled";
     assert_eq!(problems("build-script native 3.0.0\nproc-macro derive 1.9.0\n"), [new, gone]);
 }

@@ -49,7 +49,7 @@ fn names(text: &str, packages: &[Package], files: &[String]) -> Vec<Problem> {
     words(text).filter_map(|(line, word)| Some(Problem::at(FILE, line, objection(word)?))).collect()
 }
 
-/// Whether `path` is one of `files` or a folder of one.
+/// Returns `true` if `path` is one of `files` or a folder of one.
 fn is_path(path: &str, files: &[String]) -> bool {
     let folder = format!("{}/", path.trim_end_matches('/'));
     files.iter().any(|file| file == path || file.starts_with(&folder))
@@ -63,13 +63,13 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The crate that a line of the list is about.
+/// Returns the crate that a line of the list is about.
 fn item(line: &str) -> Option<&str> {
     let (name, _) = line.strip_prefix("- **")?.split_once("**")?;
     Some(name)
 }
 
-/// The crates of the list, each with its line.
+/// Returns the crates of the list, each with its line.
 fn items(text: &str) -> BTreeMap<&str, usize> {
     text.lines().enumerate().filter_map(|(index, line)| Some((item(line)?, index + 1))).collect()
 }

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 
 pub(super) const FILE: &str = "docs/limits.md";
 
-/// The tests that rows of the page name and that no file has. `tests` are the names of all
+/// Returns the tests that rows of the page name and that no file has. `tests` are the names of all
 /// functions.
 pub(super) fn check(page: &str, functions: &BTreeSet<String>) -> Vec<Problem> {
     let rows = page.lines().enumerate().filter_map(|(number, line)| Some((number + 1, test_of(line)?)));
@@ -14,13 +14,13 @@ pub(super) fn check(page: &str, functions: &BTreeSet<String>) -> Vec<Problem> {
     missing.map(|(line, test)| Problem::at(FILE, line, format!("there is no test `{test}`"))).collect()
 }
 
-/// The test in the last cell of a row.
+/// Returns the test in the last cell of a row.
 fn test_of(line: &str) -> Option<&str> {
     let cell = line.strip_prefix('|')?.strip_suffix('|')?.rsplit('|').next()?.trim();
     cell.strip_prefix('`')?.strip_suffix('`')
 }
 
-/// The names of the functions of a Rust file.
+/// Returns the names of the functions of a Rust file.
 pub(super) fn functions(text: &str) -> impl Iterator<Item = String> + '_ {
     let names = text.lines().filter_map(|line| line.trim_start().split_once("fn "));
     let names = names.filter(|(before, _)| matches!(before.trim_end(), "" | "async" | "pub" | "pub async"));

@@ -31,7 +31,7 @@ impl Package {
         format!("{}/Cargo.toml", self.folder)
     }
 
-    /// The first line of the manifest that begins with `name`, or line 1.
+    /// Returns the first line of the manifest that begins with `name`, or line 1.
     pub(super) fn line_of(&self, name: &str) -> usize {
         let begins =
             |line: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', ' ', '=']));
@@ -52,7 +52,7 @@ struct Entry {
     dependencies: Vec<Dependency>,
 }
 
-/// The crates of the workspace at `root`.
+/// Returns the crates of the workspace at `root`.
 pub(super) fn read(root: &Path) -> Result<Vec<Package>> {
     let json = output(&mut cargo(root, &["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Metadata = serde_json::from_str(&json).context("cannot read cargo metadata")?;

@@ -46,7 +46,7 @@ fn marks(path: &str, text: &str) -> Vec<Problem> {
     found.collect()
 }
 
-/// Whether `mark` stands in `line` and is not part of a longer word.
+/// Returns `true` if `mark` stands in `line` and is not part of a longer word.
 fn has_word(line: &str, mark: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(mark).any(|(at, _)| {

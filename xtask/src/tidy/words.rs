@@ -122,7 +122,7 @@ fn has_form(line: &str) -> bool {
     })
 }
 
-/// The name that a line declares for others.
+/// Returns the name that a line declares for others.
 fn public_name(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub ")?;
     let rest = rest.trim_start_matches("async ").trim_start_matches("const ");
@@ -131,7 +131,7 @@ fn public_name(line: &str) -> Option<&str> {
     is_declared.then(|| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
 }
 
-/// Whether a part of a name, in snake or camel case, is a banned word.
+/// Returns `true` if a part of a name, in snake or camel case, is a banned word.
 fn has_banned_word(name: &str) -> bool {
     let mut parts = vec![String::new()];
     for c in name.chars() {
@@ -145,8 +145,12 @@ fn has_banned_word(name: &str) -> bool {
     parts.iter().any(|part| NAMES.contains(&part.as_str()))
 }
 
+/// Whether a comment line is too long. The target of a link has one line, however long.
 fn is_wide(line: &str) -> bool {
-    line.trim_start().starts_with("//") && line.chars().count() > WIDTH
+    let comment = line.trim_start().strip_prefix("//");
+    let is_link =
+        |text: &str| text.trim_start_matches(['/', '!', ' ']).starts_with('[') && text.contains("]: ");
+    line.chars().count() > WIDTH && comment.is_some_and(|text| !is_link(text))
 }
 
 fn parse(text: &str) -> BTreeMap<String, Count> {

@@ -1,4 +1,4 @@
-//! The content blocks of an answer, each from its beginning to its end.
+//! The content blocks of a response.
 
 use std::mem;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::Deltas;
 use crate::{
     event::{self, Delta},
-    opaque::{REDACTED, SIGNATURE, keep},
+    opaque::{REDACTED, SIGNATURE, store},
 };
 
-/// The blocks that are open, by the vendor's index, and how many tool calls there were.
+/// The open blocks, by the vendor's index, and the number of tool calls.
 #[derive(Default)]
 pub(super) struct Blocks {
     open: Vec<(u64, Block)>,
@@ -27,7 +27,7 @@ enum Block {
     Redacted {
         data: String,
     },
-    /// With an input that came whole, unless it comes in pieces after all.
+    /// With an input that came whole, unless pieces follow.
     Call {
         slot: usize,
         input: Option<String>,
@@ -36,12 +36,12 @@ enum Block {
 }
 
 impl Blocks {
-    /// Whether any tool was called.
+    /// Returns `true` if there is a tool call.
     pub(super) fn any_calls(&self) -> bool {
         self.calls > 0
     }
 
-    /// A block begins, perhaps with content.
+    /// Begins a block, perhaps with content.
     pub(super) fn start(&mut self, index: u64, block: event::Block, deltas: &mut Deltas) {
         self.stop(index, deltas);
         let block = match block {
@@ -66,8 +66,7 @@ impl Blocks {
         self.open.push((index, block));
     }
 
-    /// A block goes on. Text and thinking are told by the delta alone where a server forgot to
-    /// begin their block.
+    /// Continues a block. If a server has not begun the block, the delta tells text from thinking.
     pub(super) fn delta(&mut self, index: u64, delta: Delta<'_>, deltas: &mut Deltas) {
         let block = self.open.iter_mut().find(|(open, _)| *open == index).map(|(_, block)| block);
         match (delta, block) {
@@ -89,14 +88,14 @@ impl Blocks {
         }
     }
 
-    /// A block ends; one that is not open does no harm.
+    /// Ends a block; ignores one that is not open.
     pub(super) fn stop(&mut self, index: u64, deltas: &mut Deltas) {
         if let Some(at) = self.open.iter().position(|(open, _)| *open == index) {
             self.open.remove(at).1.end(deltas);
         }
     }
 
-    /// All blocks end.
+    /// Ends all blocks.
     pub(super) fn end(&mut self, deltas: &mut Deltas) {
         mem::take(&mut self.open).into_iter().for_each(|(_, block)| block.end(deltas));
     }
@@ -106,8 +105,8 @@ impl Block {
     fn end(self, deltas: &mut Deltas) {
         let opaque = match self {
             Self::Text => Opaque::new(),
-            Self::Thinking { signature } => keep(SIGNATURE, &signature),
-            Self::Redacted { data } => keep(REDACTED, &data),
+            Self::Thinking { signature } => store(SIGNATURE, &signature),
+            Self::Redacted { data } => store(REDACTED, &data),
             Self::Call { slot, input } => {
                 push(input.unwrap_or_default(), |delta| ModelDelta::CallArguments { slot, delta }, deltas);
                 deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
@@ -119,14 +118,14 @@ impl Block {
     }
 }
 
-/// A delta of a text, unless it is empty.
+/// Returns a delta of a text, unless it is empty.
 fn push(text: String, delta: impl FnOnce(String) -> ModelDelta, deltas: &mut Deltas) {
     if !text.is_empty() {
         deltas.push_back(delta(text));
     }
 }
 
-/// An input that is there already; in a stream it is an empty object at first.
+/// Returns an input that came whole; in a stream it is an empty object at first.
 fn whole(input: Value) -> Option<String> {
     match input {
         Value::Null => None,

@@ -1,4 +1,4 @@
-//! What events mean: each kind, documented streams, and nonsense.
+//! Decoding: each kind of event, documented streams, and invalid data.
 
 use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::Anthropic;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with what is
-/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2(read,written,reasoning)`
-/// for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `;` for an ended block with
+/// what is kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call,
+/// `7+2(read,written,reasoning)` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Anthropic::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -61,7 +61,7 @@ fn text(index: u64, text: &str) -> String {
     delta(index, &format!(r#"{{"type":"text_delta","text":"{text}"}}"#))
 }
 
-/// A fragment of arguments; its quotation marks are escaped here.
+/// Returns a fragment of arguments; its quotation marks are escaped here.
 fn json(index: u64, json: &str) -> String {
     let json = json.replace('"', "\\\"");
     delta(index, &format!(r#"{{"type":"input_json_delta","partial_json":"{json}"}}"#))
@@ -77,7 +77,7 @@ fn ending(reason: &str) -> String {
 
 const STOPPED: &str = r#"{"type":"message_stop"}"#;
 
-/// The deltas of some events that a stream ends with `end_turn` and `message_stop`.
+/// Checks the deltas of events that a stream ends with `end_turn` and `message_stop`.
 fn check(events: &[String], expected: &str) {
     let ending = [ending("\"end_turn\""), STOPPED.to_owned()];
     let events: Vec<_> = events.iter().chain(&ending).map(String::as_str).collect();
@@ -128,7 +128,7 @@ fn thinking() {
         &[start(0, r#"{"type":"redacted_thinking","data":"d=="}"#), stop(0)],
         r#";{"anthropic":{"redacted":"d=="}} |stop"#,
     );
-    // A signature that belongs to nothing.
+    // A signature without a block.
     check(&[signed], "|stop");
 }
 
@@ -142,7 +142,7 @@ fn calls() {
     );
     // Without parameters.
     check(&[start(0, &call("a", "{}")), json(0, ""), stop(0)], "0+a:f 0. |tool_calls");
-    // Whole at once; pieces win.
+    // Whole at once; pieces take precedence.
     let whole = call("a", r#"{"b": 1, "a": []}"#);
     check(&[start(0, &whole), stop(0)], r#"0+a:f 0:{"b":1,"a":[]} 0. |tool_calls"#);
     check(&[start(0, &whole), json(0, ""), stop(0)], r#"0+a:f 0:{"b":1,"a":[]} 0. |tool_calls"#);
@@ -171,7 +171,7 @@ fn calls() {
         &[start(0, &call("a", "{}")), stop(0), start(1, &call("a", "{}")), stop(1)],
         "0+a:f 0. 1+a:f 1. |tool_calls",
     );
-    // Arguments of nothing, and text that does not belong there.
+    // Arguments without a call, and text within one.
     check(&[json(0, "{}"), start(1, &call("a", "{}")), text(1, "x"), stop(1)], "0+a:f 0. |tool_calls");
 }
 
@@ -233,7 +233,7 @@ fn usage_is_counted_as_we_count() {
         assert_eq!(decode(&[&begin(first), &end(last), STOPPED]), expected, "{first} {last}");
     };
     check(r#"{"input_tokens":25,"output_tokens":1}"#, r#"{"output_tokens":15}"#, "25+15(0,0,0) |stop");
-    // The input is what no cache had to do with.
+    // The input is the part without a cache.
     check(
         r#"{"input_tokens":3,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"output_tokens":1}"#,
         r#"{"output_tokens":15,"output_tokens_details":{"thinking_tokens":9}}"#,
@@ -278,7 +278,7 @@ fn errors_in_mid_stream() {
     check("billing_error", "quota_exceeded", false);
     check("not_found_error", "not_found", false);
     check("something_new", "server_error", true);
-    // A gateway's, which is no event.
+    // From a gateway; it is not an event.
     assert_eq!(
         decode(&[r#"{"error":"gone"}"#]),
         "!server_error: api.anthropic.com broke off its answer: gone"
@@ -338,7 +338,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of bytes that arrive in these pieces.
+/// Returns the deltas of bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     decode(&payloads::<Messages>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -360,7 +360,7 @@ fn documented_streams() {
     insta::assert_snapshot!(replay(documented!("parallel")), @r#";{"anthropic":{"signature":"EosnCkYICxIMMb3LzNrMu..."}} ;{"anthropic":{"redacted":"EmwKAhgBEgy3va3pzix/LafPsn4a..."}} 0+toolu_01:get_weather 0:{"location": "Zür 0:ich"} 0. 1+toolu_02:get_time 1. 2051+120(1800,248,64) |tool_calls"#);
 }
 
-/// Events that need not belong together.
+/// Generates events that need not belong together.
 fn any_event() -> impl Strategy<Value = String> {
     let blocks = [
         r#"{"type":"text","text":"x"}"#,
@@ -386,7 +386,8 @@ fn any_event() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Each call that begins ends once, whatever a server sends, and nothing of it comes after.
+    /// Each call that begins ends once, whatever a server sends, and its deltas come before its
+    /// end.
     #[test]
     fn calls_end_once_in_any_order_of_events(events in prop::collection::vec(any_event(), 0..24)) {
         let events: Vec<_> = events.iter().map(String::as_str).chain([STOPPED]).collect();

@@ -1,4 +1,4 @@
-//! What is heeded, and what is the caller's to know.
+//! Errors that teach a dialect, and errors for the caller.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn only_a_refusal_of_the_field_itself_is_heeded() {
     let check = |status: u16, message: &str, expected: bool| {
         let body =
             format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}"#);
-        assert_eq!(refuses_sampling(&Complaint::of(status, &body)), expected, "{message}");
+        assert_eq!(refuses_sampling(&ServerError::of(status, &body)), expected, "{message}");
     };
     // https://github.com/Comfy-Org/ComfyUI/issues/13923
     check(400, "`temperature` is deprecated for this model.", true);

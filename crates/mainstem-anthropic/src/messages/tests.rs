@@ -1,4 +1,4 @@
-//! Addresses, headers, and what is set.
+//! Addresses, headers, and settings.
 
 use mainstem_model::Model;
 
@@ -25,9 +25,9 @@ fn the_endpoint_lies_below_the_base_url() {
 
 #[test]
 fn anthropic_itself_is_known_by_its_host() {
-    assert!(Messages::requires_key("api.anthropic.com"));
-    assert!(!Messages::requires_key("api.anthropic.com.evil.org"));
-    assert!(!Messages::requires_key("localhost:8080"));
+    assert!(Messages::is_key_required("api.anthropic.com"));
+    assert!(!Messages::is_key_required("api.anthropic.com.evil.org"));
+    assert!(!Messages::is_key_required("localhost:8080"));
 }
 
 fn from_vars(vars: &[(&str, &str)]) -> Result<Anthropic, ConfigError> {
@@ -35,7 +35,7 @@ fn from_vars(vars: &[(&str, &str)]) -> Result<Anthropic, ConfigError> {
     Anthropic::from_vars("m", var)
 }
 
-/// All headers, in order of their names.
+/// Returns all headers, in order of their names.
 fn headers(vars: &[(&str, &str)]) -> Vec<String> {
     let headers = from_vars(vars).unwrap().server().headers().unwrap();
     let mut shown: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();

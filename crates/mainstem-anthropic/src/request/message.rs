@@ -1,5 +1,5 @@
-//! The conversation, as the vendor writes one: instructions, then turns of the user and the model,
-//! which alternate.
+//! The conversation in the vendor's form: instructions, then alternating turns of the user and the
+//! model.
 
 use std::{borrow::Cow, mem, sync::Arc};
 
@@ -20,7 +20,8 @@ pub(super) struct Turn<'a> {
     content: Vec<Block<'a>>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for, and where it is.
+/// Returns the instructions and all messages. Fails with what the API has no form for, and its
+/// place.
 pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, String> {
     let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = request.messages.iter().take_while(is_system).count();
@@ -40,7 +41,7 @@ pub(super) fn conversation(request: &ModelRequest) -> Result<Conversation<'_>, S
     Ok(Conversation { system: instructions(request, leading), turns: turns.finish() })
 }
 
-/// The instructions, and the system messages that the conversation begins with.
+/// Returns the instructions, with the system messages at the beginning of the conversation.
 fn instructions(request: &ModelRequest, leading: usize) -> Option<Cow<'_, str>> {
     let system = request.system.iter().map(|system| Cow::Borrowed(&**system));
     let messages = request.messages.iter().take(leading).map(|message| joined(&message.content));
@@ -57,7 +58,7 @@ impl<'a> Turns<'a> {
     fn add(&mut self, role: Role, block: &'a ContentBlock) -> Result<(), Unsupported<'a>> {
         match (role, block) {
             (_, ContentBlock::ToolResult(answer)) => {
-                // Results come first, directly behind the calls that they answer.
+                // Results come first, directly after the calls that they answer.
                 let content = self.content(Role::User);
                 let results = content.partition_point(|block| matches!(block, Block::ToolResult { .. }));
                 content.insert(results, result(answer));
@@ -82,13 +83,13 @@ impl<'a> Turns<'a> {
         Ok(())
     }
 
-    /// The content of the last turn, if it is this role's, or of a new one: adjacent messages of
-    /// one role are one turn.
+    /// Returns the content of the last turn, if it has this role, or of a new one: adjacent
+    /// messages of one role are one turn.
     fn content(&mut self, role: Role) -> &mut Vec<Block<'a>> {
         if self.open.role != role {
             let open = mem::replace(&mut self.open, Turn { role, content: Vec::new() });
             self.done.extend(open.finish());
-            // What stood between is gone.
+            // The turn between them was empty.
             if let Some(before) = self.done.pop_if(|turn| turn.role == role) {
                 self.open = before;
             }
@@ -103,8 +104,8 @@ impl<'a> Turns<'a> {
 }
 
 impl Turn<'_> {
-    /// The turn, if anything is said in it. The API refuses one of the model's that ends in
-    /// thinking, as an answer does that was cut off.
+    /// Returns the turn, unless it is empty. The API refuses a turn of the model's that ends in
+    /// thinking, as one does that was cut off.
     fn finish(mut self) -> Option<Self> {
         while self.content.pop_if(|block| block.is_thinking()).is_some() {}
         (!self.content.is_empty()).then_some(self)

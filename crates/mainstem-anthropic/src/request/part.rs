@@ -1,4 +1,4 @@
-//! The content blocks of a turn, as the vendor writes them.
+//! The content blocks of a turn in the vendor's form.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use mainstem_http::Arguments;
 use mainstem_message::{ContentBlock, DataSource, ToolCall, ToolResult, ToolState};
 use serde::Serialize;
 
-use crate::opaque::{REDACTED, SIGNATURE, kept};
+use crate::opaque::{REDACTED, SIGNATURE, stored};
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -64,7 +64,7 @@ pub(super) enum Source<'a> {
 #[derive(Debug)]
 pub(super) struct Unsupported<'a>(pub(super) &'a str);
 
-/// A block of the user's; nothing for what a user does not say.
+/// Returns a block of the user's; `None` for blocks that users do not have.
 pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
     match block {
         ContentBlock::Text { text, .. } => Ok(said(text)),
@@ -73,13 +73,13 @@ pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupporte
     }
 }
 
-/// A block of the model's; nothing for thinking that this vendor did not sign.
+/// Returns a block of the model's; `None` for thinking that this vendor did not sign.
 pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
     Ok(match block {
         ContentBlock::Text { text, .. } => said(text),
-        ContentBlock::Thinking { thinking, opaque } => match kept(opaque, REDACTED) {
+        ContentBlock::Thinking { thinking, opaque } => match stored(opaque, REDACTED) {
             Some(data) => Some(Block::RedactedThinking { data }),
-            None => kept(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature }),
+            None => stored(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature }),
         },
         ContentBlock::ToolCall(call) => Some(tool_use(call)),
         ContentBlock::Data { media_type, .. } => return Err(Unsupported(media_type)),
@@ -87,7 +87,7 @@ pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsup
     })
 }
 
-/// A text, unless it is blank, which the API refuses.
+/// Returns a text, unless it is blank, which the API refuses.
 fn said(text: &str) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then(|| Block::Text { text: text.into() })
 }
@@ -115,7 +115,7 @@ fn tool_use(call: &ToolCall) -> Block<'_> {
     Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input: Arguments::of(&call.arguments) }
 }
 
-/// What a tool answered. Data is never an error here: the tool has run, and what it made must not
+/// Returns a tool's result. Data is never an error here: the tool has run, and its data must not
 /// stop the conversation.
 pub(super) fn result(answer: &ToolResult) -> Block<'_> {
     let failed = failed(answer);
@@ -129,8 +129,8 @@ pub(super) fn result(answer: &ToolResult) -> Block<'_> {
     Block::ToolResult { tool_use_id: id(answer.tool_call_id.as_str()), content, is_error }
 }
 
-/// The data of a call that failed. The API refuses it in the result itself ("all content must be
-/// type `text` if `is_error` is true").
+/// Returns the data of a call that failed. The API refuses it in the result itself ("all content
+/// must be type `text` if `is_error` is true").
 pub(super) fn attached(answer: &ToolResult) -> impl Iterator<Item = Block<'_>> {
     let failed = failed(answer);
     answer.content.iter().filter(move |block| failed && is_data(block)).filter_map(shown)
@@ -150,14 +150,14 @@ fn shown(block: &ContentBlock) -> Option<Block<'_>> {
     })
 }
 
-/// The text blocks, joined; borrowed if there is only one.
+/// Returns the text blocks, joined; borrowed if there is only one.
 pub(super) fn joined(blocks: &[ContentBlock]) -> Cow<'_, str> {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
     let first = Cow::Borrowed(texts.next().unwrap_or_default());
     texts.fold(first, |joined, text| joined + text)
 }
 
-/// An id of the form that the API insists on, `^[a-zA-Z0-9_-]+$`: calls may come from other
+/// Returns an id in the form that the API requires, `^[a-zA-Z0-9_-]+$`: calls may come from other
 /// vendors.
 fn id(id: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn sent(request: &ModelRequest) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Only the messages.
+/// Checks the messages.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages))["messages"], expected);
 }
@@ -51,7 +51,7 @@ fn call(id: &str, arguments: &str) -> ContentBlock {
     ContentBlock::ToolCall(ToolCall::new(id, "f", arguments))
 }
 
-/// A thinking block with what a vendor wants back.
+/// Returns a thinking block with what a vendor wants back.
 fn thinking(thinking: &str, opaque: Value) -> ContentBlock {
     let opaque = opaque.as_object().cloned().unwrap();
     ContentBlock::Thinking { thinking: thinking.into(), opaque }

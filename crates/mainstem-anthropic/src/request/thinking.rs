@@ -51,7 +51,7 @@ impl<'a> Thinking<'a> {
         if let Self::Adaptive { effort } = self { Some(effort) } else { None }
     }
 
-    /// The `thinking` of a request. By default newer models show nothing of it.
+    /// Returns the `thinking` of a request. By default newer models show nothing of it.
     pub(super) fn config(self) -> Option<Value> {
         match self {
             Self::Unsaid => None,

@@ -1,4 +1,4 @@
-//! What the vendor takes, and what becomes of the rest.
+//! Accepted keywords, and the translation of the others.
 
 use super::*;
 

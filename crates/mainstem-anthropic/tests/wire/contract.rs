@@ -1,4 +1,4 @@
-//! What every provider must do.
+//! The contract of providers.
 
 use mainstem_anthropic::Messages;
 use mainstem_testing::provider::{Sample, video};
@@ -22,7 +22,7 @@ fn sample() -> Sample {
         call: (&[CALL, ARGUMENTS], r#"+f {"a":"#),
         whole: (WHOLE, "Hi ; |length"),
         missing: "it has no content",
-        complaint: r#"{"type":"error","error":{"type":"api_error","message":"$"},"request_id":"req_011CSHoEeqs5C35K2UUqR7Fy"}"#,
+        error: r#"{"type":"error","error":{"type":"api_error","message":"$"},"request_id":"req_011CSHoEeqs5C35K2UUqR7Fy"}"#,
         without_form: video,
         recorded: &[
             include_bytes!("../fixtures/text.body"),

@@ -1,4 +1,4 @@
-//! The provider against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The provider against a scripted server: requests, the time of deltas, and every failure.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ fn anthropic(server: &Server) -> Anthropic {
     Anthropic::new("claude-test").with_base_url(&server.url()).unwrap().with_api_key("sk-ant-123456789")
 }
 
-/// A refusal as Anthropic words it.
+/// Returns a refusal in Anthropic's words.
 fn refused(status: &str, headers: &str, kind: &str, message: &str) -> Vec<Step> {
     let body = format!(
         r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_011CSHoEeqs5C35K2UUqR7Fy"}}"#
@@ -29,7 +29,7 @@ fn refused(status: &str, headers: &str, kind: &str, message: &str) -> Vec<Step> 
     whole(status, &format!("content-type: application/json\r\n{headers}"), &body)
 }
 
-/// The head of a request, its lines in order.
+/// Returns the head of a request, its lines in order.
 fn head_of(request: &str, server: &Server) -> String {
     let request = request.replace(&server.host(), "HOST");
     let mut head: Vec<_> = request.split("\r\n\r\n").next().unwrap().lines().collect();
@@ -78,7 +78,7 @@ async fn a_stream_ends_with_a_stop_reason_or_message_stop() {
     check::<Messages>(events(&[TEXT, END]), "Hi |stop").await;
     check::<Messages>(events(&[TEXT, STOP]), "Hi |stop").await;
     check::<Messages>(events(&[TEXT, END, STOP, STOP, "garbage"]), "Hi |stop").await;
-    // What comes after the end, or does not, makes no difference.
+    // Data after the end makes no difference, and neither does its absence.
     let mut silent = events(&[TEXT, END, STOP]);
     silent.insert(4, Step::AwaitClose);
     check::<Messages>(silent, "Hi |stop").await;
@@ -146,7 +146,7 @@ async fn an_overload_is_asked_again() {
     assert_eq!(answer, "(again after 1, 0ns) Hi |stop");
 }
 
-/// A question with a temperature.
+/// Returns a question with a temperature.
 fn warm() -> ModelRequest {
     let mut options = ModelOptions::new();
     options.temperature = Some(0.2);

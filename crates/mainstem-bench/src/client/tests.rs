@@ -1,4 +1,4 @@
-//! Both sides read every delta of the server, whatever the load.
+//! Both sides read every delta of the server, for any load.
 
 use tokio::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! The middle of many figures, and clocks that go on.
+//! Medians, and clocks that advance.
 
 use super::*;
 

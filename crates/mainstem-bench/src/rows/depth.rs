@@ -1,4 +1,4 @@
-//! Row 4: an event of an agent three levels down costs what one of a child does.
+//! Row 4: an event of an agent three levels down costs what one of a child costs.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Row 11: of many children that always have something to say, none falls far behind.
+//! Row 11: of many children that always have text to send, none falls far behind.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure::new(what, share * 100.0, " %").at_least(30.0)])
 }
 
-/// How much of what it has to say the slowest child has said when half of everything is said.
+/// Returns the share of its text that the slowest child has sent when half of all text is sent.
 async fn slowest(load: &Load) -> Result<f64> {
     let mut run = Fleet::scripted(load)?.start(load);
     let (mut said, mut all) = (HashMap::new(), 0);

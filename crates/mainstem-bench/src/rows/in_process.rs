@@ -1,4 +1,4 @@
-//! Row 5: what Mainstem itself takes, with models that answer at once.
+//! Row 5: the cost of Mainstem itself, with models that answer at once.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::{sample::Sample, script::Load, table::Figure, turns::turn};
 pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for children in [10, 100, 1000] {
-        // A million events; to start the children is a part of them.
+        // A million events, with the starts of the children.
         let load = Load::new(children, bench.scaled(1_000_000 / children));
         let event = bench.median(10, || Ok(Sample::in_process(&load)?.per_delta()))?;
         let what = format!("CPU per event in process, K = {children}");

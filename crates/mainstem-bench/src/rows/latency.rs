@@ -1,4 +1,4 @@
-//! Row 6: how much later than at the bare client an event arrives when there is little to do.
+//! Row 6: the delay of an event compared with the bare client, at low load.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn take(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Microseconds from the server's write to the reader.
+/// Returns the microseconds from the server's write to the reader.
 fn delays(bench: &Bench, side: Side, load: &Load) -> Result<Vec<f64>> {
     block_on(async {
         let client = Client::connect(side, bench.server.url()).await?;

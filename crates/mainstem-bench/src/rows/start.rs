@@ -1,4 +1,4 @@
-//! Rows 8 and 9: what it takes to start a child, and how soon the first of many is heard.
+//! Rows 8 and 9: the cost of starting a child, and the time to the first delta of many.
 
 use anyhow::Result;
 

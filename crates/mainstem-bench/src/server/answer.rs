@@ -1,4 +1,4 @@
-//! One connection: reads requests, says what their scripts say.
+//! One connection: reads requests, runs their scripts.
 
 use std::{io, time::Duration};
 
@@ -15,14 +15,14 @@ use crate::{
     script::{Say, Script},
 };
 
-/// So many deltas go into one write when nothing paces them: as much as a network brings at once.
+/// The number of deltas in one write when there is no pace: as many as a network delivers at once.
 const BATCH: u32 = 64;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 pub(super) struct Visit {
     stream: BufReader<TcpStream>,
-    /// Which connection of the server this is.
+    /// The number of the connection.
     number: u32,
 }
 
@@ -38,7 +38,7 @@ struct Said {
 }
 
 impl Request {
-    /// The first message of the user is its script, until there are results.
+    /// Returns the script: the first user message, until there are results.
     fn script(self) -> io::Result<Script> {
         if self.messages.last().is_some_and(|said| said.role == "tool") {
             return Ok(Script::Say(Say { deltas: 1, ..Say::default() }));
@@ -54,7 +54,7 @@ impl Visit {
         Ok(Self { stream: BufReader::new(socket), number })
     }
 
-    /// A client that goes away in the middle is no failure: that is how a run is cancelled.
+    /// A client that leaves in the middle is not an error: that is how a run is cancelled.
     pub(super) async fn serve(mut self) {
         while let Ok(Some(request)) = self.request().await {
             if self.answer(request).await.is_err() {
@@ -63,7 +63,7 @@ impl Visit {
         }
     }
 
-    /// The next request; `None` once the client has gone.
+    /// Returns the next request; `None` once the client has left.
     async fn request(&mut self) -> io::Result<Option<Request>> {
         let (mut line, mut length) = (String::new(), 0);
         while self.stream.read_line(&mut line).await? > 0 && line != "\r\n" {
@@ -101,7 +101,7 @@ impl Visit {
         self.stream.write_all(&bytes).await
     }
 
-    /// The deltas, after the beginning of the answer.
+    /// Writes the deltas, after the beginning of the response.
     async fn say(&mut self, say: Say, mut bytes: Vec<u8>) -> io::Result<()> {
         if say.pace == 0 {
             for index in 0..say.deltas {
@@ -117,7 +117,7 @@ impl Visit {
             self.pace(say).await?;
         }
         if say.hangs {
-            // Until the client gives up.
+            // Until the client leaves.
             self.stream.read_u8().await?;
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Visit {
 
     async fn pace(&mut self, say: Say) -> io::Result<()> {
         let pace = Duration::from_micros(say.pace);
-        // Spread by the golden ratio, or all children would speak in the same instant.
+        // Spread by the golden ratio, so that the children do not all send in the same instant.
         let share = (f64::from(self.number) * 0.618_034).fract();
         let mut ticks = interval_at(Instant::now() + pace.mul_f64(share), pace);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -10,7 +10,7 @@ use serde_json::json;
 /// One chunk of an answer.
 pub(super) enum Chunk<'a> {
     Role,
-    /// The time of sending is the text.
+    /// The text is the time of sending.
     Text {
         sent: Duration,
     },
@@ -20,7 +20,7 @@ pub(super) enum Chunk<'a> {
         agent: &'a str,
         task: &'a str,
     },
-    /// The end, and what it cost.
+    /// The end, with the usage.
     End {
         finish_reason: &'a str,
     },

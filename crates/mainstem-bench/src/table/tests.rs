@@ -1,4 +1,4 @@
-//! What is reached, what fails, and how it looks.
+//! Bounds that are met, bounds that are missed, and the formats.
 
 use super::*;
 

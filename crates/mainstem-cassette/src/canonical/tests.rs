@@ -1,15 +1,15 @@
-//! What counts of a request, and what does not.
+//! The canonical form of requests.
 
 use serde_json::json;
 
 use super::*;
 
-fn asked(path: &str, body: Value) -> Asked {
+fn asked(path: &str, body: Value) -> TapeRequest {
     let body = Some(Body::Json(body));
-    Asked { method: "POST".to_owned(), path: path.to_owned(), headers: [].into(), body }
+    TapeRequest { method: "POST".to_owned(), path: path.to_owned(), headers: [].into(), body }
 }
 
-/// What is left of a body.
+/// Checks the canonical form of a body.
 fn check(ignored: &[&str], body: Value, expected: &str) {
     let pointers: Vec<_> = ignored.iter().map(|&pointer| pointer.to_owned()).collect();
     let mut asked = asked("/", body);
@@ -44,7 +44,7 @@ fn a_pointer_begins_with_a_slash() {
     let error = Ignored::parse(&["user.id".to_owned()]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#""user.id" is no JSON pointer: it must begin with a slash, such as "/metadata/user_id""#
+        r#""user.id" is not a JSON pointer: it must begin with a slash, such as "/metadata/user_id""#
     );
 }
 
@@ -59,8 +59,9 @@ fn same_is_method_path_query_and_body_but_no_key() {
     check("/v1/chat?alt=json&key=[redacted]", json!({"a": 1}), false);
     check("/v1/chats?alt=sse&key=[redacted]", json!({"a": 1}), false);
     check("/v1/chat?alt=sse", json!({"a": 2}), false);
-    let other_method = Asked { method: "PUT".to_owned(), ..one.clone() };
-    let other_headers = Asked { headers: [("accept".to_owned(), "x".to_owned())].into(), ..one.clone() };
+    let other_method = TapeRequest { method: "PUT".to_owned(), ..one.clone() };
+    let other_headers =
+        TapeRequest { headers: [("accept".to_owned(), "x".to_owned())].into(), ..one.clone() };
     assert!(!same(&one, &other_method) && same(&one, &other_headers));
 }
 

@@ -1,11 +1,11 @@
-//! Two bodies, and in what they differ.
+//! Pairs of bodies, and their differences.
 
 use serde_json::json;
 
 use super::*;
 
 fn check(recorded: Value, asked: Value, expected: &[&str]) {
-    let with = |body| Asked {
+    let with = |body| TapeRequest {
         method: "POST".into(),
         path: "/".into(),
         headers: [].into(),
@@ -53,7 +53,7 @@ fn long_texts_are_shown_where_they_part() {
 
 #[test]
 fn the_query_counts_and_a_body_need_not_be_json() {
-    let with = |path: &str, body: Option<&str>| Asked {
+    let with = |path: &str, body: Option<&str>| TapeRequest {
         method: "GET".into(),
         path: path.into(),
         headers: [].into(),

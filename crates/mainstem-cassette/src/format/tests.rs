@@ -1,13 +1,13 @@
-//! A tape's text: there and back, and what is wrong with it, by line and column.
+//! A tape's text: writing, reading, and errors with line and column.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::exchange::{Answer, Asked, Body, Chunk, End};
+use crate::exchange::{Answer, Body, Chunk, End, TapeRequest};
 
 fn exchange(body: Option<Body>, chunks: Vec<Chunk>, end: End) -> Exchange {
-    let request = Asked { method: "POST".into(), path: "/v1/x?y=z".into(), headers: [].into(), body };
+    let request = TapeRequest { method: "POST".into(), path: "/v1/x?y=z".into(), headers: [].into(), body };
     let headers = [("content-type".to_owned(), "text/event-stream".to_owned())].into();
     Exchange { request, response: Answer { status: Some(200), headers, chunks, end } }
 }
@@ -45,27 +45,24 @@ fn what_is_no_tape_is_said_with_its_place() {
         assert_eq!(decode(Path::new("t.jsonl"), text).unwrap_err().to_string(), expected, "{text}");
     };
     let rest = |line: &str| head() + line;
-    check("", "t.jsonl:1:1: this is no line of a tape: EOF while parsing a value");
-    check("{}", "t.jsonl:1:2: this is no line of a tape: missing field `mainstem_cassette`");
-    check(
-        "{\"mainstem_cassette\":2}",
-        "t.jsonl:1:1: this tape is of version 2, and version 1 is what can be read",
-    );
-    check(&rest("{\"request\":"), "t.jsonl:2:11: this is no line of a tape: EOF while parsing a value");
-    check(&rest("\n"), "t.jsonl:2:1: this is no line of a tape: EOF while parsing a value");
+    check("", "t.jsonl:1:1: invalid line: EOF while parsing a value");
+    check("{}", "t.jsonl:1:2: invalid line: missing field `mainstem_cassette`");
+    check("{\"mainstem_cassette\":2}", "t.jsonl:1:1: this tape has version 2; only version 1 can be read");
+    check(&rest("{\"request\":"), "t.jsonl:2:11: invalid line: EOF while parsing a value");
+    check(&rest("\n"), "t.jsonl:2:1: invalid line: EOF while parsing a value");
     check(
         &rest("{\"request\":{\"method\":\"GET\",\"path\":\"/\",\"oops\":1}}"),
-        "t.jsonl:2:44: this is no line of a tape: unknown field `oops`, expected one of `method`, `path`, `headers`, `body`",
+        "t.jsonl:2:44: invalid line: unknown field `oops`, expected one of `method`, `path`, `headers`, `body`",
     );
     let chunk = |chunk: &str| {
         rest(&format!(
             "{{\"request\":{{\"method\":\"GET\",\"path\":\"/\"}},\"response\":{{\"chunks\":[{chunk}]}}}}"
         ))
     };
-    check(&chunk("{}"), "t.jsonl:2:64: this is no line of a tape: a chunk has either `text` or `base64`");
+    check(&chunk("{}"), "t.jsonl:2:64: invalid line: a chunk has either `text` or `base64`");
     check(
         &chunk("{\"base64\":\"*\"}"),
-        "t.jsonl:2:76: this is no line of a tape: no base64: Invalid symbol 42, offset 0.",
+        "t.jsonl:2:76: invalid line: invalid base64: Invalid symbol 42, offset 0.",
     );
 }
 

@@ -1,15 +1,15 @@
-//! What is said about a request that is not on the tape.
+//! Messages about requests that are not on the tape.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::exchange::Body;
 
-fn asked(path: &str, body: Value) -> Asked {
-    Asked { method: "POST".into(), path: path.into(), headers: [].into(), body: Some(Body::Json(body)) }
+fn asked(path: &str, body: Value) -> TapeRequest {
+    TapeRequest { method: "POST".into(), path: path.into(), headers: [].into(), body: Some(Body::Json(body)) }
 }
 
-fn check(recorded: &[Asked], expected: &str) {
+fn check(recorded: &[TapeRequest], expected: &str) {
     let asked = asked("/v1/chat", json!({"model": "m", "messages": [{"content": "Rome?"}]}));
     let recorded: Vec<_> = recorded.iter().enumerate().map(|(index, one)| (index + 2, one.clone())).collect();
     let said = sentence("t.jsonl", &asked, &recorded);

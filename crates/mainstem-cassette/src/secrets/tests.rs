@@ -1,4 +1,4 @@
-//! Secrets in every place and form, and what is left.
+//! Secrets in every place and encoding, and the texts without them.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn answer(chunks: &[&str]) -> Answer {
     Answer { status: Some(200), headers: [].into(), chunks: chunks.collect(), end: End::Complete }
 }
 
-/// The chunks of an answer without `sk-123456`, with the milliseconds of each.
+/// Checks the chunks of an answer without `sk-123456`, with the milliseconds of each.
 fn check(chunks: &[&str], expected: &[(u64, &str)]) {
     let mut answer = answer(chunks);
     secrets(&["sk-123456"]).redact_answer(&mut answer);
@@ -68,13 +68,13 @@ fn keys_are_learned_from_headers_and_query() {
     check("cookie", "a=a-bearer-key; b=x-key+1234", "", "[redacted], [redacted], Bearer, tiny");
     check("accept", "a-bearer-key", "", "a-bearer-key, x-key+1234, Bearer, tiny");
     check("accept", "*/*", "alt=sse&KEY=x-key%2B1234", "a-bearer-key, [redacted], Bearer, tiny");
-    // Local servers take any key; a word like theirs is no secret.
+    // Local servers accept any key; a word like theirs is not a secret.
     check("authorization", "Bearer tiny", "", "a-bearer-key, x-key+1234, Bearer, tiny");
 }
 
 #[test]
 fn a_request_shows_none() {
-    let mut asked = Asked {
+    let mut asked = TapeRequest {
         method: "POST".into(),
         path: "/sk-123456/x?alt=sse&key=short&Api_Key=sk-9&flag".into(),
         headers: [("accept".into(), "sk-123456".into())].into(),
@@ -90,7 +90,7 @@ fn a_request_shows_none() {
 fn what_is_left_is_noticed() {
     let check = |secret: &str, body: &[u8], chunks: &[&str], expected: bool| {
         let request =
-            Asked { method: "POST".into(), path: "/".into(), headers: [].into(), body: Body::of(body) };
+            TapeRequest { method: "POST".into(), path: "/".into(), headers: [].into(), body: Body::of(body) };
         let mut exchange = Exchange { request, response: answer(chunks) };
         let secrets = secrets(&[secret]);
         secrets.redact_request(&mut exchange.request);
@@ -98,10 +98,10 @@ fn what_is_left_is_noticed() {
         assert_eq!(secrets.are_in(&exchange, &format::encode(&exchange)), expected, "{secret}");
     };
     check("sk-123456", b"{\"a\": \"sk-123456\"}", &["sk-12", "3456"], false);
-    // A part of every line, and of what stands in its place.
+    // A part of every line, and of its replacement.
     check("method", b"", &[], true);
     check("redact", b"\"redact\"", &[], true);
-    // Bytes that are no text are not touched.
+    // Bytes that are not text stay.
     check("sk-123456", b"\xffsk-123456", &[], true);
     check("sk-123456", b"\xffsk-12345", &[], false);
 }

@@ -1,17 +1,17 @@
-//! What goes wrong at the vendor, on the way, and with the tape.
+//! Errors of the vendor, of connections, and of the tape.
 
 use super::*;
 
-/// What the client sees of this script, recorded and then replayed.
+/// Checks what the client sees of this script, recorded and then replayed.
 async fn check(script: Vec<Step>, end: &str) {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let recorded = ask(&cassette, "{}").await;
     assert!(recorded.ends_with(end) && !recorded.contains("0\r\n\r\n"), "{recorded:?}");
     cassette.finish().await.unwrap();
-    assert!(shelf.text().contains(r#""end":"cut""#), "{}", shelf.text());
+    assert!(tapes.text().contains(r#""end":"cut""#), "{}", tapes.text());
     drop(vendor);
-    let cassette = shelf.replay().await;
+    let cassette = tapes.replay().await;
     assert_eq!(ask(&cassette, "{}").await, recorded);
     cassette.finish().await.unwrap();
 }
@@ -31,8 +31,8 @@ async fn a_refusal_is_recorded_with_the_headers_that_matter() {
     let headers = "content-type: application/json\r\nretry-after: 7\r\nx-ratelimit-remaining-tokens: 0\r\nrequest-id: r1\r\n\
                    set-cookie: a=secret-cookie\r\nopenai-organization: org-1\r\n";
     let script = raw::whole("429 Too Many Requests", headers, "{\"error\":\"slow down\"}");
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let recorded = ask(&cassette, "{}").await;
     for header in ["retry-after: 7\r\n", "x-ratelimit-remaining-tokens: 0\r\n", "request-id: r1\r\n"] {
         assert!(recorded.starts_with("HTTP/1.1 429 ") && recorded.contains(header), "{recorded}");
@@ -42,22 +42,22 @@ async fn a_refusal_is_recorded_with_the_headers_that_matter() {
         "as it will be when it is replayed"
     );
     cassette.finish().await.unwrap();
-    assert!(!shelf.text().contains("secret-cookie") && !shelf.text().contains("org-1"), "{}", shelf.text());
-    let cassette = shelf.replay().await;
+    assert!(!tapes.text().contains("secret-cookie") && !tapes.text().contains("org-1"), "{}", tapes.text());
+    let cassette = tapes.replay().await;
     assert_eq!(ask(&cassette, "{}").await, recorded);
     cassette.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_vendor_that_is_not_there_is_no_answer() {
-    let shelf = Shelf::new();
-    let cassette = shelf.open("http://127.0.0.1:1", Mode::Record).await;
+    let tapes = Tapes::new();
+    let cassette = tapes.open("http://127.0.0.1:1", Mode::Record).await;
     let answer = ask(&cassette, "{}").await;
     assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("refused"), "{answer}");
     cassette.finish().await.unwrap();
-    assert_eq!(shelf.text(), "", "nothing to replay");
+    assert_eq!(tapes.text(), "", "nothing to replay");
 
-    let cassette = shelf.open("http://127.0.0.1:1", Mode::Auto).await;
+    let cassette = tapes.open("http://127.0.0.1:1", Mode::Auto).await;
     let answer = ask(&cassette, "{}").await;
     assert!(
         answer.starts_with("HTTP/1.1 417 ") && answer.contains("the vendor can't be reached"),
@@ -66,14 +66,14 @@ async fn a_vendor_that_is_not_there_is_no_answer() {
     assert!(matches!(cassette.finish().await, Err(CassetteError::Missed { .. })));
 }
 
-/// Why the answer to `{}` is not on the tape.
+/// Checks why the answer to `{}` is not on the tape.
 async fn unfit(mode: Mode, script: Vec<Step>, expected: &str) {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), mode).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), mode).await;
     assert!(ask(&cassette, "{}").await.contains("it goes on"));
     let error = cassette.finish().await.unwrap_err().to_string();
     assert!(error.contains(expected), "{error}");
-    assert_eq!(shelf.text(), "");
+    assert_eq!(tapes.text(), "");
 }
 
 #[tokio::test]
@@ -87,8 +87,8 @@ async fn some_answers_are_not_recorded_which_is_said() {
 
 #[tokio::test]
 async fn a_request_has_a_limit() {
-    let shelf = Shelf::new();
-    let cassette = shelf.open("http://127.0.0.1:1", Mode::Off).await;
+    let tapes = Tapes::new();
+    let cassette = tapes.open("http://127.0.0.1:1", Mode::Off).await;
     let url = format!("{}/v1", cassette.url());
     let answer = mainstem_http::client().unwrap().post(url).body(vec![b'x'; 17 << 20]).send().await;
     // The rest of a request that is refused before its end need not be read.
@@ -99,14 +99,14 @@ async fn a_request_has_a_limit() {
 
 #[tokio::test]
 async fn a_tape_that_is_none_is_not_played() {
-    let shelf = Shelf::new();
-    let error = shelf.builder("http://x", Mode::Replay).open().await.unwrap_err().to_string();
+    let tapes = Tapes::new();
+    let error = tapes.builder("http://x", Mode::Replay).open().await.unwrap_err().to_string();
     assert!(error.starts_with("there is no tape ") && error.ends_with("MAINSTEM_CASSETTE=record"), "{error}");
-    fs::create_dir(shelf.path().parent().unwrap()).unwrap();
-    fs::write(shelf.path(), "{\"mainstem_cassette\":1}\nwhat?\n").unwrap();
+    fs::create_dir(tapes.path().parent().unwrap()).unwrap();
+    fs::write(tapes.path(), "{\"mainstem_cassette\":1}\nwhat?\n").unwrap();
     for mode in [Mode::Auto, Mode::Replay] {
-        let error = shelf.builder("http://x", mode).open().await.unwrap_err().to_string();
-        assert!(error.contains("tape.jsonl:2:1: this is no line of a tape"), "{error}");
+        let error = tapes.builder("http://x", mode).open().await.unwrap_err().to_string();
+        assert!(error.contains("tape.jsonl:2:1: invalid line"), "{error}");
     }
 }
 
@@ -116,10 +116,10 @@ async fn settings_that_can_not_be_used_are_said() {
         let error = builder.open().await.unwrap_err().to_string();
         assert!(error.contains(expected) && !error.contains("a-password"), "{error}");
     };
-    let shelf = Shelf::new();
-    let builder = |upstream: &str| shelf.builder(upstream, Mode::Record);
+    let tapes = Tapes::new();
+    let builder = |upstream: &str| tapes.builder(upstream, Mode::Record);
     check(builder("api.openai.com"), "it must begin with http:// or https://").await;
     check(builder("http://me:a-password@x"), "neither user, password nor query").await;
     check(builder("http://x?key=a-password"), "neither user, password nor query").await;
-    check(builder("http://x").ignore("user"), "is no JSON pointer").await;
+    check(builder("http://x").ignore("user"), "is not a JSON pointer").await;
 }

@@ -1,4 +1,4 @@
-//! What each mode asks, plays and writes; and what the end says.
+//! Each mode: its requests, its answers, its tape, and its errors.
 
 use std::io;
 
@@ -19,10 +19,10 @@ fn modes_have_names() {
 
 #[tokio::test]
 async fn auto_plays_what_is_there_and_records_what_is_not() {
-    let shelf = Shelf::new();
+    let tapes = Tapes::new();
     for (answers, asked) in [(vec!["1"], vec!["\"a\""]), (vec!["2", "3"], vec!["\"b\"", "\"a\"", "\"a\""])] {
         let mut vendor = Server::start(answers.iter().map(|text| short(text)).collect()).await;
-        let cassette = shelf.open(&vendor.url(), Mode::Auto).await;
+        let cassette = tapes.open(&vendor.url(), Mode::Auto).await;
         for body in asked {
             ask(&cassette, body).await;
         }
@@ -31,67 +31,67 @@ async fn auto_plays_what_is_there_and_records_what_is_not() {
             vendor.request().await;
         }
     }
-    let cassette = shelf.replay().await;
+    let cassette = tapes.replay().await;
     for (body, expected) in [("\"a\"", "1"), ("\"b\"", "2"), ("\"a\"", "3")] {
-        assert_eq!(said(&cassette, body).await, expected);
+        assert_eq!(body_of(&cassette, body).await, expected);
     }
     cassette.finish().await.unwrap();
 }
 
 #[tokio::test]
 async fn record_begins_anew() {
-    let (shelf, vendor) = (Shelf::new(), Server::start(["1", "2"].map(short).to_vec()).await);
+    let (tapes, vendor) = (Tapes::new(), Server::start(["1", "2"].map(short).to_vec()).await);
     for expected in ["1", "2"] {
-        let cassette = shelf.open(&vendor.url(), Mode::Record).await;
-        assert_eq!(said(&cassette, "{}").await, expected);
+        let cassette = tapes.open(&vendor.url(), Mode::Record).await;
+        assert_eq!(body_of(&cassette, "{}").await, expected);
         cassette.finish().await.unwrap();
     }
-    let before = shelf.text();
+    let before = tapes.text();
     assert!(before.lines().count() == 2 && before.contains(r#""text":"2""#), "{before}");
-    // Of a recording that has nothing to say the old tape is kept.
-    shelf.open(&vendor.url(), Mode::Record).await.finish().await.unwrap();
-    assert_eq!(shelf.text(), before);
+    // An empty recording leaves the old tape.
+    tapes.open(&vendor.url(), Mode::Record).await.finish().await.unwrap();
+    assert_eq!(tapes.text(), before);
 }
 
 #[tokio::test]
 async fn replay_opens_no_connection_not_even_for_a_miss() {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     ask(&cassette, "{\"a\": 1}").await;
     cassette.finish().await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = format!("http://{}", listener.local_addr().unwrap());
-    let cassette = shelf.open(&upstream, Mode::Replay).await;
-    assert_eq!(said(&cassette, "{\"a\": 1}").await, "1");
+    let cassette = tapes.open(&upstream, Mode::Replay).await;
+    assert_eq!(body_of(&cassette, "{\"a\": 1}").await, "1");
     ask(&cassette, "{\"a\": 2}").await;
-    assert!(timeout(ms(50), listener.accept()).await.is_err(), "nobody connects");
+    assert!(timeout(ms(50), listener.accept()).await.is_err(), "there is no connection");
     assert!(cassette.finish().await.is_err());
 }
 
 #[tokio::test]
 async fn off_leaves_the_tape_alone() {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
-    fs::create_dir(shelf.path().parent().unwrap()).unwrap();
-    fs::write(shelf.path(), "no tape at all").unwrap();
-    let cassette = shelf.open(&vendor.url(), Mode::Off).await;
-    assert_eq!(said(&cassette, "{}").await, "1");
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
+    fs::create_dir(tapes.path().parent().unwrap()).unwrap();
+    fs::write(tapes.path(), "no tape at all").unwrap();
+    let cassette = tapes.open(&vendor.url(), Mode::Off).await;
+    assert_eq!(body_of(&cassette, "{}").await, "1");
     cassette.finish().await.unwrap();
-    assert_eq!(shelf.text(), "no tape at all");
+    assert_eq!(tapes.text(), "no tape at all");
 }
 
-/// A tape with an answer to `{"a": 1}`.
-async fn taped() -> Shelf {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+/// Returns a tape with an answer to `{"a": 1}`.
+async fn taped() -> Tapes {
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     ask(&cassette, "{\"a\": 1}").await;
     cassette.finish().await.unwrap();
-    shelf
+    tapes
 }
 
 #[tokio::test]
 async fn a_miss_says_what_differs_to_the_client_and_at_the_end() {
-    let shelf = taped().await;
-    let cassette = shelf.replay().await;
+    let tapes = taped().await;
+    let cassette = tapes.replay().await;
     let expected = "tape.jsonl has no answer to POST /v1/chat (MAINSTEM_CASSETTE=record records anew): line 2 is nearest, but /a: recorded \
                     1, asked 2";
     let answer = ask(&cassette, "{\"a\": 2}").await;
@@ -111,36 +111,36 @@ async fn a_miss_says_what_differs_to_the_client_and_at_the_end() {
 #[tokio::test]
 #[should_panic(expected = "tape.jsonl has no answer to POST /v1/chat")]
 async fn a_test_that_swallows_a_miss_fails_all_the_same() {
-    let shelf = taped().await;
-    let cassette = shelf.replay().await;
+    let tapes = taped().await;
+    let cassette = tapes.replay().await;
     ask(&cassette, "{\"a\": 2}").await;
 }
 
 #[tokio::test]
 async fn what_nobody_asked_for_is_said_unless_it_may_be() {
-    let shelf = taped().await;
-    let error = shelf.replay().await.finish().await.unwrap_err().to_string();
+    let tapes = taped().await;
+    let error = tapes.replay().await.finish().await.unwrap_err().to_string();
     assert!(
-        error.contains("nobody asked for what is on the tape") && error.contains("POST /v1/chat (line 2)"),
+        error.contains("has answers that were not requested") && error.contains("POST /v1/chat (line 2)"),
         "{error}"
     );
-    let lenient = shelf.builder("http://x", Mode::Replay).may_leave_rest().open().await.unwrap();
+    let lenient = tapes.builder("http://x", Mode::Replay).may_leave_rest().open().await.unwrap();
     lenient.finish().await.unwrap();
-    // A test that does not look at its end may have had another in mind.
-    drop(shelf.replay().await);
+    // A test that does not call `finish` may have failed otherwise.
+    drop(tapes.replay().await);
 }
 
 #[tokio::test]
 async fn a_cassette_that_is_dropped_ends_and_keeps_what_came() {
     let script = vec![raw::head("200 OK", CHUNKED), raw::chunk(b"first"), Step::AwaitClose];
-    let (shelf, mut vendor) = (Shelf::new(), Server::start(vec![script]).await);
-    let cassette = shelf.open(&vendor.url(), Mode::Record).await;
+    let (tapes, mut vendor) = (Tapes::new(), Server::start(vec![script]).await);
+    let cassette = tapes.open(&vendor.url(), Mode::Record).await;
     let mut client = post(&cassette, "").await;
     until(&mut client, "first").await;
     let port = Url::parse(cassette.url()).unwrap().port().unwrap();
     vendor.request().await;
     drop(cassette);
-    assert!(shelf.text().contains(r#""text":"first"}],"end":"left""#), "{}", shelf.text());
+    assert!(tapes.text().contains(r#""text":"first"}],"end":"left""#), "{}", tapes.text());
     assert_eq!(vendor.next().await, Seen::Closed);
     assert_eq!(timeout(ms(1000), rest(client)).await.unwrap(), "");
     let error = TcpStream::connect(("127.0.0.1", port)).await.unwrap_err();
@@ -149,13 +149,13 @@ async fn a_cassette_that_is_dropped_ends_and_keeps_what_came() {
 
 #[tokio::test]
 async fn places_that_do_not_count_are_neither_recorded_nor_compared() {
-    let (shelf, vendor) = (Shelf::new(), Server::start(vec![short("1")]).await);
-    let builder = shelf.builder(&vendor.url(), Mode::Record).ignore("/user/id");
+    let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
+    let builder = tapes.builder(&vendor.url(), Mode::Record).ignore("/user/id");
     let cassette = builder.clone().open().await.unwrap();
     ask(&cassette, r#"{"user": {"id": "jane", "x": 1}}"#).await;
     cassette.finish().await.unwrap();
-    assert!(!shelf.text().contains("jane"), "{}", shelf.text());
+    assert!(!tapes.text().contains("jane"), "{}", tapes.text());
     let cassette = builder.mode(Mode::Replay).open().await.unwrap();
-    assert_eq!(said(&cassette, r#"{"user": {"id": "joe", "x": 1}}"#).await, "1");
+    assert_eq!(body_of(&cassette, r#"{"user": {"id": "joe", "x": 1}}"#).await, "1");
     cassette.finish().await.unwrap();
 }

@@ -29,7 +29,7 @@ pub(super) fn read_diff(pace: f64) -> impl Tool {
             found.map(|(_, diff)| diff).ok_or_else(unknown)
         },
     )
-    .read_only()
+    .with_read_only(true)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,5 +64,5 @@ pub(super) fn run_tests(pace: f64) -> impl Tool {
         let failed = chosen.iter().filter(|(_, result)| result.is_err()).count();
         Ok(format!("{} passed, {failed} failed", chosen.len() - failed))
     })
-    .read_only()
+    .with_read_only(true)
 }

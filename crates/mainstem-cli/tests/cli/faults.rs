@@ -266,7 +266,7 @@ fn a_server(trials: &Trials, shot: Shot) {
     let all = recorded(trials);
     seen.note("after the restart", &all);
     seen.laws(&all, trials);
-    seen.check(after.events.iter().any(AgentEvent::ends_run), "it goes on", trials);
+    seen.check(after.events.iter().any(AgentEvent::is_run_end), "it goes on", trials);
     for (what, answer) in &answers {
         let kept = if is_lost { promised(&answer.events) } else { &answer.events };
         seen.is_still(what, kept, &all, trials);
@@ -317,7 +317,7 @@ fn a_run(trials: &Trials, shot: Shot) {
     };
     seen.is_still("who looked", kept, &all, trials);
     let failed = |event: &AgentEvent| matches!(&event.kind, EventKind::AgentEnd { error: Some(_), .. });
-    let ended = shown.iter().rev().find(|event| event.ends_run());
+    let ended = shown.iter().rev().find(|event| event.is_run_end());
     let tells = ended.is_none_or(failed) || first.stderr.starts_with("warning: ");
     seen.check(matches!(first.code, Some(0) | None) || tells, "a run that failed says so", trials);
 }

@@ -72,7 +72,7 @@ fn children_are_seen_while_they_run() {
     assert_ne!(first[0].0, first[1].0);
     assert_eq!((first[0].1, first[1].1), ("one ", "one "));
     server.open_gate();
-    while !events.last().is_some_and(AgentEvent::ends_run) {
+    while !events.last().is_some_and(AgentEvent::is_run_end) {
         events.push(running.event());
     }
     laws(&events).unwrap();

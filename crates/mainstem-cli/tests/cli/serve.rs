@@ -108,7 +108,7 @@ fn a_killed_server_goes_on_where_it_was() {
     assert!(listed.contains("\"id\":\"one\"") && listed.contains("\"runs\":1"), "{listed}");
     let after = all(&address, 0);
     laws(&after).unwrap_or_else(|error| panic!("{error}\n{}", render(&after)));
-    assert!(after.iter().any(|event| event.ends_run()), "{}", render(&after));
+    assert!(after.iter().any(|event| event.is_run_end()), "{}", render(&after));
     let kept = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
     assert_eq!(kept, before.len(), "what was shown is there");
     assert_eq!(all(&address, 3), after[3..]);

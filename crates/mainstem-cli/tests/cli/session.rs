@@ -147,7 +147,7 @@ fn a_killed_run_has_its_ending_and_the_next_goes_on() {
     assert_eq!(said(server.requests().last().unwrap()), expected);
     let all = recorded(&journal);
     laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
-    let ends: Vec<_> = all.iter().filter(|event| event.ends_run()).map(ToString::to_string).collect();
+    let ends: Vec<_> = all.iter().filter(|event| event.is_run_end()).map(ToString::to_string).collect();
     assert!(ends.len() == 2 && ends[0].contains("restarted"), "{ends:?}");
 }
 

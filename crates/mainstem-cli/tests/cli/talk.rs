@@ -252,7 +252,7 @@ fn a_run_of_a_server_is_stopped_from_here() {
     let timed = listed.as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap());
     let timed = timed.filter(|id| *id != "one").collect::<Vec<_>>();
     let ends = events(&ask(&url, &format!("sessions export {}", timed[0])).run().stdout);
-    let end = ends.iter().rfind(|event| event.ends_run()).unwrap().to_string();
+    let end = ends.iter().rfind(|event| event.is_run_end()).unwrap().to_string();
     assert!(end.contains("AGENT_END timeout") && end.contains("timed out after 300 ms"), "{end}");
     running.signal("INT");
     assert_eq!(running.done().code, Some(0));
@@ -424,7 +424,7 @@ fn a_run_whose_server_is_gone_says_so_and_shows_what_it_had_heard() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stderr.contains(&format!("error: {url} can't be reached")), "{done:?}");
     let (shown, heard) = (events(&done.stdout), events(&heard()));
-    assert!(shown == heard && !heard.iter().any(AgentEvent::ends_run), "{}", render(&heard));
+    assert!(shown == heard && !heard.iter().any(AgentEvent::is_run_end), "{}", render(&heard));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The JSON Schema of the envelope, and the table of kinds for people, from the same table as the
-//! enum.
+//! The JSON Schema of the envelope, and the table of kinds for `docs/events.md`, from the same
+//! table as the enum.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -15,7 +15,7 @@ impl JsonSchema for AgentEvent {
         "AgentEvent".into()
     }
 
-    /// One alternative for each kind, and one for kinds of a later version.
+    /// Returns an alternative for each kind, and one for kinds of a later version.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut kinds: Vec<Value> = EventKind::table(generator).iter().map(of_kind).collect();
         kinds.push(json!({
@@ -56,10 +56,10 @@ fn of_kind(row: &Row) -> Value {
         properties.insert(field.name.to_owned(), field.schema.clone().into());
     }
     let required: Vec<_> = row.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    json!({ "title": row.tag, "description": row.doc.trim(), "properties": properties, "required": required })
+    json!({ "title": row.tag, "description": joined(row.doc), "properties": properties, "required": required })
 }
 
-/// The table of kinds as Markdown: what `docs/events.md` is made of.
+/// Returns the table of kinds as Markdown, for `docs/events.md`.
 pub fn markdown_table() -> String {
     let mut generator = SchemaGenerator::default();
     let mut text = String::from("| `type` | meaning | fields beside the envelope |\n|---|---|---|\n");
@@ -69,12 +69,17 @@ pub fn markdown_table() -> String {
             .iter()
             .map(|field| {
                 let mark = if field.required { "" } else { "?" };
-                format!("`{}{mark}`: {}", field.name, field.doc.trim().trim_end_matches('.'))
+                format!("`{}{mark}`: {}", field.name, joined(field.doc).trim_end_matches('.'))
             })
             .collect();
-        let _ = writeln!(text, "| `{}` | {} | {} |", row.tag, row.doc.trim(), fields.join("<br>"));
+        let _ = writeln!(text, "| `{}` | {} | {} |", row.tag, joined(row.doc), fields.join("<br>"));
     }
     text
+}
+
+/// Joins the lines of a doc comment, which is wrapped in the source.
+fn joined(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an event says of itself.
+//! Accessors of events.
 
 use crate::{Outcome, fixture::*};
 
@@ -19,9 +19,9 @@ fn an_event_knows_whose_it_is() {
 
 #[test]
 fn a_run_ends_with_the_roots_end() {
-    assert!(event(1, "", end(Outcome::Cancelled)).ends_run());
-    assert!(!event(1, "a", end(Outcome::Success)).ends_run());
-    assert!(!event(1, "", result("bye")).ends_run());
+    assert!(event(1, "", end(Outcome::Cancelled)).is_run_end());
+    assert!(!event(1, "a", end(Outcome::Success)).is_run_end());
+    assert!(!event(1, "", result("bye")).is_run_end());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The flat JSON form, written and read by hand so that unknown kinds survive and nothing is
-//! buffered on the way out.
+//! The flat JSON form, written and read by hand so that unknown kinds survive and writing needs no
+//! buffer.
 
 use std::{fmt, sync::Arc};
 
@@ -40,7 +40,7 @@ impl Serialize for AgentEvent {
     }
 }
 
-/// `<session>.<seq>`, written without a string in between.
+/// `<session>.<seq>`, written without an intermediate string.
 struct Id<'a>(&'a SessionId, u64);
 
 impl Serialize for Id<'_> {
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for AgentEvent {
     }
 }
 
-/// The names of the envelope; all others are the kind's.
+/// The names of the envelope's fields; all others belong to the kind.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Name {
@@ -72,8 +72,8 @@ enum Name {
     Other(String),
 }
 
-/// What was read so far. The envelope is decoded as it comes; the kind's fields wait for `type`,
-/// which may come last.
+/// The fields read so far. Those of the envelope are decoded as they come; those of the kind wait
+/// for `type`, which may come last.
 #[derive(Default)]
 struct Reader {
     tag: Option<String>,
@@ -113,7 +113,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// A value of the envelope, or what is wrong with it and where.
+/// Returns a value of the envelope, or an error with its place.
 fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: &mut A, name: &str) -> Result<T, A::Error> {
     map.next_value().map_err(|error| A::Error::custom(format_args!("field {name:?} of an event: {error}")))
 }

@@ -1,4 +1,4 @@
-//! What is said of each reason.
+//! The text of each reason.
 
 use super::*;
 

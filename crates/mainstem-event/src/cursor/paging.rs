@@ -1,4 +1,4 @@
-//! A page of the record on its way to one cursor, with gaps where the record no longer has events.
+//! A page of the record for one cursor, with gaps where the record lacks events.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ pub(super) enum Paging {
 }
 
 impl Paging {
-    /// The next event of the page, once it is there; `None` after the last.
+    /// Returns the next event of the page, once it is loaded; `None` after the last.
     pub(super) fn poll_next(
         &mut self,
         log: &SessionLog,
@@ -35,7 +35,7 @@ impl Paging {
         })
     }
 
-    /// The number of the event that comes next, as far as it has it.
+    /// Returns the number of the next event, if it is known.
     pub(super) fn next_seq(&self) -> Option<u64> {
         let Self::Given(events) = self else { return None };
         events.front().map(|event| match event.kind {
@@ -45,7 +45,7 @@ impl Paging {
     }
 }
 
-/// What a page has of its range, and exactly one gap for each stretch of which it has nothing.
+/// Returns the events of a page, with exactly one gap for each missing range.
 fn with_gaps(from: u64, page: Page, log: &SessionLog) -> VecDeque<AgentEvent> {
     let mut next = from;
     let mut given = VecDeque::with_capacity(page.events.len());

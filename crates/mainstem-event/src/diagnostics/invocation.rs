@@ -1,4 +1,4 @@
-//! One invocation, as its reader got it.
+//! The diagnostics of one invocation.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use mainstem_message::{AgentKey, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Fate;
+use super::Delivery;
 use crate::{AgentEvent, EventKind, Outcome, Timestamp};
 
 /// What one invocation produced, and what became of it. Times are milliseconds.
@@ -30,18 +30,22 @@ pub struct InvocationDiagnostics {
     pub received: u64,
     /// Those that the reader was handed.
     pub forwarded: u64,
-    /// Those that the reader can no longer get. A gap names instances, so that these count for the latest invocation of one.
+    /// Those that the reader can no longer get. A gap names instances, so that these count for the
+    /// latest invocation of one.
     pub lost: u64,
     /// Those that were not read.
     pub unread: u64,
     /// In how many gaps some of its events are.
     pub gaps: u64,
-    /// From its start to the first text or thinking; absent if there was none, or it is among what was lost.
+    /// From its start to the first text or thinking; absent if there was none, or it is among what
+    /// was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
-    /// The same for each of its model calls, from when the model was asked; null where it only called tools.
+    /// The same for each of its model calls, from when the model was asked; null where it only
+    /// called tools.
     pub call_first_token_ms: Vec<Option<u64>>,
-    /// From its start to its end, or to its latest event; absent if the start is lost and it goes on.
+    /// From its start to its end, or to its latest event; absent if the start is lost and it goes
+    /// on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_ms: Option<u64>,
     /// How it ended; absent while it works.
@@ -54,7 +58,7 @@ pub struct InvocationDiagnostics {
     clock: Clock,
 }
 
-/// What times are counted from: gone once the value has been JSON.
+/// The times that durations are counted from. They are lost when the value is written as JSON.
 #[derive(Clone, Debug, Default)]
 struct Clock {
     started: Option<Timestamp>,
@@ -91,15 +95,15 @@ impl InvocationDiagnostics {
 
     pub(super) fn lose(&mut self, events: u64) {
         self.gaps += 1;
-        self.count(Fate::Lost, events);
+        self.count(Delivery::Lost, events);
     }
 
-    pub(super) fn count(&mut self, fate: Fate, events: u64) {
+    pub(super) fn count(&mut self, fate: Delivery, events: u64) {
         self.received += events;
         match fate {
-            Fate::Forwarded => self.forwarded += events,
-            Fate::Lost => self.lost += events,
-            Fate::Unread => self.unread += events,
+            Delivery::Forwarded => self.forwarded += events,
+            Delivery::Lost => self.lost += events,
+            Delivery::Unread => self.unread += events,
         }
     }
 
@@ -115,12 +119,12 @@ impl InvocationDiagnostics {
                 self.call_first_token_ms.push(None);
             }
             TextBlockDelta { .. } | ThinkingBlockDelta { .. } => {
-                // A call is timed once: what follows in it is not its first.
+                // A call is timed once: later deltas are not its first.
                 if let (Some(asked), Some(call)) =
                     (self.clock.asked.take(), self.call_first_token_ms.last_mut())
                 {
                     *call = Some(event.at.millis_since(asked));
-                    // Whatever was lost before may have been the first.
+                    // The lost events may include the first token.
                     if self.lost == 0 && self.first_token_ms.is_none() {
                         self.first_token_ms = since(self.clock.started);
                     }
@@ -167,7 +171,7 @@ impl InvocationDiagnostics {
         }
     }
 
-    /// Who it is; a background task it may become while it works.
+    /// Applies the identity of the producer; it may become a background task while it runs.
     fn identify(&mut self, event: &AgentEvent) {
         let Some(source) = event.source() else {
             self.turn = 1;

@@ -45,7 +45,7 @@ fn row(invocation: &InvocationDiagnostics, twins: &Twins<'_>) -> [String; 8] {
     [twins.name(invocation), received, forwarded, lost, unread, gaps, first, work]
 }
 
-/// Tells instances of one agent apart, by their number in the order of their start.
+/// Numbers instances of one agent in the order of their start.
 struct Twins<'a> {
     of_agent: HashMap<&'a str, usize>,
     number: HashMap<&'a str, usize>,

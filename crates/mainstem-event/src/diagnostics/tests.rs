@@ -1,4 +1,4 @@
-//! Events to what is said about how they arrived.
+//! Events in, diagnostics out.
 
 use std::sync::Arc;
 

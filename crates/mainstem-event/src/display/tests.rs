@@ -1,4 +1,4 @@
-//! How events look to people.
+//! Events as lines for people.
 
 use mainstem_message::{Failure, ToolCall};
 

@@ -1,4 +1,4 @@
-//! The fold from v2 to v1.
+//! The projection from v2 to v1.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,8 +10,8 @@ use crate::{
     fold::{Transcript, append_text},
 };
 
-/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the messages of open invocations,
-/// and nothing of finished ones.
+/// Turns [`AgentEvent`]s into v1 [`Event`]s, one at a time. Holds the messages of open invocations
+/// only.
 #[derive(Debug)]
 pub struct Projector {
     options: StreamOptions,
@@ -29,11 +29,11 @@ struct State {
     has_result: bool,
 }
 
-/// What an event says, and whether that is complete.
+/// The message of an event, and whether that is complete.
 type Said = Option<(EventType, Arc<Message>, bool)>;
 
 impl Projector {
-    /// With these options.
+    /// Creates a projector with these options.
     pub fn new(options: StreamOptions) -> Self {
         Self { options, open: HashMap::new() }
     }
@@ -135,7 +135,7 @@ impl State {
         }
     }
 
-    /// Why the invocation ends without a result, if it does.
+    /// Returns the failure of an invocation that ends without a result.
     fn failure(&self, kind: &EventKind) -> Option<Failure> {
         let EventKind::AgentEnd { outcome, error, .. } = kind else { return None };
         let unnamed = || Failure::new(outcome.as_str(), "the agent ended without an answer");
@@ -160,14 +160,14 @@ impl State {
         (self.reasoning(), Arc::new(Message::new(Role::Assistant, content)), false)
     }
 
-    /// The complete message of the model call that just ended, if it said anything: then it is the
-    /// one that is new.
+    /// Returns the complete message of the model call that has just ended, if it has one: the
+    /// message is new then.
     fn turn(&self, known: usize) -> Said {
         let message = self.transcript.messages().get(known)?;
         Some((self.reasoning(), message.clone(), true))
     }
 
-    /// A piece of a tool's output, or all of it so far.
+    /// Returns a piece of a tool's output, or the output so far.
     fn output(&mut self, id: &ToolCallId, incremental: bool, add: impl Fn(&mut Vec<ContentBlock>)) -> Said {
         let result = self.outputs.get_mut(id)?;
         add(&mut result.content);

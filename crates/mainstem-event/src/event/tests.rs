@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::{AgentEvent, EventKind, Origin, Outcome, fixture::*};
 
-/// Each event as its type, `!` if it is the last of its message, who, and what.
+/// Returns each event as its type, `!` if it is the last of its message, source, and content.
 fn project(options: &StreamOptions, events: &[AgentEvent]) -> Vec<String> {
     let mut projector = Projector::new(options.clone());
     let made = events.iter().filter_map(|event| projector.push(event));
@@ -49,7 +49,7 @@ fn image() -> ContentBlock {
     ContentBlock::Data { media_type: "image/png".into(), source, opaque: Opaque::new() }
 }
 
-/// A run of two turns, with thinking, two tools at once, and a hint.
+/// Returns a run of two turns, with thinking, two tools at once, and a hint.
 fn run() -> Vec<AgentEvent> {
     let kinds = [
         start("go"),
@@ -136,7 +136,7 @@ fn or_all_that_was_said_so_far() {
     );
 }
 
-/// A run that reaches its limit of iterations.
+/// Returns a run that reaches its limit of iterations.
 fn limited() -> Vec<AgentEvent> {
     let turn = |id: &str, said: &str| [ask(), text_start(id), text(id, said), text_end(id), answered()];
     let limit = EventKind::ExceedMaxIters { max_iters: 1, current_iter: 1 };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentEvent, ChildStatus, ChildSummary, EventKind, EventSource, Outcome, Timestamp};
 
-/// How much is kept of what an agent says, in characters: enough for one line of a live view.
+/// How many characters of an agent's text are retained: enough for one line of a live view.
 const LAST_LINE: usize = 240;
 
 /// What one agent is doing.
@@ -98,17 +98,17 @@ impl AgentState {
         }
     }
 
-    /// The instance; `None` for the root.
+    /// Returns the instance; `None` for the root.
     pub fn key(&self) -> Option<&AgentKey> {
         self.source.as_ref().map(|source| &source.agent_key)
     }
 
-    /// 0 for the root.
+    /// Returns the depth; 0 for the root.
     pub fn depth(&self) -> u16 {
         self.source.as_ref().map_or(0, |source| source.depth)
     }
 
-    /// The background task that it works on.
+    /// Returns the background task that it works on.
     pub fn task(&self) -> Option<&TaskId> {
         self.source.as_ref()?.task_id.as_ref()
     }
@@ -183,7 +183,8 @@ impl AgentState {
         }
     }
 
-    /// Returns the agent as a child of its session; `None` for the root. A record does not tell whether an idle child was closed.
+    /// Returns the agent as a child of its session; `None` for the root. A record lacks closed idle
+    /// children.
     pub fn summary(&self) -> Option<ChildSummary> {
         let source = self.source.as_ref()?;
         let status = match (self.outcome, &source.task_id) {
@@ -203,7 +204,7 @@ impl AgentState {
         })
     }
 
-    /// A further turn of the same instance.
+    /// Begins a further turn of the same instance.
     fn restart(&mut self, event: &AgentEvent, name: &str) {
         name.clone_into(&mut self.name);
         self.source = event.source().cloned();
@@ -218,7 +219,7 @@ impl AgentState {
     fn say(&mut self, phase: Phase, delta: &str) {
         self.phase = phase;
         self.last_line.push_str(delta);
-        // Four bytes are the longest character, so there are enough of them, and rarely.
+        // A character has at most four bytes, so enough characters stay, and cuts are rare.
         if self.last_line.len() > 4 * LAST_LINE
             && let Some((start, _)) = self.last_line.char_indices().nth_back(LAST_LINE - 1)
         {

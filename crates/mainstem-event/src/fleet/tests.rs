@@ -1,4 +1,4 @@
-//! Events to the state of the fleet.
+//! Events in, the state of the fleet out.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn state(events: &[AgentEvent]) -> FleetState {
     fleet
 }
 
-/// Each agent as its label, what it is at, its tools, and the end of what it said.
+/// Returns each agent as its label, phase, tools, and the end of its text.
 fn show(fleet: &FleetState) -> Vec<String> {
     let agents = fleet.agents.iter().map(|agent| {
         let who = agent.key().map_or("main", AgentKey::as_str);
@@ -75,7 +75,7 @@ fn agents_stand_in_the_order_of_their_first_start() {
     );
 }
 
-/// The same instance in a later turn: another reply, the same place.
+/// Returns the same instance in a later turn: another reply, the same place.
 fn turn(seq: u64, path: &str, turn: u32, kind: EventKind) -> AgentEvent {
     let source = (!path.is_empty()).then(|| Arc::new(EventSource { turn, ..source(path) }));
     let reply_id = Some(format!("reply-{path}-{turn}").into());
@@ -256,7 +256,7 @@ fn only_the_end_of_what_was_said_is_kept() {
     }
 }
 
-/// The first event of each agent, and each event, costs the same however many agents there are.
+/// The first event of each agent, and each event, costs the same in a fleet of any size.
 #[test]
 fn a_large_fleet_is_not_searched() {
     let mut fleet = FleetState::default();

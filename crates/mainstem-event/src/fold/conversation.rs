@@ -7,11 +7,11 @@ use mainstem_message::{AgentKey, Message, ReplyId};
 use super::Transcript;
 use crate::{AgentEvent, EventKind};
 
-/// What stands for the key of the root.
+/// The key of the root.
 pub const ROOT: &str = "root";
 
 /// The messages of one agent: a fold of the events of its session. A `STATE_CHECKPOINT` replaces
-/// what was said before it.
+/// earlier messages.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     agent: AgentKey,
@@ -22,12 +22,12 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The conversation of this agent; the root's key is [`ROOT`].
+    /// Creates the conversation of this agent; the root's key is [`ROOT`].
     pub fn of(agent: impl Into<AgentKey>) -> Self {
         Self { agent: agent.into(), past: Vec::new(), latest: None }
     }
 
-    /// Takes in the next event of the session. Events of other agents change nothing.
+    /// Applies the next event of the session. Events of other agents change nothing.
     pub fn apply(&mut self, event: &AgentEvent) {
         if let EventKind::StateCheckpoint { agent_key, messages } = &event.kind
             && *agent_key == self.agent

@@ -1,5 +1,5 @@
-//! The results of one batch of tool calls: they come in any order and are kept in the order of the
-//! calls.
+//! The results of one batch of tool calls: they come in any order and are stored in the order of
+//! the calls.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use mainstem_message::{ContentBlock, ToolCall, ToolCallId, ToolResult, ToolState
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     all: Vec<Pending>,
-    /// Where the result of each call is.
+    /// The index of each call's result.
     places: HashMap<ToolCallId, usize>,
-    /// All before this are complete.
+    /// All results before this index are complete.
     first: usize,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Results {
 struct Pending {
     result: ToolResult,
     phase: Phase,
-    /// The next call that the model gave the same id; it gets the next result.
+    /// The next call with the same id, which gets the next result.
     twin: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl Results {
         content.map(|block| if let ContentBlock::Text { text, .. } = block { text.len() } else { 0 }).sum()
     }
 
-    /// The result, as long as it is not complete.
+    /// Returns the result, unless it is complete.
     fn find(&mut self, id: &ToolCallId) -> Option<&mut Pending> {
         self.all.get_mut(*self.places.get(id)?).filter(|pending| pending.phase != Phase::Ended)
     }
@@ -80,12 +80,12 @@ impl Results {
         self.first += self.all[self.first..].iter().take_while(|one| one.phase == Phase::Ended).count();
     }
 
-    /// The first call that has no complete result.
+    /// Returns the first call without a complete result.
     pub(super) fn unfinished(&self) -> Option<(&ToolResult, Phase)> {
         self.all.get(self.first).map(|one| (&one.result, one.phase))
     }
 
-    /// All results in call order, once the last one is there.
+    /// Returns all results in call order, once the last is complete.
     pub(super) fn take_complete(&mut self) -> Option<Vec<ContentBlock>> {
         if self.all.is_empty() || self.unfinished().is_some() {
             return None;
@@ -103,8 +103,8 @@ impl Pending {
     }
 }
 
-/// Adds text to a result: to its last block, unless that is something else or has what a vendor
-/// wants back.
+/// Appends text to a result: to its last block, unless that has another type or opaque data of a
+/// vendor.
 pub(crate) fn append_text(content: &mut Vec<ContentBlock>, delta: &str) {
     match content.last_mut() {
         Some(ContentBlock::Text { text, opaque }) if opaque.is_empty() => text.push_str(delta),

@@ -1,4 +1,4 @@
-//! Events to messages.
+//! Events in, messages out.
 
 use mainstem_message::{
     ContentBlock, DataSource, Message, Opaque, Role, StopReason, ToolCall, ToolResult, ToolState,
@@ -15,7 +15,7 @@ fn transcript(kinds: impl IntoIterator<Item = EventKind>) -> Transcript {
     transcript
 }
 
-/// Each message as its role, its id, and its blocks.
+/// Returns each message as its role, its id, and its blocks.
 fn show(messages: &[Arc<Message>]) -> Vec<String> {
     let block = |block: &ContentBlock| match block {
         ContentBlock::Text { text, opaque } => format!("{text}{}", mark(opaque)),
@@ -203,7 +203,7 @@ fn what_makes_no_sense_changes_nothing() {
     let expected = ["assistant r.0: abc | c()"];
     check(said.iter().chain(&rest).cloned(), &expected);
     check(said.into_iter().chain(rest).chain(nonsense), &expected);
-    // A result that is complete stays as it is, also while others are not.
+    // A complete result stays as it is, also while others are incomplete.
     let two = [
         ask(),
         call("1"),
@@ -217,7 +217,7 @@ fn what_makes_no_sense_changes_nothing() {
     let late = [tool_end("1", ToolState::Success), output("1", "x"), tool_end("1", ToolState::Error)];
     let expected = ["assistant r.0: 1() | 2()", "tool r.1: 1=a success | 2= success"];
     check(two.into_iter().chain(late).chain([tool_end("2", ToolState::Success)]), &expected);
-    // A model call whose end is missing still said something.
+    // A model call without its end still has its text.
     check([ask(), text_start("1"), text("1", "a"), ask()], &["assistant r.0: a"]);
 }
 
@@ -345,7 +345,7 @@ fn interleaved_invocations_are_told_apart_in_the_order_of_their_start() {
     assert_eq!(all[1].source.as_deref(), Some(&source("b")));
 }
 
-/// What a model says in one call, and what becomes of its tool calls.
+/// The text and the tool calls of a model in one call, with their results.
 #[derive(Clone, Debug)]
 struct Turn {
     blocks: Vec<Block>,
@@ -414,7 +414,7 @@ impl Turn {
             kinds.extend(block.kinds(&format!("{turn}.{place}")));
         }
         let ids: Vec<_> = (0..self.calls.len()).map(|place| format!("call-{turn}.{place}")).collect();
-        // Calls begin in their order, and go on as they like.
+        // Calls begin in their order, and continue in any order.
         kinds.extend(ids.iter().map(|id| call(id)));
         let said = ids.iter().zip(&self.calls).map(|(id, call)| {
             call.arguments.iter().map(|delta| arguments(id, delta)).chain([called(id)]).collect()
@@ -430,7 +430,7 @@ impl Turn {
         kinds
     }
 
-    /// The messages, without ids.
+    /// Returns the messages, without ids.
     fn messages(&self, turn: usize) -> Vec<Message> {
         let id = |place: usize| format!("call-{turn}.{place}");
         let mut said: Vec<_> = self.blocks.iter().map(Block::content).collect();
@@ -526,7 +526,7 @@ proptest! {
         }
     }
 
-    /// Any order, any ids.
+    /// In any order, with any ids.
     #[test]
     fn closing_ends_after_any_nonsense(picks in prop::collection::vec((0..16usize, 0..3u8), 0..60)) {
         let kinds = picks.into_iter().map(|(pick, id)| {

@@ -10,7 +10,7 @@ use mainstem_message::{
 use super::{Results, results::Phase};
 use crate::EventKind;
 
-/// What was said in one invocation so far.
+/// The messages of one invocation so far.
 ///
 /// ```
 /// use mainstem_event::{EventKind, fold::Transcript};
@@ -25,7 +25,7 @@ use crate::EventKind;
 pub struct Transcript {
     reply_id: ReplyId,
     messages: Vec<Arc<Message>>,
-    /// The answer that is being written.
+    /// The incomplete answer.
     draft: Option<Message>,
     open: Option<Open>,
     open_calls: VecDeque<OpenCall>,
@@ -33,7 +33,7 @@ pub struct Transcript {
     answers: usize,
 }
 
-/// The block that is being written, and its place in the draft.
+/// The open block, and its place in the draft.
 #[derive(Clone, Debug)]
 struct Open {
     kind: BlockKind,
@@ -41,7 +41,7 @@ struct Open {
     place: usize,
 }
 
-/// A call that is being written, and its place in the draft.
+/// An open call, and its place in the draft.
 #[derive(Clone, Debug)]
 struct OpenCall {
     id: ToolCallId,
@@ -49,7 +49,7 @@ struct OpenCall {
     place: usize,
 }
 
-/// What sort of block: of an invocation's blocks, at most one is open at a time.
+/// The kind of a block; at most one block of an invocation is open at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a fourth sort would be a new kind of event")]
 pub enum BlockKind {
@@ -62,7 +62,7 @@ pub enum BlockKind {
 }
 
 impl Transcript {
-    /// Nothing said yet; messages of the answer are named after the reply.
+    /// Creates an empty transcript; messages of the answer are named after the reply.
     pub fn new(reply_id: ReplyId) -> Self {
         Self {
             reply_id,
@@ -75,18 +75,18 @@ impl Transcript {
         }
     }
 
-    /// Complete messages, the input first.
+    /// Returns the complete messages, the input first.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// The last complete answer of the model.
+    /// Returns the last complete answer of the model.
     pub fn last_answer(&self) -> Option<&Arc<Message>> {
         self.messages.iter().rev().find(|message| message.role == Role::Assistant)
     }
 
-    /// Takes in one event of the invocation. Events that say nothing (usage, retries …) change
-    /// nothing; nor do those that make no sense here, for a fold must survive any file.
+    /// Applies one event of the invocation. Events without messages (usage, retries …) change
+    /// nothing; neither do events that are not valid here, because a fold must survive any file.
     pub fn apply(&mut self, kind: &EventKind) {
         use EventKind::*;
         match kind {
@@ -144,7 +144,7 @@ impl Transcript {
         }
     }
 
-    /// Forgets the complete messages, which a checkpoint has replaced.
+    /// Removes the complete messages, which a checkpoint has replaced.
     pub fn forget(&mut self) {
         self.messages.clear();
     }
@@ -154,9 +154,9 @@ impl Transcript {
         self.messages = messages;
     }
 
-    /// The event that closes what is open, innermost first; `None` when nothing is. Applying each
-    /// and asking again closes an invocation that was cut: blocks and calls end, the model call
-    /// ends for this reason, calls without a result get one that says so.
+    /// Returns the event that closes what is open, innermost first; `None` if everything is closed.
+    /// Applying each and calling this again closes an invocation that was cut: blocks and calls
+    /// end, the model call ends for this reason, and calls without a result get one that says so.
     pub fn next_closing(&self, reason: StopReason) -> Option<EventKind> {
         if let Some(Open { kind, id, .. }) = &self.open {
             return Some(kind.end(id.clone(), Opaque::new()));
@@ -182,17 +182,18 @@ impl Transcript {
         Some(EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms: 0 })
     }
 
-    /// Whether work on a call has begun.
+    /// Returns `true` if the tool of a call has begun.
     pub fn has_started(&self, call: &ToolCallId) -> bool {
         self.results.has_started(call)
     }
 
-    /// How many bytes of text an open call's result has so far; 0 if it has none, or is complete.
+    /// Returns the number of bytes of text in an open call's result so far; 0 if it has none, or is
+    /// complete.
     pub fn result_bytes(&self, call: &ToolCallId) -> usize {
         self.results.bytes(call)
     }
 
-    /// The block that is being written.
+    /// Returns the open block.
     pub fn open_block(&self) -> Option<(BlockKind, &BlockId)> {
         self.open.as_ref().map(|open| (open.kind, &open.id))
     }
@@ -215,7 +216,7 @@ impl Transcript {
         self.push(content);
     }
 
-    /// The block of this id, if it is open.
+    /// Returns the block of this id, if it is open.
     fn block(&mut self, id: &BlockId) -> Option<&mut ContentBlock> {
         let open = self.open.as_ref().filter(|open| open.id == *id)?;
         self.draft.as_mut()?.content.get_mut(open.place)
@@ -250,7 +251,7 @@ impl Transcript {
         self.push(ContentBlock::ToolCall(ToolCall::new(id.clone(), &**name, "")));
     }
 
-    /// Looks from the end: a fragment goes on with the latest call, which also settles ids that a
+    /// Searches from the end: a fragment belongs to the latest call, which also settles ids that a
     /// model gives twice.
     fn extend_call(&mut self, id: &ToolCallId, delta: &str) {
         let open = self.open_calls.iter().rfind(|open| open.id == *id).map(|open| open.place);
@@ -259,7 +260,7 @@ impl Transcript {
         }
     }
 
-    /// Looks from the beginning: a batch ends in the order in which it began.
+    /// Searches from the beginning: a batch ends in the order in which it began.
     fn close_call(&mut self, id: &ToolCallId, opaque: &Opaque) {
         let place = self.open_calls.iter().position(|open| open.id == *id);
         let closed = place.and_then(|place| self.open_calls.remove(place));
@@ -291,7 +292,7 @@ impl Transcript {
 }
 
 impl BlockKind {
-    /// The event that ends such a block.
+    /// Returns the event that ends a block of this kind.
     pub fn end(self, block_id: BlockId, opaque: Opaque) -> EventKind {
         match self {
             Self::Text => EventKind::TextBlockEnd { block_id, opaque },
@@ -301,7 +302,7 @@ impl BlockKind {
     }
 }
 
-/// What a model reads in place of a result that never came.
+/// The result of a call that was interrupted.
 const INTERRUPTED: &str = "interrupted before it ended";
 
 fn empty_data(media_type: &str) -> ContentBlock {

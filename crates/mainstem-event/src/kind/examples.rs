@@ -1,11 +1,11 @@
-//! One value of each kind: what tests, docs and the wire files are made of.
+//! One value of each kind, for tests, docs and wire files.
 
 use serde_json::json;
 
 use super::*;
 
 impl EventKind {
-    /// One value of each kind, in the order of the table, and an unknown one at the end.
+    /// Returns one value of each kind, in the order of the table, and an unknown one at the end.
     pub fn examples() -> Vec<Self> {
         let mut all = lifecycle();
         all.extend(blocks());

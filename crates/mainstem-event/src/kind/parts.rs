@@ -1,4 +1,4 @@
-//! What the fields of kinds are made of: how something ended, what it cost, who said yes.
+//! Types of the fields of kinds.
 
 use mainstem_message::{ToolCall, Usage};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -37,8 +37,8 @@ impl Outcome {
     }
 }
 
-/// What an invocation cost. Money is in millionths of a US dollar; where a price or a usage is unknown, so is the sum, which is never the
-/// same as nothing.
+/// What an invocation cost. Money is in millionths of a US dollar; where a price or a usage is
+/// unknown, so is the sum, which is never the same as nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollup {
@@ -55,7 +55,8 @@ pub struct Rollup {
 }
 
 impl Rollup {
-    /// Nothing so far, which costs nothing. The default's cost is unknown.
+    /// Returns the rollup of an invocation that has used nothing, at a cost of 0. The default's
+    /// cost is unknown.
     pub fn nothing() -> Self {
         Self { own_cost: Some(0), inclusive_cost: Some(0), ..Self::default() }
     }
@@ -67,7 +68,7 @@ impl Rollup {
         (self.own_cost, self.inclusive_cost) = (plus(self.own_cost, cost), plus(self.inclusive_cost, cost));
     }
 
-    /// Adds a child that ended, with all below it.
+    /// Adds a child that ended, with all agents below it.
     pub fn add_child(&mut self, child: &Self) {
         self.inclusive += child.inclusive;
         self.inclusive_cost = plus(self.inclusive_cost, child.inclusive_cost);
@@ -93,12 +94,12 @@ pub struct ConfirmResult {
 }
 
 impl ConfirmResult {
-    /// Yes, to the call as it is here: its arguments may have been edited.
+    /// Confirms the call as it is here: its arguments may have been edited.
     pub fn confirmed(tool_call: ToolCall) -> Self {
         Self { confirmed: true, tool_call, reason: None }
     }
 
-    /// No, and why.
+    /// Denies the call, with the reason.
     pub fn denied(tool_call: ToolCall, reason: impl Into<String>) -> Self {
         Self { confirmed: false, tool_call, reason: Some(reason.into()) }
     }
@@ -124,12 +125,12 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Whether nothing comes after it.
+    /// Returns `true` if the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -157,7 +158,7 @@ pub enum SendMode {
 }
 
 impl SendMode {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queue",

@@ -1,4 +1,4 @@
-//! What the caller of a run has set, as the run's first event records it.
+//! The settings of a run, as the run's first event records them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What the caller has set for a run and for its children. Recorded, so that it is known after a restart.
+/// What the caller has set for a run and for its children. Recorded, so that it is known after a
+/// restart.
 ///
 /// What the program sets for all runs of a session is left out: the next process sets it again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +29,8 @@ pub struct RunSettings {
     /// What becomes of background tasks when the root has its answer.
     #[serde(skip_serializing_if = "Background::is_default")]
     pub background: Background,
-    /// Returns `true` if approvals are refused without being asked for, because the caller answers none.
+    /// Returns `true` if approvals are refused without being asked for, because the caller answers
+    /// none.
     #[serde(skip_serializing_if = "is_false")]
     pub unattended: bool,
     /// The deepest agent of the run; the root is at 0.
@@ -66,21 +68,22 @@ pub enum Background {
     /// They continue, and the next turn is told of their end.
     #[default]
     Detach,
-    /// The root waits for its tasks, reads their results, and answers again; then it waits for the tasks of its children.
+    /// The root waits for its tasks, reads their results, and answers again; then it waits for the
+    /// tasks of its children.
     Wait,
     /// They are stopped.
     Cancel,
 }
 
 impl RunSettings {
-    /// Returns `true` if the caller has set nothing.
+    /// Returns `true` if all settings are defaults.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl RunBudget {
-    /// Returns `true` if nothing is limited.
+    /// Returns `true` if it has no limit.
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }

@@ -3,7 +3,7 @@
 use mainstem_message::Opaque;
 use serde_json::{Map, Value};
 
-/// What an optional field looks like when it is not there.
+/// The JSON form of an optional field that is absent.
 pub(crate) trait Absent {
     fn is_absent(&self) -> bool;
 }
@@ -20,7 +20,7 @@ impl Absent for Opaque {
     }
 }
 
-/// A field's value, or what is wrong with it.
+/// Reads a field's value; the error names the field.
 pub(crate) fn read_field<T: serde::de::DeserializeOwned>(
     fields: &mut Map<String, Value>,
     tag: &str,
@@ -30,7 +30,7 @@ pub(crate) fn read_field<T: serde::de::DeserializeOwned>(
     serde_json::from_value(value).map_err(|error| format!("field {name:?} of {tag}: {error}"))
 }
 
-/// The same for a field that may be missing or null.
+/// Reads a field that may be missing or null.
 pub(crate) fn read_optional<T: serde::de::DeserializeOwned + Default>(
     fields: &mut Map<String, Value>,
     tag: &str,
@@ -116,7 +116,7 @@ macro_rules! kinds {
             /// The names of all kinds, in the order of the table.
             pub const NAMES: &'static [&'static str] = &[$($tag),*];
 
-            /// The `type` on the wire.
+            /// Returns the `type` on the wire.
             pub fn name(&self) -> &str {
                 match self {
                     $( Self::$variant { .. } => $tag, )*
@@ -125,8 +125,8 @@ macro_rules! kinds {
             }
 
             /// Returns `true` if a log with a [`Record`](crate::Record) shows it to readers only
-            /// once it is committed: endings, changes of tasks, and what people and callers are
-            /// asked and answer.
+            /// once it is committed: endings, changes of tasks, and requests to people and callers
+            /// with their answers.
             pub fn is_durable(&self) -> bool {
                 match self {
                     $( Self::$variant { .. } => is_durable!($($durable)?), )*
@@ -148,7 +148,7 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// Takes a kind's fields out of an event's; what is left belongs to a later version.
+            /// Takes a kind's fields out of an event's; the rest belongs to a later version.
             pub(crate) fn read(
                 tag: &str,
                 fields: &mut serde_json::Map<String, serde_json::Value>,
@@ -159,7 +159,7 @@ macro_rules! kinds {
                 })
             }
 
-            /// Of each kind: its name, what it means, and its fields.
+            /// Returns a row for each kind: its name, meaning, and fields.
             pub(crate) fn table(generator: &mut schemars::SchemaGenerator) -> Vec<Row> {
                 vec![$( Row {
                     tag: $tag,

@@ -1,4 +1,4 @@
-//! A log with a record behind it, commit by commit.
+//! A log with a record, commit by commit.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use tokio_test::{assert_pending, assert_ready, task};
 use super::*;
 use crate::{Cursor, EventKind, LogOptions, Outcome, SessionLog, fixture};
 
-/// A record in memory that commits and fails when it is told to, and has pages of three events.
+/// A record in memory that commits and fails when the test says so, and has pages of three events.
 #[derive(Default)]
 struct ByHand {
     begin: Position,
@@ -49,14 +49,14 @@ impl ByHand {
         self.wake();
     }
 
-    /// The first event that readers must not see.
+    /// Returns the first event that readers must not see.
     fn first_held(&self) -> u64 {
         let events = self.events.lock().unwrap();
         let is_held = |event: &&AgentEvent| event.kind.is_durable() && event.seq > self.committed();
         events.iter().find(is_held).map_or(u64::MAX, |event| event.seq)
     }
 
-    /// Retention.
+    /// Drops events, as retention does.
     fn forget(&self, seqs: impl Fn(u64) -> bool) {
         self.events.lock().unwrap().retain(|event| !seqs(event.seq));
     }
@@ -119,14 +119,13 @@ fn a_patient_reader_sees_what_is_committed_and_is_woken_by_that_alone() {
         root.emit(fixture::text("b", text));
     }
     assert!(eager.is_woken() && !patient.is_woken());
-    // Also where the ring has passed it by.
+    // Also for a reader that the ring has passed.
     record.commit(2);
     assert!(patient.is_woken());
     assert_eq!(read(&mut patient), ["1", "2"]);
     record.commit(4);
     assert_eq!(read(&mut patient), ["3", "4"]);
-    // An event that a restart forgets is shown only to those who can't come back for what follows
-    // it.
+    // A restart loses an uncommitted event; only readers that can't reconnect have seen it.
     root.emit(fixture::text("b", "four"));
     assert_pending!(patient.poll_next());
     record.fail("the disk is full");
@@ -188,7 +187,7 @@ fn a_reader_that_waits_for_a_commit_is_woken_by_it() {
     assert_pending!(reader.poll_next());
     record.commit(1);
     assert!(reader.is_woken());
-    assert!(assert_ready!(reader.poll_next()).unwrap().ends_run());
+    assert!(assert_ready!(reader.poll_next()).unwrap().is_run_end());
 }
 
 #[test]
@@ -289,8 +288,8 @@ fn a_failed_record_releases_everyone_and_the_run_does_not_look_well() {
 }
 
 proptest! {
-    /// Any mixture of emitting, committing and reading, reconnecting at any point: the same events
-    /// for everyone, without a gap.
+    /// Any mixture of emitting, committing and reading, reconnecting at any point: every reader
+    /// gets the same events, without a gap.
     #[test]
     fn every_reader_has_the_same_concatenation(ring in 1..5usize, script in prop::collection::vec(0..8u8, 0..80)) {
         let record = Arc::new(ByHand::default());

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The events that promise durability and are not committed, oldest first.
+/// The durable events that are not committed, oldest first.
 pub(super) struct Hold {
     /// The first hidden event; [`u64::MAX`] if there is none. Readers stop before it.
     first: u64,

@@ -180,7 +180,7 @@ fn nothing_is_shown_before_it_is_committed_and_all_of_it_then() {
     check(SCHEDULES, || on_disk(None));
 }
 
-/// Nothing here promises durability, so only commits wake the reader.
+/// Without durable events, only commits wake the reader.
 #[test]
 fn a_remote_reader_is_woken_by_each_commit() {
     check(SCHEDULES, || {

@@ -1,19 +1,19 @@
-//! Producers that wait for the caller, first come, first served. Every step costs the same however
-//! many wait.
+//! Producers that wait for the caller, first come, first served. Every step costs the same for a
+//! queue of any length.
 
 use std::{collections::VecDeque, task::Waker};
 
 use super::state::Wakers;
 use crate::sink::Mode;
 
-/// A place in the queue; one that is no longer in it may go on.
+/// A place in the queue; a producer whose place is removed may continue.
 pub(crate) type Ticket = u64;
 
 #[derive(Default)]
 pub(crate) struct Queue {
     /// The ticket at the front.
     first: Ticket,
-    /// Those who gave up leave an empty place.
+    /// A producer that has left the queue leaves an empty place.
     places: VecDeque<Option<Waiting>>,
 }
 
@@ -32,19 +32,19 @@ impl Queue {
         self.places.get_mut(usize::try_from(ticket.checked_sub(self.first)?).ok()?)
     }
 
-    /// Whether a producer still waits; if so, with this waker.
+    /// Returns `true` if a producer still waits; stores its waker then.
     pub(crate) fn still_waits(&mut self, ticket: Ticket, waker: &Waker) -> bool {
         let Some(Some(waiting)) = self.place(ticket) else { return false };
         waiting.waker.clone_from(waker);
         true
     }
 
-    /// A producer gives up; `None` if it had been let on.
+    /// Removes a producer that stops waiting; `None` if it had been woken.
     pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waiting> {
         self.place(ticket)?.take()
     }
 
-    /// Lets the first go on.
+    /// Removes the first producer, and returns its waker.
     pub(crate) fn grant(&mut self) -> Option<Waker> {
         while let Some(place) = self.places.pop_front() {
             self.first += 1;
@@ -60,7 +60,7 @@ impl Queue {
         self.places.drain(..).flatten().map(|waiting| waiting.waker).collect()
     }
 
-    /// Lets those go on that are in the background by now.
+    /// Removes the producers that are in the background by now.
     pub(crate) fn grant_moved(&mut self) -> Wakers {
         let has_moved = |waiting: &mut Waiting| waiting.mode.task().is_some();
         self.places.iter_mut().filter_map(|place| Some(place.take_if(has_moved)?.waker)).collect()

@@ -1,4 +1,4 @@
-//! Where one reader stands, and what is kept or counted for it once the ring has passed it by.
+//! The position of one reader, and its missed events once the ring has passed it.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,15 +14,15 @@ pub(crate) type ReaderId = u64;
 
 pub(super) struct Reader {
     next: u64,
-    /// Whether what it has missed is read from the record, if there is one.
+    /// Whether missed events are read from the record, if there is one.
     from_record: bool,
-    /// Whether it may see only what the record has, if there is one.
-    pub(super) is_patient: bool,
-    behind: VecDeque<Kept>,
+    /// Whether it sees only committed events, if there is a record.
+    pub(super) is_committed_only: bool,
+    behind: VecDeque<Missed>,
     pub(super) waker: Option<Waker>,
 }
 
-enum Kept {
+enum Missed {
     Event(AgentEvent),
     Hole(Hole),
 }
@@ -32,17 +32,17 @@ struct Hole {
     from: u64,
     to: u64,
     at: Timestamp,
-    /// Not known for events that were gone before the reader came; not counted for those that it
+    /// `None` for events that were dropped before the reader came; not counted for those that it
     /// reads from the record.
     per_agent: Option<HashMap<Option<AgentKey>, u64>>,
 }
 
-/// What a reader finds.
+/// The result of a read.
 pub(crate) enum Read {
     Event(AgentEvent),
-    /// No event: all there are have been read, or may not be shown before they are committed.
+    /// No event: it has read all events, or the next ones are hidden.
     Nothing,
-    /// These, of which the record has what there is.
+    /// A range to read from the record.
     Fetch {
         from: u64,
         through: u64,
@@ -55,33 +55,33 @@ pub(crate) enum Read {
 #[derive(Clone, Copy)]
 pub(crate) struct Reach {
     pub(super) committed: u64,
-    /// It will not come further.
+    /// Whether the record has failed, so that the number is final.
     pub(super) is_final: bool,
 }
 
 impl Reader {
     pub(super) fn new(next: u64, from_record: bool) -> Self {
-        Self { next, from_record, is_patient: false, behind: VecDeque::new(), waker: None }
+        Self { next, from_record, is_committed_only: false, behind: VecDeque::new(), waker: None }
     }
 
-    /// A reader that comes late: all before `first` is out of the ring, whose oldest event is of
-    /// that time.
+    /// Creates a reader that comes late: the ring begins at `first`, and its oldest event has that
+    /// time.
     pub(super) fn late(mut self, first: u64, at: Timestamp) -> Self {
         if self.next < first {
-            self.behind.push_back(Kept::Hole(Hole { from: self.next, to: first - 1, at, per_agent: None }));
+            self.behind.push_back(Missed::Hole(Hole { from: self.next, to: first - 1, at, per_agent: None }));
         }
         self
     }
 
     /// Returns `true` if the reader waits for its next event to be committed.
     pub(super) fn waits_for(&self, reach: Option<Reach>) -> bool {
-        self.is_patient && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
+        self.is_committed_only && reach.is_some_and(|reach| !reach.is_final && self.next > reach.committed)
     }
 
     /// Returns `true` if the reader sees only committed events and no further event will be
     /// committed.
     pub(super) fn is_ended(&self, reach: Option<Reach>) -> bool {
-        self.is_patient && reach.is_some_and(|reach| reach.is_final && self.next > reach.committed)
+        self.is_committed_only && reach.is_some_and(|reach| reach.is_final && self.next > reach.committed)
     }
 
     pub(super) fn next(&self) -> u64 {
@@ -92,42 +92,42 @@ impl Reader {
         self.next = seq + 1;
     }
 
-    /// The ring lets go of an event. For the caller, those of the foreground are kept: they are
-    /// few, for their producers wait.
+    /// Notes that the ring drops an event. Foreground events are retained for the caller: they are
+    /// few, because their producers wait.
     pub(super) fn miss(&mut self, event: &AgentEvent, is_caller: bool) {
         if event.seq < self.next {
             return;
         }
         if is_caller && event.source().is_none_or(|source| source.task_id.is_none()) {
-            self.behind.push_back(Kept::Event(event.clone()));
-        } else if let Some(Kept::Hole(hole)) = self.behind.back_mut() {
+            self.behind.push_back(Missed::Event(event.clone()));
+        } else if let Some(Missed::Hole(hole)) = self.behind.back_mut() {
             hole.count(event);
         } else {
             let per_agent = (!self.from_record).then(HashMap::new);
             let mut hole = Hole { from: event.seq, to: event.seq, at: event.at, per_agent };
             hole.count(event);
-            self.behind.push_back(Kept::Hole(hole));
+            self.behind.push_back(Missed::Hole(hole));
         }
     }
 
-    /// What was kept for it, before what is in the ring; a hole as what the record has of it, or as
-    /// a [`Gap`](EventKind::Gap) in the name of `session`.
-    pub(super) fn read_kept(&mut self, session: &Arc<Origin>, reach: Option<Reach>) -> Option<Read> {
+    /// Returns a retained event from before the ring; for a hole, a range of the record, or a
+    /// [`Gap`](EventKind::Gap) with the origin `session`.
+    pub(super) fn read_missed(&mut self, session: &Arc<Origin>, reach: Option<Reach>) -> Option<Read> {
         if let Some(found) = self.in_record(reach) {
             return Some(found);
         }
         let event = match self.behind.pop_front()? {
-            Kept::Event(event) => event,
-            Kept::Hole(hole) => hole.into_gap(session.clone()),
+            Missed::Event(event) => event,
+            Missed::Hole(hole) => hole.into_gap(session.clone()),
         };
         self.pass(event.seq);
         Some(Read::Event(event))
     }
 
-    /// Where a hole comes next that the record can fill, now or soon.
+    /// Returns the next hole if the record can fill it, now or soon.
     fn in_record(&self, reach: Option<Reach>) -> Option<Read> {
         let reach = reach.filter(|_| self.from_record)?;
-        let Some(Kept::Hole(Hole { from, to, .. })) = self.behind.front() else { return None };
+        let Some(Missed::Hole(Hole { from, to, .. })) = self.behind.front() else { return None };
         match reach {
             Reach { committed, .. } if *from <= committed => {
                 Some(Read::Fetch { from: *from, through: committed.min(*to) })
@@ -137,21 +137,21 @@ impl Reader {
         }
     }
 
-    /// The reader has been given what the record has up to this.
+    /// Notes that the reader has got the record's events up to this.
     pub(super) fn filled(&mut self, through: u64) {
         self.pass(through);
         match self.behind.front_mut() {
-            Some(Kept::Hole(hole)) if hole.to <= through => _ = self.behind.pop_front(),
-            Some(Kept::Hole(hole)) => hole.from = through + 1,
+            Some(Missed::Hole(hole)) if hole.to <= through => _ = self.behind.pop_front(),
+            Some(Missed::Hole(hole)) => hole.from = through + 1,
             _ => {}
         }
     }
 
-    /// Replaces what was kept by what `amend` makes of it.
+    /// Applies `amend` to the retained events.
     pub(super) fn amend(&mut self, amend: &impl Fn(&mut AgentEvent)) {
         let events = self.behind.iter_mut().filter_map(|kept| match kept {
-            Kept::Event(event) => Some(event),
-            Kept::Hole(_) => None,
+            Missed::Event(event) => Some(event),
+            Missed::Hole(_) => None,
         });
         events.for_each(amend);
     }

@@ -1,5 +1,4 @@
-//! The log's side of its record: how far it is, whether it has failed, and how much may wait for
-//! it.
+//! The log's side of its record: its progress, its failure, and the bound of its lag.
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering},
@@ -14,20 +13,20 @@ use crate::{
     sync::{AtomicU64, OnceLock},
 };
 
-/// A record, and what is known of it without asking it.
+/// A record, with a cache of its progress.
 pub(crate) struct Recorded {
     pub(super) record: Arc<dyn Record>,
-    /// How many events may wait for it before their producers do.
+    /// How many uncommitted events there may be before producers wait.
     lag: u64,
     committed: AtomicU64,
     failure: OnceLock<Arc<str>>,
 }
 
-/// What is to be done with an event that a record was given.
+/// What to do with an event after it was appended to the record.
 pub(super) enum Taken {
-    /// Readers may see it at once.
+    /// Show it to readers at once.
     Shown,
-    /// Not before it is committed.
+    /// Hide it until it is committed.
     Held,
     /// The record has failed.
     Failed,
@@ -39,7 +38,7 @@ impl Recorded {
         Self { record, lag: lag.max(1) as u64, committed, failure: OnceLock::new() }
     }
 
-    /// Gives an event to the record.
+    /// Appends an event to the record.
     pub(super) fn take(&self, event: &AgentEvent) -> Taken {
         if self.failure.get().is_some() {
             return Taken::Failed;
@@ -55,7 +54,7 @@ impl Recorded {
         }
     }
 
-    /// Looks how far the record is.
+    /// Reads the progress of the record. Returns why it has failed, if it has.
     pub(super) fn look(&self) -> Option<&Arc<str>> {
         self.committed.fetch_max(self.record.committed(), Ordering::Release);
         if let Some(why) = self.record.failure() {
@@ -78,7 +77,7 @@ impl Recorded {
     }
 }
 
-/// A root's ending that the record does not have says so, rather than that all went well.
+/// Changes the ending of a root that the record lacks into a failure.
 pub(super) fn amended(event: AgentEvent, why: &Arc<str>) -> AgentEvent {
     match &event.kind {
         EventKind::AgentEnd { outcome: Outcome::Error, .. } => event,
@@ -92,7 +91,7 @@ pub(super) fn amended(event: AgentEvent, why: &Arc<str>) -> AgentEvent {
     }
 }
 
-/// Tells a log that its record has moved, as long as there is a log.
+/// Notifies a log of its record's progress; holds the log weakly.
 struct Progress(Weak<SessionLog>);
 
 impl Wake for Progress {

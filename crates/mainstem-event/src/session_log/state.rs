@@ -1,4 +1,4 @@
-//! What the log's lock protects: the ring, the readers, the producers that wait.
+//! The state under the log's lock: the ring, the readers, the waiting producers.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,49 +17,49 @@ use super::{
 };
 use crate::{AgentEvent, Origin, Position, Timestamp};
 
-/// To be woken once the lock is free.
+/// Wakers to wake once the lock is released.
 pub(crate) type Wakers = SmallVec<[Waker; 2]>;
 
-/// What the log knows when it is about to stamp an event.
+/// The log's state at the moment of an event.
 pub(crate) struct Moment<'a> {
-    /// The run that is active.
+    /// The active run.
     pub(crate) run: Option<&'a RunId>,
     streams: &'a mut u64,
 }
 
 impl Moment<'_> {
-    /// The number of an invocation that starts now.
+    /// Returns the number of an invocation that starts now.
     pub(crate) fn next_stream(&mut self) -> u64 {
         *self.streams += 1;
         *self.streams
     }
 }
 
-/// Which of the readers that wait.
+/// A set of waiting readers.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Who {
+pub(super) enum Readers {
     All,
-    /// Those that may see what is not committed.
+    /// Those that see uncommitted events.
     Eager,
 }
 
 pub(crate) struct State {
-    /// In whose name gaps are made.
+    /// The origin of gaps.
     session: Arc<Origin>,
     pub(crate) last: u64,
-    /// When the events were recorded that came before the log was opened.
+    /// The time of the events before the log was opened.
     opened_at: Timestamp,
     /// From the root's `AGENT_START` to its `AGENT_END`.
     run: Option<RunId>,
-    /// Invocations of children that have started.
+    /// The number of children's invocations that have started.
     streams: u64,
     capacity: usize,
     ring: VecDeque<AgentEvent>,
     readers: BTreeMap<ReaderId, Reader>,
     next_reader: ReaderId,
-    /// The reader for which foreground events are kept and producers wait.
+    /// The reader for which foreground events are retained and producers wait.
     caller: Option<ReaderId>,
-    /// No reader is before this; may be behind the truth, never ahead of it.
+    /// A lower bound of the readers' positions.
     slowest: u64,
     parked: usize,
     /// Events that are hidden until the record has committed them.
@@ -98,9 +98,9 @@ impl State {
 
     pub(super) fn push(&mut self, event: AgentEvent) {
         self.last = event.seq;
-        if event.starts_run() {
+        if event.is_run_start() {
             self.run = event.origin.run_id.clone();
-        } else if event.ends_run() {
+        } else if event.is_run_end() {
             self.run = None;
         }
         if self.ring.len() == self.capacity
@@ -111,8 +111,8 @@ impl State {
         self.ring.push_back(event);
     }
 
-    /// The same with a record behind, whose failure may show here first; all who wait are then let
-    /// on, for nothing else would.
+    /// Adds an event, and appends it to the record. If the record has failed, all waiting producers
+    /// are woken, because no commit will wake them.
     pub(super) fn push_recorded(&mut self, event: AgentEvent, recorded: &Recorded) -> Wakers {
         match (recorded.take(&event), recorded.failure()) {
             (Taken::Failed, Some(why)) => {
@@ -128,7 +128,7 @@ impl State {
         Wakers::new()
     }
 
-    /// Tells the readers that have not yet read it.
+    /// Notifies the readers that have not yet read it.
     fn evict(&mut self, event: &AgentEvent) {
         if event.seq < self.slowest {
             return;
@@ -152,10 +152,10 @@ impl State {
         id
     }
 
-    /// A reader sees only what the record has.
-    pub(super) fn is_patient(&mut self, id: ReaderId) {
+    /// Limits a reader to committed events.
+    pub(super) fn set_committed_only(&mut self, id: ReaderId) {
         if let Some(reader) = self.readers.get_mut(&id) {
-            reader.is_patient = true;
+            reader.is_committed_only = true;
         }
     }
 
@@ -167,7 +167,7 @@ impl State {
         self.caller = id;
     }
 
-    /// The next event of a reader, if there is one that it may see.
+    /// Returns the next event of a reader, if it is visible to it.
     pub(super) fn read(&mut self, id: ReaderId, reach: Option<Reach>) -> Read {
         let first = self.first_in_ring();
         let Some(reader) = self.readers.get_mut(&id) else { return Read::Nothing };
@@ -181,7 +181,7 @@ impl State {
             self.stalled = true;
             return Read::Nothing;
         }
-        if let Some(found) = reader.read_kept(&self.session, reach) {
+        if let Some(found) = reader.read_missed(&self.session, reach) {
             self.stalled |= matches!(found, Read::Nothing);
             return found;
         }
@@ -191,7 +191,7 @@ impl State {
         Read::Event(event.clone())
     }
 
-    /// A reader has been given what the record has up to this.
+    /// Notes that a reader has got the record's events up to this.
     pub(super) fn filled(&mut self, id: ReaderId, through: u64) {
         if let Some(reader) = self.readers.get_mut(&id) {
             reader.filled(through);
@@ -202,7 +202,7 @@ impl State {
     /// continue.
     pub(super) fn recorded(&mut self, committed: u64) -> Wakers {
         let was_stalled = std::mem::take(&mut self.stalled);
-        if self.hold.pass(committed) || was_stalled { self.take_parked(Who::All) } else { Wakers::new() }
+        if self.hold.pass(committed) || was_stalled { self.take_parked(Readers::All) } else { Wakers::new() }
     }
 
     /// Applies the record's failure: amends the hidden events, then shows all.
@@ -217,7 +217,7 @@ impl State {
         };
         self.ring.iter_mut().for_each(amend);
         self.readers.values_mut().for_each(|reader| reader.amend(&amend));
-        self.take_parked(Who::All)
+        self.take_parked(Readers::All)
     }
 
     /// Wakes a reader at the next event; returns the waker that this replaces.
@@ -240,12 +240,12 @@ impl State {
         stale
     }
 
-    pub(super) fn take_parked(&mut self, who: Who) -> Wakers {
+    pub(super) fn take_parked(&mut self, which: Readers) -> Wakers {
         if self.parked == 0 {
             return Wakers::new();
         }
         let readers = self.readers.values_mut();
-        let meant = readers.filter(|reader| who == Who::All || !reader.is_patient);
+        let meant = readers.filter(|reader| which == Readers::All || !reader.is_committed_only);
         let woken: Wakers = meant.filter_map(|reader| reader.waker.take()).collect();
         self.parked -= woken.len();
         woken
@@ -255,21 +255,22 @@ impl State {
         self.readers.get(&id).map_or(self.last + 1, Reader::next)
     }
 
-    /// Takes a reader out, to be dropped once the lock is free.
+    /// Removes a reader, which is dropped once the lock is released.
     pub(super) fn remove_reader(&mut self, id: ReaderId) -> Option<Reader> {
         let reader = self.readers.remove(&id)?;
         self.parked -= usize::from(reader.waker.is_some());
         Some(reader)
     }
 
-    /// The caller has read `seq`: one may go on; all of them once there is nothing left to read,
-    /// for nothing else would wake them.
+    /// Wakes one producer after the caller has read `seq`; all of them if the caller has read
+    /// everything, because no later read will wake them.
     pub(super) fn grant_for(&mut self, seq: u64) -> Wakers {
         if seq < self.last { self.queue.grant().into_iter().collect() } else { self.queue.grant_all() }
     }
 
-    /// The record has room again, and foreground work may be `room` ahead of where it is: those in
-    /// the background, and so many others; all of them if the caller has nothing left to read.
+    /// Wakes producers after the record has room again, when foreground work may be `room` ahead of
+    /// the caller: those in the background, and `room` others; all of them if the caller has read
+    /// everything.
     pub(super) fn grant_recorded(&mut self, caller: u64, room: u64) -> Wakers {
         if caller > self.last {
             return self.queue.grant_all();

@@ -40,16 +40,16 @@ fn events_are_numbered_and_stamped() {
     let streams: Vec<_> = read.iter().filter_map(|event| Some(event.source()?.stream_id)).collect();
     assert_eq!(streams, [1, 2], "in the order of their first events");
     assert_eq!(origins[..2], [fixture::origin(""), fixture::origin("a")]);
-    // Session-level events belong to the run during which they happen, if any.
+    // Session-level events belong to the active run, if there is one.
     assert_eq!(origins[3], Origin::session("s".into(), fixture::origin("").run_id));
     assert_eq!(origins[5], Origin::session("s".into(), None));
 }
 
-/// Plays a script against a log with a ring of this size and shows what is read.
+/// Runs a script against a log with a ring of this size and returns what is read.
 ///
 /// `r`, `a`, `b` emit as the root and two children, `t` as a child in a background task; `S`
 /// subscribes from the beginning, `N` from now on, `C` attaches as the caller; `.` reads once, `*`
-/// all there is. One reader at a time; a new one replaces the last.
+/// everything. One reader at a time; a new one replaces the last.
 fn play(ring: usize, script: &str) -> String {
     let log = fixture::log(ring, 1000);
     let root = fixture::root(&log);
@@ -93,7 +93,7 @@ fn an_observer_that_falls_behind_gets_one_exact_gap() {
     check(3, "S . rab ....", "- 1 2 3 -");
     check(3, "rr N . ab *.", "- 3 4 -");
     check(3, "rr S *", "1 2");
-    // Out of the ring: at the beginning, in the middle, after having read all.
+    // Dropped by the ring: at the beginning, in the middle, after everything was read.
     check(3, "S raba *", "[1-1 root1] 2 3 4");
     check(3, "S rabarabb *", "[1-5 a2,b1,root2] 6 7 8");
     check(3, "S raa . baab *", "1 [2-4 a2,b1] 5 6 7");
@@ -102,7 +102,7 @@ fn an_observer_that_falls_behind_gets_one_exact_gap() {
     check(2, "S raab . raab *", "[1-2 a1,root1] [3-6 a2,b1,root1] 7 8");
     check(2, "S raab .. raab *", "[1-2 a1,root1] 3 [4-6 a1,b1,root1] 7 8");
     check(1, "S ra . ra . ra *", "[1-1 root1] [2-3 a1,root1] [4-5 a1,root1] 6");
-    // What was gone before the reader came is not known by agent, not even where more follows.
+    // Events that were dropped before the reader came are not counted by agent.
     check(2, "rarab S *", "[1-3 ] 4 5");
     check(2, "rarab S ra *", "[1-5 ] 6 7");
     check(2, "rarab S . abba *", "[1-3 ] [4-7 a2,b2] 8 9");
@@ -123,7 +123,7 @@ fn the_caller_loses_no_foreground_event_and_is_told_of_background_ones() {
     check(1, "C attbtra *", "1 [2-3 t2] 4 [5-5 t1] 6 7");
     check(2, "C tat . tat *", "[1-1 t1] 2 [3-4 t2] 5 6");
     check(3, "ra C tttt * tttt *", "[3-3 t1] 4 5 6 [7-7 t1] 8 9 10");
-    // Before it came is not its business.
+    // It begins with the next event.
     check(1, "rat C *.", "-");
 }
 
@@ -226,7 +226,8 @@ fn a_second_caller_takes_over() {
     root.emit(kind());
     let mut second = log.attach();
     (0..3).for_each(|_| _ = root.emit(kind()));
-    // What was kept for the first while it was the caller stays; from then on it is an observer.
+    // Events that were retained for the first while it was the caller stay; from then on it is an
+    // observer.
     assert_eq!(show(first.try_next()), "1");
     assert_eq!(show(first.try_next()), "[2-4 root3]");
     assert!(!log.has_room(), "reading as the first makes no room");
@@ -306,8 +307,8 @@ fn produce(sink: &EventSink) {
     }
 }
 
-/// Producers, the caller and observers on threads of their own: one order for all, nothing lost, no
-/// producer left parked.
+/// Producers, the caller and observers on threads of their own: one order for all, every event is
+/// read, and every producer is woken.
 #[test]
 fn threads_agree_on_the_order() {
     let log = fixture::log(PRODUCERS * EACH, 8);

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Which producers wait, and for what.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ fn park(sink: &EventSink) -> Waiting<'_> {
     waiting
 }
 
-/// Emits, and need not.
+/// Emits, and does not wait.
 fn pass(sink: &EventSink) {
     sink.emit(kind());
     assert_ready!(task::spawn(sink.settle()).poll());
@@ -129,14 +129,14 @@ fn who_gives_up_hands_its_place_on() {
     let sinks: [_; 4] = children(&log);
     let mut caller = log.attach();
     let mut waiting: VecDeque<_> = sinks.iter().map(park).collect();
-    // It was let on, and does not go.
+    // It was woken, and is dropped instead of polled.
     caller.try_next();
     assert!(waiting.pop_front().unwrap().is_woken());
     assert_eq!(woken(waiting.make_contiguous()), [true, false, false]);
-    // It was not.
+    // It was not woken.
     drop(waiting.pop_back());
     assert_eq!(woken(waiting.make_contiguous()), [true, false]);
-    // It had continued before it was dropped: its turn passes to no other.
+    // It had continued before it was dropped: no other is woken for it.
     let mut gone = waiting.pop_front().unwrap();
     assert_ready!(gone.poll());
     drop(gone);

@@ -1,5 +1,5 @@
-//! A cell that is set once. Each use is a point at which other threads may run; shuttle has no such
-//! cell.
+//! A cell that is set once. Each use is a point at which the model checker may switch threads;
+//! shuttle lacks such a cell.
 
 use std::sync;
 

@@ -1,5 +1,4 @@
-//! Which events a reader wants: one pure test, the same for a stream, a command line and a query
-//! string.
+//! The filter of a reader: one pure test, the same for a stream, a command line and a query string.
 
 use std::{
     pin::Pin,
@@ -12,7 +11,7 @@ use pin_project::pin_project;
 
 use crate::{AgentEvent, EventKind};
 
-/// What must hold of an event; all of it.
+/// The conditions of an event, all of which must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct EventFilter {
@@ -27,60 +26,60 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Lets everything through.
+    /// Creates a filter that matches every event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only instances of this agent; `main` is the root.
+    /// Matches only instances of this agent; `main` is the root.
     pub fn agent(mut self, agent_id: impl Into<String>) -> Self {
         self.agent = Some(agent_id.into());
         self
     }
 
-    /// Only this instance.
+    /// Matches only this instance.
     pub fn key(mut self, key: impl Into<AgentKey>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Only this depth.
+    /// Matches only this depth.
     pub fn depth(mut self, depth: u16) -> Self {
         self.depth = Some(depth);
         self
     }
 
-    /// Down to this depth.
+    /// Matches agents down to this depth.
     pub fn max_depth(mut self, depth: u16) -> Self {
         self.max_depth = Some(depth);
         self
     }
 
-    /// Not the root.
+    /// Matches descendants, without the root.
     pub fn children(mut self) -> Self {
         self.children = true;
         self
     }
 
-    /// This path and what is below it; the root's path is its session.
+    /// Matches this path and those below it; the root's path is its session.
     pub fn under(mut self, path: impl Into<String>) -> Self {
         self.under = Some(path.into());
         self
     }
 
-    /// Only this background task: the events of its agents, and its changes.
+    /// Matches only this background task: the events of its agents, and its changes.
     pub fn task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
         self
     }
 
-    /// Only these kinds, by their `type`.
+    /// Matches only these kinds, by their `type`.
     pub fn kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
         self.kinds = Some(kinds.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether an event passes.
+    /// Returns `true` if an event matches.
     pub fn matches(&self, event: &AgentEvent) -> bool {
         let source = event.source();
         let depth = event.depth();
@@ -97,7 +96,7 @@ impl EventFilter {
     }
 }
 
-/// The background task that an event is part of, or that it changes.
+/// Returns the background task that an event is part of, or that it changes.
 fn task_of(event: &AgentEvent) -> Option<&TaskId> {
     match &event.kind {
         EventKind::TaskUpdated { task_id, .. } => Some(task_id),

@@ -17,10 +17,9 @@ use crate::{AgentEvent, EventKind};
 /// The stream of [`EventStreamExt::gate_root_text`](super::EventStreamExt::gate_root_text).
 ///
 /// Whether a turn (one model call) delegates is known at its first tool call or at its end, so the
-/// root's prose is held until then, and whatever the session does meanwhile behind it. Of a turn
-/// that delegates, prose comes as one `CUSTOM` event `delegating` (with the text in its value) that
-/// has the number of the first piece it stands for; should the root speak on between two calls, as
-/// one more.
+/// root's prose is held until then, with all events after it. In a turn that delegates, the prose
+/// becomes one `CUSTOM` event `delegating` (with the text in its value) under the number of its
+/// first piece; prose between two calls becomes another one.
 #[pin_project]
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
@@ -70,8 +69,8 @@ fn is_text(event: &AgentEvent) -> bool {
         && matches!(event.kind, TextBlockStart { .. } | TextBlockDelta { .. } | TextBlockEnd { .. })
 }
 
-/// Whether this says that the root's turn delegates, or that it is over (also where its end may be
-/// among what was missed).
+/// Returns whether the root's turn delegates, if this event decides it: a tool call, or the end of
+/// the turn (which may be among missed events).
 fn decide(event: &AgentEvent) -> Option<bool> {
     use EventKind::*;
     match event.kind {
@@ -82,8 +81,8 @@ fn decide(event: &AgentEvent) -> Option<bool> {
     }
 }
 
-/// What was held, as it came; or with the prose replaced by a status line where its first piece
-/// was.
+/// Returns the held events as they came, or with the prose replaced by a status line at the place
+/// of its first piece.
 fn release(held: &mut VecDeque<AgentEvent>, delegates: bool) -> VecDeque<AgentEvent> {
     let held = std::mem::take(held);
     let first = held.iter().find(|event| is_text(event)).cloned();

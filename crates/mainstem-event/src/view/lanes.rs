@@ -14,8 +14,8 @@ use mainstem_message::AgentKey;
 
 use crate::{AgentEvent, EventKind, Origin};
 
-/// How many events a lane keeps for a reader that is behind.
-const KEPT: usize = 4096;
+/// How many events a lane retains for a reader that is behind.
+const RETAINED: usize = 4096;
 
 /// The events of one instance of an agent, from its first to the end of the stream.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Shared {
     waker: Option<Waker>,
 }
 
-/// What a lane no longer has.
+/// The events that a lane has dropped.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     from: u64,
@@ -42,7 +42,7 @@ struct Lost {
 }
 
 impl Lane {
-    /// Whose it is; `None` for the root.
+    /// Returns its instance; `None` for the root.
     pub fn key(&self) -> Option<&AgentKey> {
         self.key.as_ref()
     }
@@ -59,7 +59,7 @@ impl Lane {
 
 impl Shared {
     fn push(&mut self, event: AgentEvent) -> Option<Waker> {
-        if self.events.len() == KEPT
+        if self.events.len() == RETAINED
             && let Some(oldest) = self.events.pop_front()
         {
             let lost = self.lost.get_or_insert(Lost { from: oldest.seq, to: oldest.seq, count: 0 });
@@ -95,7 +95,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// See [`EventStreamExt::for_each_lane`](super::EventStreamExt::for_each_lane).
+/// Runs `f` for each lane: see
+/// [`EventStreamExt::for_each_lane`](super::EventStreamExt::for_each_lane).
 pub async fn for_each_lane<S, F, Fut>(stream: S, mut f: F)
 where
     S: Stream<Item = AgentEvent>,
@@ -125,13 +126,13 @@ where
     .await;
 }
 
-/// Where each lane's events go; a lane that was dropped gets none.
+/// The lanes that are not dropped.
 #[derive(Default)]
 struct Lanes(BTreeMap<Option<AgentKey>, Weak<Mutex<Shared>>>);
 
 impl Lanes {
-    /// Gives the event to its lane; returns the lane if it is new. What was missed may be anyone's,
-    /// so every lane is told.
+    /// Adds the event to its lane; returns the lane if it is new. Missed events may belong to any
+    /// lane, so a gap goes to all.
     fn push(&mut self, event: AgentEvent) -> Option<Lane> {
         if matches!(event.kind, EventKind::Gap { .. }) {
             self.for_each(|shared| shared.push(event.clone()));

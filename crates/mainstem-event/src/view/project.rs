@@ -1,4 +1,4 @@
-//! Streams that turn each event into something else: prose, v1 events, lines of JSON.
+//! Streams that map each event: to prose, v1 events, or lines of JSON.
 
 use std::{
     pin::Pin,

@@ -1,4 +1,4 @@
-//! What each view lets through and what it makes of it.
+//! The results of each view.
 
 use std::{
     cell::RefCell,
@@ -44,7 +44,7 @@ fn filters_let_through_what_they_say() {
     check(new(), &[1, 2, 3, 4, 5, 6]);
     check(new().agent("a"), &[2, 5]);
     check(new().agent("main"), &[1, 6]);
-    check(new().agent("nobody"), &[]);
+    check(new().agent("unknown"), &[]);
     check(new().key("agent:a"), &[2]);
     check(new().key("agent:a:2"), &[5]);
     check(new().depth(0), &[1, 6]);
@@ -109,7 +109,7 @@ fn ndjson_is_a_line_for_each_event() {
     assert_eq!(read, fleet());
 }
 
-/// The events that come out, as text; kept-back ones come at the end of the stream.
+/// Returns the resulting events as text; held ones come at the end of the stream.
 fn gated(list: Vec<(&str, EventKind)>) -> Vec<String> {
     let shown = |event: AgentEvent| event.to_string().trim_start().to_owned();
     block_on(iter(events(list)).gate_root_text().map(shown).collect())
@@ -178,7 +178,7 @@ fn prose_of_other_turns_comes_as_it_was_in_its_order() {
     };
     let between = [("a", text("9", "child")), ("", thinking_start("2")), ("a", call("c")), ("a", answered())];
     check(said(&[&[("", ask())], &block("1", "Hello"), &between, &[("", answered())]]));
-    // It never says how it goes on: the end of the stream, of the run, or the next turn.
+    // The turn stays undecided: the end of the stream, of the run, or the next turn.
     check(said(&[&[("", ask())], &block("1", "Hello"), &between]));
     check(said(&[&block("1", "Hello"), &[("", end(Outcome::Cancelled))]]));
     check(said(&[&block("1", "Hello"), &[("", ask()), ("", call("c"))]]));
@@ -208,7 +208,7 @@ fn prose_is_held_no_longer_than_until_it_is_decided() {
     assert_eq!(next(gap(8, 11)), [7, 11], "the end of the turn may be among what was missed");
 }
 
-/// A stream that is fed by hand, and pends when it is empty.
+/// Returns a stream that the test feeds, and that is pending while it is empty.
 fn futures_channel() -> (Rc<RefCell<Vec<AgentEvent>>>, impl Stream<Item = AgentEvent>) {
     let queue = Rc::new(RefCell::new(Vec::new()));
     let fed = queue.clone();
@@ -281,7 +281,7 @@ fn lanes_are_read_side_by_side_as_events_come() {
     }
 }
 
-/// More than a lane keeps, all ready at once.
+/// Emits more events than a lane retains, all ready at once.
 fn flood() -> impl Stream<Item = AgentEvent> {
     iter(1..=10_000).map(|seq| event(seq, if seq % 2 == 0 { "a" } else { "b" }, ask()))
 }
@@ -402,7 +402,7 @@ fn the_final_reply_or_why_there_is_none() {
         &[("a", end(Outcome::Success))],
         Err(ReplyError::Failed("it ended with success and no reply".into())),
     );
-    // The twin that ends first, with its own reply; what comes after is not read.
+    // The twin that ends first, with its own reply; later events stay unread.
     let twins = [("b/x", result("fast")), ("a/x", result("slow")), ("b/x", end(Outcome::Success))];
     check("x", &twins, Ok("fast"));
     check("x", &[&twins[..], &[("a/x", end(Outcome::Error))]].concat(), Ok("fast"));

@@ -1,4 +1,4 @@
-//! What chunks mean: the documented, the recorded-like, and nonsense.
+//! Decoding: documented chunks, some like recorded ones, and invalid data.
 
 use mainstem_http::{Auth, Url};
 use mainstem_testing::provider::payloads;
@@ -12,9 +12,9 @@ fn decoder() -> Decoder {
     Decoder::new(Arc::new(server))
 }
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and what is
-/// kept for the end of a block, `0+id:name`, `0:arguments`, `0.` and what is kept for an ended
-/// call, `7+2` for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `[image/png]bytes`, `/` and
+/// the opaque fields at the end of a block, `0+id:name`, `0:arguments`, `0.` and the opaque fields
+/// of an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode<S: AsRef<str>>(payloads: &[S]) -> String {
     let mut decoder = decoder();
     let mut deltas = Deltas::new();
@@ -60,17 +60,17 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A chunk with these parts.
+/// Returns a chunk with these parts.
 fn parts(parts: &str) -> String {
     format!(r#"{{"candidates":[{{"content":{{"parts":[{parts}],"role":"model"}},"index":0}}]}}"#)
 }
 
-/// A chunk that finishes.
+/// Returns a chunk with a reason to finish.
 fn finish(reason: &str) -> String {
     format!(r#"{{"candidates":[{{"finishReason":"{reason}","index":0}}]}}"#)
 }
 
-/// The deltas of chunks with these parts, of which the stream ends with `STOP`.
+/// Checks the deltas of chunks with these parts, whose stream ends with `STOP`.
 fn check(chunks: &[&str], expected: &str) {
     let mut payloads: Vec<_> = chunks.iter().map(|chunk| parts(chunk)).collect();
     payloads.push(finish("STOP"));
@@ -118,12 +118,12 @@ fn signatures() {
         r#"é b /{"thoughtSignature":"s","from":3}"#,
     );
     check(&[r#"{"text":"a"}"#, r#"{"thoughtSignature":"s"}"#], r#"a /{"thoughtSignature":"s","from":1}"#);
-    // Nothing is merged with what is signed.
+    // Signed parts are not merged.
     check(
         &[r#"{"text":"a","thoughtSignature":"s"}"#, r#"{"text":"b"},{"text":"c","thoughtSignature":"t"}"#],
         r#"a /{"thoughtSignature":"s"} b c /{"thoughtSignature":"t","from":1}"#,
     );
-    // An empty part where nothing is open, or what is open is of the other kind.
+    // An empty part without an open block, or after a block of the other kind.
     check(&[r#"{"text":"","thoughtSignature":"s"}"#], r#"/{"thoughtSignature":"s"}"#);
     check(
         &[r#"{"text":"hm","thought":true}"#, r#"{"text":"","thoughtSignature":"s"}"#],
@@ -188,7 +188,7 @@ fn every_finish_reason() {
     }
     let call = parts(r#"{"functionCall":{"name":"f"}}"#);
     assert_eq!(decode(&[&call, &finish("MAX_TOKENS")]), "0+:f 0. |length");
-    // Older models say in each chunk that they have finished; the last word counts.
+    // Older models report a finish in each chunk; the last one counts.
     assert_eq!(decode(&[&finish("STOP"), &parts(r#"{"text":"a"}"#), &finish("MAX_TOKENS")]), "a |length");
     assert_eq!(decode(&[&finish("STOP"), &finish("")]), "|stop");
 }
@@ -239,12 +239,13 @@ fn a_blocked_prompt_says_why() {
 fn usage_is_ours_to_add_up() {
     let usage = |usage: &str| format!(r#"{{"candidates":[],"usageMetadata":{usage}}}"#);
     let done = finish("STOP");
-    // Thoughts are no candidates there, and output here; what was cached is in the prompt in both.
+    // Thoughts are apart from the candidates there, and output here; the prompt includes cached
+    // tokens in both.
     let whole = usage(
         r#"{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":5,"thoughtsTokenCount":7,"toolUsePromptTokenCount":3,"totalTokenCount":25}"#,
     );
     assert_eq!(decode(&[&whole, &done]), "13+12(4,0,7) |stop");
-    // The last of what counts up; a later chunk may leave some of it out, or all.
+    // The last of the counts; a later chunk may leave some of them out, or all.
     let first = usage(r#"{"promptTokenCount":10,"thoughtsTokenCount":2}"#);
     let last = usage(r#"{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":null}"#);
     assert_eq!(decode(&[&first, &last, &done]), "10+5(0,0,2) |stop");
@@ -344,7 +345,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of such bytes.
+/// Returns the deltas of such bytes.
 fn replay(bytes: &[u8]) -> String {
     decode(&payloads::<GenerateContent>([bytes]))
 }

@@ -1,4 +1,4 @@
-//! The conversation, as the vendor writes one.
+//! The conversation in the vendor's form.
 
 use std::{borrow::Cow, collections::HashMap, mem};
 
@@ -7,7 +7,7 @@ use mainstem_model::ModelRequest;
 use serde::Serialize;
 
 use super::part::{Call, Outcome, Part, Payload, Response};
-use crate::{generation::Generation, kept::Kept};
+use crate::{generation::Generation, opaque::Stored};
 
 /// The signature [for calls that Gemini did not
 /// make](https://ai.google.dev/gemini-api/docs/thought-signatures#faqs).
@@ -17,20 +17,20 @@ const UNSIGNED: &str = "skip_thought_signature_validator";
 pub(super) struct Content<'a> {
     role: &'static str,
     parts: Vec<Part<'a>>,
-    /// Whether it holds the responses of functions: what a person says next is another content, for
-    /// with it a turn begins.
+    /// Whether it holds responses of functions: the user's next text is another content, because it
+    /// begins a turn.
     #[serde(skip)]
     responds: bool,
 }
 
-/// The instructions, and the rest.
+/// The instructions, and the other messages.
 #[derive(Debug)]
 pub(super) struct Conversation<'a> {
     pub(super) system: Vec<Part<'a>>,
     pub(super) contents: Vec<Content<'a>>,
 }
 
-/// Fails with what the API has no form for, and where it is.
+/// Converts a conversation. Fails with what the API has no form for, and its place.
 pub(super) fn conversation(
     request: &ModelRequest,
     generation: Generation,
@@ -50,14 +50,14 @@ struct Writer<'a> {
     generation: Generation,
     system: Vec<Part<'a>>,
     contents: Vec<Content<'a>>,
-    /// By our id, for what answers them; of two with one id, the later.
+    /// By our id, for their results; of two with one id, the later.
     calls: HashMap<&'a str, Called<'a>>,
-    /// How many calls there were.
+    /// The number of calls.
     called: usize,
-    /// Responses to one turn, each with its call's number: without ids they are told apart by their
-    /// order.
+    /// Responses to one turn, each with its call's number: those without ids are distinguished by
+    /// their order.
     responses: Vec<(usize, Part<'a>)>,
-    /// Data of these that goes after them.
+    /// Data of these, which follows them.
     attached: Vec<Part<'a>>,
 }
 
@@ -115,15 +115,15 @@ impl<'a> Writer<'a> {
 
     fn answer(&mut self, block: &'a ContentBlock) -> Result<(), &'static str> {
         match block {
-            ContentBlock::Text { text, opaque } => self.signed(text, &Kept::of(opaque), false),
+            ContentBlock::Text { text, opaque } => self.signed(text, &Stored::of(opaque), false),
             ContentBlock::Thinking { thinking, opaque } => {
-                let kept = Kept::of(opaque);
-                if kept.thought_signature.is_some() {
-                    self.signed(thinking, &kept, true);
+                let stored = Stored::of(opaque);
+                if stored.thought_signature.is_some() {
+                    self.signed(thinking, &stored, true);
                 }
             }
             ContentBlock::Data { media_type, source, opaque } => {
-                let Kept { thought, thought_signature, .. } = Kept::of(opaque);
+                let Stored { thought, thought_signature, .. } = Stored::of(opaque);
                 self.push(
                     "model",
                     Part { data: Payload::of(media_type, source)?, thought, thought_signature },
@@ -135,40 +135,40 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A text as the parts that it came in: what is not signed, and what is.
-    fn signed(&mut self, text: &'a str, kept: &Kept<'a>, thought: bool) {
-        let signed_from = if kept.thought_signature.is_some() { kept.from } else { text.len() };
+    /// Adds a text as the parts that it came in: the unsigned one and the signed one.
+    fn signed(&mut self, text: &'a str, stored: &Stored<'a>, thought: bool) {
+        let signed_from = if stored.thought_signature.is_some() { stored.from } else { text.len() };
         let (before, signed) = text.split_at_checked(signed_from).unwrap_or(("", text));
         if !before.is_empty() {
             self.push("model", Part { thought, ..Part::text(before) });
         }
-        if kept.thought_signature.is_some() {
-            let (thought, thought_signature) = (kept.thought, kept.thought_signature);
+        if stored.thought_signature.is_some() {
+            let (thought, thought_signature) = (stored.thought, stored.thought_signature);
             self.push("model", Part { data: Payload::Text(signed), thought, thought_signature });
         }
     }
 
     fn call(&mut self, call: &'a ToolCall) {
-        let kept = Kept::of(&call.opaque);
-        let called = Called { number: self.called, name: &call.name, id: kept.id };
+        let stored = Stored::of(&call.opaque);
+        let called = Called { number: self.called, name: &call.name, id: stored.id };
         self.called += 1;
         self.calls.insert(call.id.as_str(), called);
-        let data = Payload::FunctionCall(Call::new(call, &kept));
-        self.push("model", Part { data, thought: false, thought_signature: kept.thought_signature });
+        let data = Payload::FunctionCall(Call::new(call, &stored));
+        self.push("model", Part { data, thought: false, thought_signature: stored.thought_signature });
     }
 
     fn result(&mut self, result: &'a ToolResult) -> Result<(), &'static str> {
         let called = self.calls.get(result.tool_call_id.as_str()).copied();
         let Called { number, name, id } = called.ok_or("a result without its call before it")?;
         let mut parts = Vec::new();
-        let mut said: Cow<'a, str> = "".into();
+        let mut output: Cow<'a, str> = "".into();
         for block in &result.content {
             match block {
-                ContentBlock::Text { text, .. } => said += text.as_str(),
+                ContentBlock::Text { text, .. } => output += text.as_str(),
                 ContentBlock::Data { media_type, source, .. } => {
                     let data = Payload::of(media_type, source)?;
-                    said += if said.is_empty() { "" } else { "\n" };
-                    said += if self.generation == Generation::Three && data.fits_a_response() {
+                    output += if output.is_empty() { "" } else { "\n" };
+                    output += if self.generation == Generation::Three && data.fits_a_response() {
                         parts.push(data);
                         "(data: see the parts of this response)"
                     } else {
@@ -179,13 +179,13 @@ impl<'a> Writer<'a> {
                 _ => {}
             }
         }
-        let response = outcome(result.state, said);
+        let response = outcome(result.state, output);
         self.responses
             .push((number, Part::new(Payload::FunctionResponse(Response { id, name, response, parts }))));
         Ok(())
     }
 
-    /// Writes the responses to a turn, once all are there, in the order of their calls.
+    /// Writes the responses to a turn, once they are complete, in the order of their calls.
     fn respond(&mut self) {
         let mut responses = mem::take(&mut self.responses);
         if responses.is_empty() {
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Signs the first call of a turn, which is the one that is looked at.
+/// Signs the first call of a turn, the only one that the API checks.
 fn sign(content: &mut Content<'_>) {
     let first = content.parts.iter_mut().find(|part| matches!(part.data, Payload::FunctionCall(_)));
     if let Some(call) = first {
@@ -220,10 +220,10 @@ fn sign(content: &mut Content<'_>) {
     }
 }
 
-fn outcome(state: ToolState, said: Cow<'_, str>) -> Outcome<'_> {
-    let said = if said.is_empty() { state.as_str().into() } else { said };
+fn outcome(state: ToolState, text: Cow<'_, str>) -> Outcome<'_> {
+    let text = if text.is_empty() { state.as_str().into() } else { text };
     match state {
-        ToolState::Error | ToolState::Interrupted | ToolState::Denied => Outcome::Error(said),
-        _ => Outcome::Output(said),
+        ToolState::Error | ToolState::Interrupted | ToolState::Denied => Outcome::Error(text),
+        _ => Outcome::Output(text),
     }
 }

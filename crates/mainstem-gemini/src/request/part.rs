@@ -1,4 +1,4 @@
-//! What a content is made of: a [Part](https://ai.google.dev/api/caching#Part).
+//! The parts of a content: [Part](https://ai.google.dev/api/caching#Part).
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use mainstem_http::Arguments;
 use mainstem_message::{DataSource, ToolCall};
 use serde::Serialize;
 
-use crate::kept::Kept;
+use crate::opaque::Stored;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,7 +40,7 @@ pub(super) enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Data of any type: which ones a model reads is the service's to say.
+    /// Creates data of any type: the service decides which ones a model reads.
     pub(super) fn of(media_type: &'a str, source: &'a DataSource) -> Result<Self, &'static str> {
         match source {
             DataSource::Base64(data) => Ok(Self::InlineData(Blob { mime_type: media_type, data })),
@@ -49,8 +49,8 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Whether a function's response may hold it:
-    /// [inline, of these types](https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+    /// Returns `true` if a function's response may hold it: [inline, of these
+    /// types](https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
     pub(super) fn fits_a_response(&self) -> bool {
         let types = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
         matches!(self, Self::InlineData(blob) if types.contains(&blob.mime_type))
@@ -80,8 +80,8 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(call: &'a ToolCall, kept: &Kept<'a>) -> Self {
-        Self { id: kept.id, name: &call.name, args: Arguments::of(&call.arguments) }
+    pub(super) fn new(call: &'a ToolCall, stored: &Stored<'a>) -> Self {
+        Self { id: stored.id, name: &call.name, args: Arguments::of(&call.arguments) }
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Response<'a> {
     pub(super) parts: Vec<Payload<'a>>,
 }
 
-/// The two keys that the API gives a meaning to.
+/// The two keys with a meaning in the API.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Outcome<'a> {

@@ -1,16 +1,15 @@
 //! JSON Schema in the
-//! [dialect](https://ai.google.dev/api/generate-content#FIELDS.response_json_schema) that the API
-//! reads.
+//! [dialect](https://ai.google.dev/api/generate-content#FIELDS.response_json_schema) of the API.
 //!
-//! What the dialect lacks is rewritten where it can be said otherwise, and else left out, so that
-//! the model is told less than the whole truth but nothing wrong. Whoever gets the answer checks it
-//! against the schema itself.
+//! Keywords that the dialect lacks are rewritten if possible, and otherwise left out, so that the
+//! schema for the model is looser but never wrong. The receiver of the answer checks it against the
+//! original schema.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// What is taken as it is.
+/// Keywords that stay as they are.
 const PLAIN: [&str; 12] = [
     "$id",
     "$anchor",
@@ -26,7 +25,8 @@ const PLAIN: [&str; 12] = [
     "propertyOrdering",
 ];
 
-/// The schema of a function's parameters; nothing for a function without any, as the API asks.
+/// Returns the schema of a function's parameters; `None` for a function without any, as the API
+/// requires.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let schema = translate(schema);
     let has = |name| match &schema[name] {
@@ -37,7 +37,7 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
     ["properties", "additionalProperties", "$ref", "anyOf", "oneOf"].into_iter().any(has).then_some(schema)
 }
 
-/// A schema; one that is a mere `true` or `false` allows everything.
+/// Translates a schema; `true` and `false` allow everything.
 pub(super) fn translate(schema: &Value) -> Value {
     let mut translated = Map::new();
     for (keyword, value) in schema.as_object().map(merged).iter().flat_map(|schema| schema.iter()) {
@@ -49,7 +49,7 @@ pub(super) fn translate(schema: &Value) -> Value {
     Value::Object(translated)
 }
 
-/// The keyword that says the same in the dialect, if there is one.
+/// Returns the equivalent keyword of the dialect, if there is one.
 fn keyword_of<'k>(keyword: &'k str, value: &Value) -> Option<(&'k str, Value)> {
     Some(match (keyword, value) {
         ("$ref", Value::String(to)) => (keyword, to.replacen("#/definitions/", "#/$defs/", 1).into()),
@@ -78,13 +78,13 @@ fn elements(value: &Value) -> Option<Value> {
     Some(value.as_array()?.iter().map(translate).collect())
 }
 
-/// Strings and numbers, which are all that an enumeration may hold.
+/// Returns the strings and numbers: an enumeration has no other values.
 fn words(values: &[Value]) -> Option<Value> {
     let words: Vec<_> = values.iter().filter(|value| value.is_string() || value.is_number()).collect();
     (!words.is_empty()).then(|| json!(words))
 }
 
-/// A schema with what `allOf` adds to it, as far as that does not contradict what is there.
+/// Merges the schemas of `allOf` into a schema; where they contradict it, the schema stays.
 fn merged(schema: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
     let Some(all) = schema.get("allOf") else { return Cow::Borrowed(schema) };
     let mut whole = schema.clone();
@@ -108,7 +108,7 @@ fn add(whole: &mut Map<String, Value>, part: Map<String, Value>) {
     }
 }
 
-/// Beside a `$ref`, only keywords with a `$` may stand; anything else goes around it.
+/// Wraps a `$ref`: beside it, the API allows only keywords with a `$`.
 fn unwrap_reference(schema: &mut Map<String, Value>) {
     if schema.keys().all(|keyword| keyword.starts_with('$')) {
         return;

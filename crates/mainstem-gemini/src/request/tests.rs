@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn sent(model: &str, request: &ModelRequest) -> Value {
     serde_json::from_slice(&body(model, request).unwrap()).unwrap()
 }
 
-/// Only the contents.
+/// Checks the contents.
 fn check(model: &str, messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(model, &ask(messages))["contents"], expected);
 }
@@ -29,7 +29,7 @@ fn options(set: impl FnOnce(&mut ModelOptions)) -> Arc<ModelOptions> {
     Arc::new(options)
 }
 
-/// What an opaque holds under our key.
+/// Returns opaque fields with this value under our key.
 fn kept(own: Value) -> Opaque {
     json!({ "gemini": own, "anthropic": { "signature": "theirs" } }).as_object().unwrap().clone()
 }
@@ -254,7 +254,7 @@ fn calls_go_back_with_their_results() {
             { "functionCall": { "name": "g", "args": {} } },
             { "functionCall": { "id": "v3", "name": "f", "args": {} } },
         ] },
-        // In the order of the calls, in one content; what is said next is another.
+        // In the order of the calls, in one content; the next text is another.
         { "role": "user", "parts": [
             { "functionResponse": { "id": "v1", "name": "f", "response": { "output": "one" } } },
             { "functionResponse": { "name": "g", "response": { "error": "denied" } } },
@@ -358,15 +358,15 @@ fn signatures_go_back_on_the_part_they_came_on() {
         vec![text("Hello", json!({ "thoughtSignature": "s", "from": 5 }))],
         json!([{ "text": "Hello" }, { "text": "", "thoughtSignature": "s" }]),
     );
-    // Of a text that someone has shortened, or in the middle of a character: the whole is signed.
+    // A text that was shortened, or cut within a character: the whole is signed.
     for from in [2, 9] {
         parts(
             vec![text("Hä", json!({ "thoughtSignature": "s", "from": from }))],
             json!([{ "text": "Hä", "thoughtSignature": "s" }]),
         );
     }
-    // Thoughts with a signature, and an empty part with nothing before it; not thoughts without
-    // one.
+    // Thoughts with a signature, and an empty part at the beginning; thoughts without a signature
+    // are left out.
     parts(
         vec![
             thinking("a", json!({})),

@@ -1,4 +1,4 @@
-//! What every provider must do.
+//! The contract of providers.
 
 use mainstem_gemini::GenerateContent;
 use mainstem_message::{ContentBlock, Message, Role, ToolResult, ToolState};
@@ -12,7 +12,7 @@ const COUNTED: &str = r#"{"candidates": [{"finishReason": "STOP"}],"usageMetadat
 const WHOLE: &str =
     r#"{"candidates": [{"content": {"parts": [{"text": "Hi"}],"role": "model"},"finishReason": "STOP"}]}"#;
 
-/// A result without its call: videos have a form.
+/// Returns a result without its call: videos have a form.
 fn result() -> Message {
     let result = ToolResult {
         tool_call_id: "nowhere".into(),
@@ -31,7 +31,7 @@ fn sample() -> Sample {
         call: (&[CALL], r#"+f {"a": 1} ."#),
         whole: (WHOLE, "Hi |stop"),
         missing: "it has no candidates",
-        complaint: r#"{"error": {"code": 500,"message": "$","status": "INTERNAL"}}"#,
+        error: r#"{"error": {"code": 500,"message": "$","status": "INTERNAL"}}"#,
         without_form: result,
         recorded: &[
             include_bytes!("../fixtures/text.body"),

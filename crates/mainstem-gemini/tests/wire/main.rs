@@ -1,4 +1,4 @@
-//! The provider against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The provider against a scripted server: requests, the time of deltas, and every failure.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ fn gemini(server: &Server) -> Gemini {
     Gemini::new("gemini-test").with_base_url(&server.url()).unwrap().with_api_key("AIza-123456789")
 }
 
-/// A response of one piece, as Google sends its errors.
+/// Returns a response of one piece, as Google sends its errors.
 fn refused(status: &str, body: &str) -> Vec<Step> {
     whole(status, "content-type: application/json; charset=UTF-8\r\n", body)
 }
@@ -65,7 +65,7 @@ async fn vertex_ai_is_an_address_and_a_token() {
     assert!(!format!("{vertex:?}").contains("ya29"));
 }
 
-/// What a model says goes back to it as it was said: here a call of Gemini 3, with its id and its
+/// A model's content is sent back to it unchanged: here a call of Gemini 3, with its id and its
 /// signature.
 #[tokio::test]
 async fn a_call_comes_and_goes_back() {
@@ -141,7 +141,7 @@ async fn googles_details_say_how_long_to_wait() {
     assert!(error.is_retryable());
     assert_eq!(error.retry_after(), Some(Duration::from_nanos(34_074_824_224)));
     assert!(error.to_string().contains(" answered 429 Too Many Requests: You exceeded"), "{error}");
-    // A header is the better word.
+    // A header takes precedence.
     let error = failure::<GenerateContent>(whole("429 Too Many Requests", "retry-after: 7\r\n", body)).await;
     assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
     assert_eq!(failure::<GenerateContent>(refused("429 Too Many Requests", "")).await.retry_after(), None);

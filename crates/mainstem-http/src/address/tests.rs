@@ -1,4 +1,4 @@
-//! What people write, and what it is taken for.
+//! Texts of people, and the URLs that they are parsed to.
 
 use super::*;
 

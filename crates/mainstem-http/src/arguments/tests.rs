@@ -1,4 +1,4 @@
-//! What models write, and what is sent.
+//! Texts of models, and the arguments that are sent.
 
 use super::*;
 

@@ -1,20 +1,20 @@
-//! Settings from the environment, or from wherever a program keeps them.
+//! Settings from the environment, or from another source of variables.
 
 use std::{env, sync::Arc};
 
 use crate::{Api, ConfigError, Endpoint, Variables};
 
 impl<A: Api> Endpoint<A> {
-    /// Returns the same as [`new`](Self::new), with the [`Api::VARIABLES`] of the environment. A
-    /// variable without a value, or of space alone, is as good as none.
+    /// Creates a model as [`new`](Self::new) does, with the [`Api::VARIABLES`] of the environment.
+    /// A variable without a value, or with only white space, is ignored.
     ///
     /// # Errors
-    /// If the vendor's own service is asked without a key, or a value cannot be used.
+    /// If the vendor's own service has no key, or a value is not valid.
     pub fn from_env(model: impl Into<Arc<str>>) -> Result<Self, ConfigError> {
         Self::from_vars(model, |name| env::var(name).ok())
     }
 
-    /// Returns the same with variables from elsewhere, such as a program's own configuration.
+    /// Creates a model with variables from another source, such as a program's own configuration.
     ///
     /// # Errors
     /// The same as for [`from_env`](Self::from_env).
@@ -37,7 +37,7 @@ impl<A: Api> Endpoint<A> {
         match (first([Some(key), other_key]), first([token, None])) {
             (Some(key), _) => Ok(endpoint.with_api_key(key)),
             (None, Some(token)) => Ok(endpoint.with_auth_token(token)),
-            (None, None) if A::requires_key(endpoint.server.host()) => {
+            (None, None) if A::is_key_required(endpoint.server.host()) => {
                 Err(ConfigError::NoKey { variable: key, instead: base_url })
             }
             (None, None) => Ok(endpoint),
@@ -45,8 +45,8 @@ impl<A: Api> Endpoint<A> {
     }
 }
 
-/// The value of a variable, without the space and the line break that come with copying; `None` if
-/// nothing is left.
+/// Returns the value of a variable without the white space that comes with copying; `None` if it is
+/// empty.
 fn trimmed(var: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -1,14 +1,17 @@
-//! From a request to the beginning of an answer.
+//! Opens the response to a request.
 
 use mainstem_model::{ModelError, ModelRequest};
 
 use crate::{
     Api, Dialect, Endpoint,
-    answer::{Answer, Refusal, ask, begin},
+    response::{Refusal, ResponseBody, ask, begin},
 };
 
-/// Asks, and asks again in the server's dialect if its refusal teaches one.
-pub(super) async fn open<A: Api>(endpoint: Endpoint<A>, request: ModelRequest) -> Result<Answer, ModelError> {
+/// Sends the request, and repeats it in the server's dialect if an error teaches one.
+pub(super) async fn open<A: Api>(
+    endpoint: Endpoint<A>,
+    request: ModelRequest,
+) -> Result<ResponseBody, ModelError> {
     let Endpoint { model, server, http, api, .. } = &endpoint;
     let mut dialect = endpoint.dialect();
     loop {
@@ -17,16 +20,16 @@ pub(super) async fn open<A: Api>(endpoint: Endpoint<A>, request: ModelRequest) -
             Ok(response) => return begin::<A>(server, response, api.whole(&request, &dialect)).await,
             Err(refusal) => refusal,
         };
-        let Some(heeding) = dialect.heeding(&refusal.complaint) else {
+        let Some(adapted) = dialect.adapted_to(&refusal.error) else {
             return Err(refused(&endpoint, refusal));
         };
-        endpoint.learn(heeding.lasting());
-        dialect = heeding;
+        endpoint.learn(adapted.lasting());
+        dialect = adapted;
     }
 }
 
 fn refused<A: Api>(endpoint: &Endpoint<A>, mut refusal: Refusal) -> ModelError {
-    let advice = A::advice(&endpoint.model, &endpoint.server, &refusal.complaint);
-    refusal.complaint.message.extend(advice);
+    let advice = A::advice(&endpoint.model, &endpoint.server, &refusal.error);
+    refusal.error.message.extend(advice);
     refusal.into_error(&endpoint.server)
 }

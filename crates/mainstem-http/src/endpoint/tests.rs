@@ -1,10 +1,10 @@
-//! Settings, wherever they come from, of an API that is as small as one can be.
+//! Settings from each source, of a minimal API.
 
 use super::*;
-use crate::{Complaint, Decode, Deltas, Form, Variables, extend};
+use crate::{Decode, Deltas, Form, ServerError, Variables, extend};
 use mainstem_model::ModelError;
 
-/// Its models are below `/models`, and a complaint that says `louder` makes it shout.
+/// Its models are below `/models`, and an error `louder` makes it shout.
 #[derive(Clone, Debug, Default)]
 struct Echo;
 
@@ -18,8 +18,8 @@ impl Dialect for Voice {
         Self { is_loud: host == "loud" }
     }
 
-    fn heeding(&self, complaint: &Complaint) -> Option<Self> {
-        (!self.is_loud && complaint.message == "louder").then_some(Self { is_loud: true })
+    fn adapted_to(&self, error: &ServerError) -> Option<Self> {
+        (!self.is_loud && error.message == "louder").then_some(Self { is_loud: true })
     }
 }
 
@@ -66,7 +66,7 @@ impl Api for Echo {
         url
     }
 
-    fn requires_key(host: &str) -> bool {
+    fn is_key_required(host: &str) -> bool {
         host == "echo.example"
     }
 
@@ -84,7 +84,7 @@ fn from_vars(vars: &[(&str, &str)]) -> Result<Endpoint<Echo>, ConfigError> {
     Endpoint::from_vars("m", var)
 }
 
-/// The address, and the headers in order of their names.
+/// Returns the address, and the headers in order of their names.
 fn shown(endpoint: &Endpoint<Echo>) -> String {
     let headers = endpoint.server().headers().unwrap();
     let mut lines: Vec<_> = headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect();

@@ -1,4 +1,4 @@
-//! Every form, and nonsense.
+//! Every form, and invalid ones.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Keys, headers, and what a message may show.
+//! Keys, headers, and what messages show.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn secrets_are_not_shown() {
     );
     server.set_header("authorization", "Basic bWU6aHVudGVyMg==").unwrap();
     assert_eq!(server.quote("not bWU6aHVudGVyMg==, me:hunter2"), "not [secret], [secret]");
-    // Before it is cut, so that no part of a secret is left.
+    // Redacted before it is cut, so that no part of a secret is left.
     let text = format!("{} sk-123456789", "x".repeat(190));
     assert_eq!(server.quote(&text), format!("{} [secret]", "x".repeat(190)));
     assert_eq!(server.quote(&"é".repeat(1 << 20)).chars().count(), 201);

@@ -1,23 +1,24 @@
-//! Whether a service is asked: decided from how the last calls went, without waiting.
+//! Decides whether a service is called, from the outcome of the last calls. Pure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Closed, open, or open but for one call that tries.
+/// Closed, open, or half open: open but for one call.
 #[derive(Debug, Default)]
 pub(super) struct Circuit {
-    /// In a row.
+    /// Failures in a row.
     failures: u32,
-    /// Until when no call is made, if the circuit is open.
+    /// The end of the pause, if the circuit is open.
     open_until: Option<Instant>,
-    /// Whether a call is on its way to see if the service is back.
+    /// Whether a call probes the service.
     is_trying: bool,
-    /// Of how many openings a call knows; what began before the latest says nothing about now.
+    /// How often it was opened. The outcome of a call that began before the latest opening is
+    /// ignored.
     opened: u64,
 }
 
-/// Leave to call once.
+/// The permission for one call.
 #[derive(Debug)]
 pub(super) struct Pass {
     opened: u64,
@@ -25,8 +26,8 @@ pub(super) struct Pass {
 }
 
 impl Circuit {
-    /// Leave to call, or when to ask again: `soon` if it is being tried whether the service is
-    /// back.
+    /// Returns permission, or the time to ask again: after `soon` if another call probes the
+    /// service.
     pub(super) fn ask(&mut self, now: Instant, soon: Duration) -> Result<Pass, Instant> {
         let Some(until) = self.open_until else { return Ok(Pass { opened: self.opened, tries: false }) };
         if self.is_trying {
@@ -56,7 +57,7 @@ impl Circuit {
         }
     }
 
-    /// The call was dropped before it was known how it goes.
+    /// Notes that the call was dropped with its outcome open.
     pub(super) fn gave_up(&mut self, pass: Pass, now: Instant) {
         if pass.tries && pass.opened == self.opened {
             (self.open_until, self.is_trying) = (Some(now), false);

@@ -1,4 +1,4 @@
-//! Who is asked, and who is spared.
+//! Which calls are made.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use crate::{Fallback, Retry, ScriptedModel, scripted::Turn};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Fails its first calls, and counts all of them.
+/// A model that fails its first calls, and counts all of them.
 #[derive(Clone, Debug)]
 struct Down {
     calls: Arc<AtomicU32>,

@@ -1,4 +1,4 @@
-//! When the second model is asked.
+//! When the second model is called.
 
 use futures_util::StreamExt;
 

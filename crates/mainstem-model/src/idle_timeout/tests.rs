@@ -1,4 +1,4 @@
-//! Silence is counted, pauses of the caller are not.
+//! Silence counts, pauses of the caller do not.
 
 use std::time::Duration;
 

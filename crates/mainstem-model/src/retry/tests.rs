@@ -1,4 +1,4 @@
-//! What is repeated, what is not, and how long it waits.
+//! Which calls are repeated, and after which waits.
 
 use std::time::Duration;
 

@@ -64,7 +64,7 @@ impl Play {
         Poll::Ready(Some(Err(error)))
     }
 
-    /// Usage, then the reason to stop, then nothing.
+    /// Yields the usage, then the reason to stop, then the end.
     fn finish(&mut self) -> Poll<Option<Result<ModelDelta, ModelError>>> {
         let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
         let delta = match self.end {
@@ -100,7 +100,7 @@ impl Play {
     }
 }
 
-/// The bytes of a message's text.
+/// Returns the number of bytes of a message's text.
 fn said(message: &Message) -> usize {
     message.content.iter().filter_map(ContentBlock::as_text).map(str::len).sum()
 }

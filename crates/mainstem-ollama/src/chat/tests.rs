@@ -1,4 +1,4 @@
-//! What is set, what is held, and who is advised what.
+//! Settings, schemas, and advice.
 
 use mainstem_message::ToolSpec;
 use mainstem_model::Model;
@@ -39,20 +39,20 @@ fn another_model_keeps_the_settings() {
 #[test]
 fn a_schema_is_held_without_tools_and_on_ones_own_machine() {
     let plain = ModelRequest::default();
-    assert!(Ollama::new("qwen3:8b").holds_schema(&plain));
+    assert!(Ollama::new("qwen3:8b").can_enforce_schema(&plain));
     for cloud in ["gpt-oss:120b-cloud", "glm-5:cloud"] {
-        assert!(!Ollama::new(cloud).holds_schema(&plain), "{cloud}");
+        assert!(!Ollama::new(cloud).can_enforce_schema(&plain), "{cloud}");
     }
-    assert!(!Ollama::new("qwen3").with_base_url("ollama.com").unwrap().holds_schema(&plain));
+    assert!(!Ollama::new("qwen3").with_base_url("ollama.com").unwrap().can_enforce_schema(&plain));
     let tools = [ToolSpec::new("f", "", serde_json::json!({}))].into();
-    assert!(!Ollama::new("qwen3").holds_schema(&ModelRequest { tools, ..plain }));
+    assert!(!Ollama::new("qwen3").can_enforce_schema(&ModelRequest { tools, ..plain }));
 }
 
 #[test]
 fn only_an_ollama_on_a_machine_can_pull_and_sign_in() {
     let check = |ollama: &Ollama, status: u16, said: &str, expected: Option<&str>| {
-        let complaint = Complaint::of(status, said);
-        let advice = Chat::advice(ollama.name(), ollama.server(), &complaint);
+        let error = ServerError::of(status, said);
+        let advice = Chat::advice(ollama.name(), ollama.server(), &error);
         assert_eq!(advice.as_deref(), expected, "{status} {said}");
     };
     let pull = Some("; run `ollama pull qwen3:8b`");

@@ -1,4 +1,4 @@
-//! What lines mean: the documented ones, older versions' and proxies', and nonsense.
+//! Decoding: the documented lines, those of older versions and proxies, and invalid data.
 
 use mainstem_testing::provider::payloads;
 
@@ -7,8 +7,8 @@ use crate::Ollama;
 
 const ENDED: &str = "!transport: 127.0.0.1:11434 ended the connection before its answer was complete";
 
-/// The deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for an
-/// ended call, `7+2(3)` for usage and what was cached, `|stop`, `!kind: message`.
+/// Returns the deltas of some lines in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`,
+/// `0.` for an ended call, `7+2(3)` for usage and its cached part, `|stop`, `!kind: message`.
 fn decode(lines: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(Ollama::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -52,12 +52,12 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A line with a message.
+/// Returns a line with a message.
 fn line(message: &str) -> String {
     format!(r#"{{"model":"m","created_at":"2025-07-07T20:22:19.184789Z","message":{message},"done":false}}"#)
 }
 
-/// The deltas of some messages that end with `stop`.
+/// Checks the deltas of messages that end with `stop`.
 fn check(messages: &[&str], expected: &str) {
     let mut lines: Vec<_> = messages.iter().map(|message| line(message)).collect();
     lines
@@ -89,7 +89,7 @@ fn calls_are_whole() {
         ],
         "0+a:f 0:{} 0. 1+b:f 1:{} 1. 2+c:g 2:{} 2. |tool_calls",
     );
-    // Two with one id are two all the same.
+    // Two calls with one id are two calls.
     let same = r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}"#;
     check(&[same, same], "0+a:f 0:{} 0. 1+a:f 1:{} 1. |tool_calls");
     // Text and thinking come before the calls of their line.
@@ -204,7 +204,7 @@ fn nonsense_is_quoted_with_its_place() {
     ] {
         assert_eq!(decode(&[line]), format!("{says} {expected}"));
     }
-    // JSON over several lines is told from a line that the end of the stream has torn.
+    // JSON over several lines differs from a line that is cut at the end of the stream.
     assert_eq!(decode(&["{", "}"]), format!("{says} EOF while parsing an object at line 1 column 1: {{"));
     let long = decode(&[&"x".repeat(10_000)]);
     assert!(long.len() < 400 && long.ends_with("xxx…"), "{long}");
@@ -239,7 +239,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of recorded bytes that arrive in these pieces.
+/// Returns the deltas of recorded bytes that arrive in these pieces.
 fn replay<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     decode(&payloads::<Chat>(pieces).iter().map(String::as_str).collect::<Vec<_>>())
 }

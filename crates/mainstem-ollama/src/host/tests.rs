@@ -35,7 +35,7 @@ fn a_host_is_read_as_ollamas_own_clients_read_it() {
     check("[0001:002:003:0004::1]", "http://[1:2:3:4::1]:11434");
     check("[0001:002:003:0004::1]:56789/path/", "http://[1:2:3:4::1]:56789/path");
     check("https://[0001:002:003:0004::1]", "https://[1:2:3:4::1]");
-    // Ollama itself takes these too.
+    // Ollama itself accepts these, too.
     check("::1", "http://[::1]:11434");
     check(" \"gpu-box\" ", "http://gpu-box:11434");
     check("ollama.com", "https://ollama.com");
@@ -77,7 +77,7 @@ fn what_is_no_host_is_said_without_secrets() {
 fn the_cloud_is_known_by_its_host() {
     let check = |host: &str, expected: bool| {
         let ollama = Ollama::new("m").with_base_url(host).unwrap();
-        assert_eq!(Chat::requires_key(ollama.server().host()), expected, "{host}");
+        assert_eq!(Chat::is_key_required(ollama.server().host()), expected, "{host}");
     };
     check("ollama.com", true);
     check("https://ollama.com/api", true);

@@ -1,4 +1,4 @@
-//! The conversation, as the vendor writes one.
+//! The conversation in the vendor's form.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) struct Turn<'a> {
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<&'a str>,
-    /// Older versions do not know it, and go by the order.
+    /// Unknown to older versions, which use the order.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
 }
@@ -39,7 +39,8 @@ struct Function<'a> {
     arguments: Arguments<'a>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for, and where it stands.
+/// Returns the instructions and all messages. Fails with what the API has no form for, and its
+/// place.
 pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> {
     let system = request.system.iter().map(|system| Turn {
         role: "system",
@@ -62,7 +63,7 @@ pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> 
     Ok(turns)
 }
 
-/// What a message says besides the results of tools; nothing where it says nothing.
+/// Returns a message without its results of tools; `None` if it is empty.
 fn said(message: &Message) -> Result<Option<Turn<'_>>, (usize, String)> {
     let role = match message.role {
         Role::System => "system",
@@ -84,7 +85,7 @@ fn result(result: &ToolResult) -> Turn<'_> {
         match image(block) {
             None => {}
             Some(Ok(image)) => images.push(image),
-            // The tool has run; what it made must not stop the conversation.
+            // The tool has run; its data must not stop the conversation.
             Some(Err(_)) => {
                 content += if content.is_empty() { "" } else { "\n" };
                 content += "(data that you cannot be shown)";
@@ -98,13 +99,13 @@ fn result(result: &ToolResult) -> Turn<'_> {
     Turn { role: "tool", content, images, tool_name, tool_call_id, ..Turn::default() }
 }
 
-/// All images, or the place of the first block that is other data, and what that is.
+/// Returns all images, or the place of the first block with other data, and its type.
 fn images(blocks: &[ContentBlock]) -> Result<Vec<&str>, (usize, String)> {
     let images = blocks.iter().enumerate().filter_map(|(at, block)| Some((at, image(block)?)));
     images.map(|(at, image)| image.map_err(|what| (at, what))).collect()
 }
 
-/// The image of a data block, or what else it is.
+/// Returns the image of a data block, or its type.
 fn image(block: &ContentBlock) -> Option<Result<&str, String>> {
     let ContentBlock::Data { media_type, source, .. } = block else { return None };
     Some(match source {
@@ -114,12 +115,12 @@ fn image(block: &ContentBlock) -> Option<Result<&str, String>> {
     })
 }
 
-/// The text blocks, joined; borrowed if there is only one.
+/// Returns the text blocks, joined; borrowed if there is only one.
 fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
     join(blocks.iter().filter_map(ContentBlock::as_text))
 }
 
-/// Whoever's thinking it was: nothing has to come with it.
+/// Returns the thinking, of any vendor: Ollama needs no signature.
 fn thinking(message: &Message) -> Cow<'_, str> {
     join(message.content.iter().filter_map(|block| match block {
         ContentBlock::Thinking { thinking, .. } => Some(thinking.as_str()),

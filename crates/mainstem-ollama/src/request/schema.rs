@@ -1,8 +1,8 @@
 //! Tool schemas in Ollama's dialect.
 //!
-//! Ollama reads a schema into [types of its own][types], which know `type`, `description`, `enum`,
-//! `items`, `properties`, `required` and `anyOf`. A boolean schema makes it refuse the request, and
-//! what it does not know never reaches the model. So what can be said in its words is:
+//! Ollama parses a schema into [types of its own][types], which have `type`, `description`, `enum`,
+//! `items`, `properties`, `required` and `anyOf`. It refuses a boolean schema, and drops unknown
+//! keywords before the model sees them. So schemas are translated where possible:
 //!
 //! | standard | Ollama's |
 //! |---|---|
@@ -19,13 +19,13 @@
 
 use serde_json::{Map, Value};
 
-/// How many references are followed in one schema, for each may hold others.
+/// The maximum number of references that are followed in one schema, because each may hold others.
 const MOST_REFERENCES: usize = 200;
 
-/// How deep a schema may be.
+/// The maximum depth of a schema.
 const DEEPEST: usize = 64;
 
-/// The parameters of a tool.
+/// Returns the parameters of a tool.
 pub(super) fn parameters(schema: &Value) -> Value {
     let mut translation = Translation { root: schema, open: Vec::new(), left: MOST_REFERENCES, depth: 0 };
     let mut fields = translation.schema(schema);
@@ -95,7 +95,7 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// Adds what a part of a schema says. What the schema itself says stays.
+/// Adds the keywords of a part. Those of the schema itself stay.
 fn merge(fields: &mut Map<String, Value>, part: Map<String, Value>) {
     for (name, value) in part {
         match (fields.get_mut(&name), value) {

@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ fn sent(request: &ModelRequest) -> Value {
     serde_json::from_slice(&body("qwen3", None, request).unwrap()).unwrap()
 }
 
-/// Only the messages.
+/// Checks the messages.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages))["messages"], expected);
 }
 
-/// The whole request for a greeting with these options.
+/// Checks the whole request for a greeting with these options.
 fn check_options(set: impl FnOnce(&mut ModelOptions), expected: Value) {
     let mut whole =
         json!({ "model": "qwen3", "messages": [{ "role": "user", "content": "Hi" }], "stream": true });

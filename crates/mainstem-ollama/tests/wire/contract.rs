@@ -1,4 +1,4 @@
-//! What every provider must do.
+//! The contract of providers.
 
 use mainstem_ollama::Chat;
 use mainstem_testing::provider::{Sample, video};
@@ -20,7 +20,7 @@ fn sample() -> Sample {
         call: (&[CALL], r#"+f {"city":"Zürich"} ."#),
         whole: (WHOLE, "Hi |stop"),
         missing: "it has no message",
-        complaint: r#"{"error":"$"}"#,
+        error: r#"{"error":"$"}"#,
         without_form: video,
         recorded: &[
             include_bytes!("../fixtures/chat_stream.body"),

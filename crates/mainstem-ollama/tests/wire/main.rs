@@ -1,4 +1,4 @@
-//! The provider against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The provider against a scripted server: requests, the time of deltas, and every failure.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,15 +20,15 @@ fn ollama(server: &Server) -> Ollama {
     Ollama::new("qwen3").with_base_url(&server.host()).unwrap()
 }
 
-/// What one call without a key yields when the server plays this script; `HOST` stands for the
-/// server.
+/// Checks the deltas of one call without a key when the server plays this script; `HOST` stands for
+/// the server.
 async fn check_without_key(script: Vec<Step>, expected: &str) {
     let server = Server::start(vec![script]).await;
     let answer = answer(ollama(&server).stream(question())).await;
     assert_eq!(answer.replace(&server.host(), "HOST"), expected);
 }
 
-/// A refusal as Ollama writes one.
+/// Returns a refusal as Ollama writes one.
 fn refused(status: &str, error: &str) -> Vec<Step> {
     let body = serde_json::json!({ "error": error }).to_string();
     whole(status, "content-type: application/json; charset=utf-8\r\n", &body)
@@ -73,7 +73,7 @@ async fn the_key_is_a_bearer_token_and_a_path_is_kept() {
 async fn a_stream_ends_when_it_is_done() {
     check::<Chat>(lines(&[TEXT, DONE]), "Hi |stop").await;
     check::<Chat>(lines(&[TEXT, "", DONE, DONE, "garbage"]), "Hi |stop").await;
-    // What comes after the end, or does not, makes no difference.
+    // Data after the end makes no difference, and neither does its absence.
     let mut silent = lines(&[TEXT, DONE]);
     silent.insert(3, Step::AwaitClose);
     check::<Chat>(silent, "Hi |stop").await;
@@ -82,8 +82,7 @@ async fn a_stream_ends_when_it_is_done() {
     check::<Chat>(cut, "Hi |stop").await;
 }
 
-/// A stream of one line, and then as much of another one as is given here, in an HTTP chunk that is
-/// complete.
+/// Returns a stream of one line, and then a part of another one, in an HTTP chunk that is complete.
 fn cut(rest: &[u8]) -> Vec<Step> {
     let mut script = lines(&[TEXT]);
     script.pop();
@@ -95,12 +94,12 @@ fn cut(rest: &[u8]) -> Vec<Step> {
 async fn a_line_that_is_cut_is_no_line() {
     let cut_off =
         "!transport: HOST was cut off before its answer was complete: unexpected EOF during chunk size line";
-    // In a delta, inside a character, and inside the JSON of a call.
+    // Within a delta, a character, and the JSON of a call.
     check::<Chat>(cut(br#"{"message":{"content":"Hel"#), &format!("Hi {cut_off}")).await;
     check::<Chat>(cut(b"{\"message\":{\"content\":\"H\xc3"), &format!("Hi {cut_off}")).await;
     let call = br#"{"message":{"tool_calls":[{"function":{"name":"f","arguments":{"city":"To"#;
     check::<Chat>(cut(call), &format!("Hi {cut_off}")).await;
-    // With a proper end of the body that is no end of the answer.
+    // With a proper end of the body, without the end of the response.
     let ended = "!transport: HOST ended the connection before its answer was complete";
     check::<Chat>(lines(&[TEXT, r#"{"message":{"content":"Hel"#]), &format!("Hi {ended}")).await;
 }

@@ -1,4 +1,4 @@
-//! Two fields that are strings in the standard and more than that at some servers.
+//! Two fields that are strings in the standard and have further forms at some servers.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::Value;
 
-/// What the model says: a string, `null`, or [Mistral's] list of text and thinking parts.
+/// The text of a model: a string, `null`, or [Mistral's] list of text and thinking parts.
 ///
 /// [Mistral's]: https://docs.mistral.ai/capabilities/reasoning
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// All text, thinking left out.
+    /// Returns all text, without thinking.
     pub(crate) fn into_text(self) -> Cow<'a, str> {
         match self {
             Self::Nothing => Cow::Borrowed(""),

@@ -1,9 +1,9 @@
-//! Which tool call a fragment belongs to.
+//! Assigns fragments to tool calls.
 //!
-//! By the standard, `index` says it, and a call's first fragment brings its id and name. In fact
-//! [Gemini leaves the index out](https://github.com/open-webui/computer/issues/224), [Ollama said 0
-//! for every call](https://github.com/ollama/ollama/issues/15457), ids may be missing or empty, and
-//! some servers repeat id or name in each fragment.
+//! By the standard, `index` identifies the call, and its first fragment has id and name. In
+//! practice [Gemini leaves the index out](https://github.com/open-webui/computer/issues/224),
+//! [Ollama sent 0 for every call](https://github.com/ollama/ollama/issues/15457), ids may be
+//! missing or empty, and some servers repeat id or name in each fragment.
 
 use std::mem;
 
@@ -13,7 +13,7 @@ use mainstem_model::ModelDelta;
 use super::{Deltas, template::Out};
 use crate::chunk::{Function, ToolCall};
 
-/// The calls of one answer; a call's place here is its slot.
+/// The calls of one response; a call's index here is its slot.
 #[derive(Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -22,13 +22,13 @@ struct Call {
     index: Option<u64>,
     id: Option<Box<str>>,
     name: Option<Box<str>>,
-    /// Whether more than an id came so far.
+    /// Whether it has more than an id.
     started: bool,
     opaque: Opaque,
 }
 
 impl Calls {
-    /// Whether any call was made.
+    /// Returns `true` if there is a call.
     pub(super) fn any(&self) -> bool {
         self.0.iter().any(|call| call.started)
     }
@@ -52,7 +52,7 @@ impl Calls {
         out.push(arguments.0, |delta| ModelDelta::CallArguments { slot, delta });
     }
 
-    /// Ends all calls; none is known to be complete before.
+    /// Ends all calls; until now each may have continued.
     pub(super) fn end(&mut self, deltas: &mut Deltas) {
         for (slot, call) in self.0.iter_mut().enumerate().filter(|(_, call)| call.started) {
             deltas.push_back(ModelDelta::CallEnd { slot, opaque: mem::take(&mut call.opaque) });
@@ -74,12 +74,13 @@ impl Calls {
 }
 
 impl Call {
-    /// Whether a fragment that came to this call's place goes on with it, or begins another.
+    /// Returns `true` if a fragment at this call's index continues it, and `false` if it begins
+    /// another call.
     fn continues(&self, id: Option<&str>, name: Option<&str>) -> bool {
         match (self.id.as_deref(), id) {
             (Some(own), Some(id)) => own == id,
             (Some(_), None) => name.is_none() || self.name.is_none() || self.name.as_deref() == name,
-            // Without ids to compare, a name begins a call.
+            // Without ids, a name begins a call.
             (None, _) => name.is_none() || self.name.is_none(),
         }
     }

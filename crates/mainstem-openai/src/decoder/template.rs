@@ -1,10 +1,10 @@
-//! What the chunks of an answer have in common, read once.
+//! Parses the common part of a response's chunks once.
 //!
-//! Most chunks are the one before with another text: same envelope, same place for the text. When a
-//! chunk has brought one delta whose text stood in the payload just so, then a payload with the
-//! same bytes around that place brings the same delta with the text that stands there now, and
-//! nothing else: whatever the bytes around it say (a model's name, the usage so far, which call
-//! goes on) they have said before. To compare them costs a tenth of parsing them.
+//! Most chunks are the previous one with another text: the same envelope, the same place of the
+//! text. After a chunk with one delta whose text was borrowed from the payload, a payload with the
+//! same bytes around that place has the same delta with the text that is there now, and nothing
+//! else: what the other bytes mean (a model's name, the usage so far, the current call) has been
+//! decoded before. Comparing them takes a tenth of the time of parsing.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use mainstem_model::ModelDelta;
 
 use super::Deltas;
 
-/// The last chunk that brought one delta and nothing that differs from chunk to chunk besides.
+/// The last chunk with one delta and no other new content.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     /// The payload without its text.
     around: String,
-    /// The place of the text, right behind a quotation mark; 0 without a template.
+    /// The place of the text, after a quotation mark; 0 without a template.
     at: usize,
     brings: Brings,
 }
@@ -33,7 +33,7 @@ enum Brings {
 }
 
 impl Template {
-    /// The delta of a payload that differs from the last in its text alone.
+    /// Returns the delta of a payload that differs from the last in its text alone.
     pub(super) fn read(&self, payload: &str) -> Option<ModelDelta> {
         let opening = self.at.checked_sub(1)?;
         let (before, after) = self.around.split_at(self.at);
@@ -41,8 +41,8 @@ impl Template {
         let text = if raw.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) {
             raw.to_owned()
         } else {
-            // With its quotation marks. What is no string by itself, such as a text with a mark in
-            // it, is no match.
+            // Parsed with its quotation marks. What is not a valid string, such as a text that
+            // contains a mark, does not match.
             serde_json::from_str(payload.get(opening..=self.at + raw.len())?).ok()?
         };
         (!text.is_empty()).then(|| self.brings.delta(text))
@@ -68,11 +68,11 @@ impl Brings {
     }
 }
 
-/// Where the deltas of one payload go.
+/// The output for the deltas of one payload.
 pub(super) struct Out<'d> {
     deltas: &'d mut Deltas,
     before: usize,
-    /// Address and length of the last text that stands in the payload just so.
+    /// Address and length of the last text that is borrowed from the payload.
     text: Option<(usize, usize)>,
 }
 
@@ -96,7 +96,7 @@ impl<'d> Out<'d> {
         self.deltas.push_back(delta);
     }
 
-    /// Makes a template of the payload, if it is fit for one.
+    /// Makes a template of the payload, if possible.
     pub(super) fn teach(self, template: &mut Template, payload: &str) {
         template.at = 0;
         let (Some((address, len)), Some(last)) = (self.text, self.deltas.back()) else { return };

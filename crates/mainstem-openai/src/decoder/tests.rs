@@ -1,4 +1,4 @@
-//! What chunks mean: the standard, its dialects, recorded streams, and nonsense.
+//! Decoding: the standard, its dialects, recorded streams, and invalid data.
 
 use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAi;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`, `0.` for
-/// an ended call, `7+2` for usage, `|stop`, `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `0+id:name`, `0:arguments`,
+/// `0.` for an ended call, `7+2` for usage, `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     decode_with(payloads, |_| {})
 }
@@ -54,19 +54,19 @@ fn show(delta: &ModelDelta) -> String {
     }
 }
 
-/// A chunk with a delta.
+/// Returns a chunk with a delta.
 fn delta(delta: &str) -> String {
     format!(
         r#"{{"id":"c","object":"chat.completion.chunk","choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#
     )
 }
 
-/// A chunk that finishes.
+/// Returns a chunk with a reason to finish.
 fn finish(reason: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":{reason}}}]}}"#)
 }
 
-/// The deltas of some chunks that a stream ends with `stop` and `[DONE]`.
+/// Checks the deltas of chunks that a stream ends with `stop` and `[DONE]`.
 fn check(deltas: &[&str], expected: &str) {
     let mut chunks: Vec<_> = deltas.iter().map(|json| delta(json)).collect();
     chunks.extend([finish("\"stop\""), "[DONE]".to_owned()]);
@@ -134,7 +134,7 @@ fn calls_of_servers_that_do_not_number_them() {
         ],
         "0+a:f 0:{} 1+b:f 1:{} 0. 1. |tool_calls",
     );
-    // Gemini: no index, the id only at first, a signature to keep, perhaps alone.
+    // Gemini: no index, the id in the first fragment only, a signature to send back, perhaps alone.
     check(
         &[
             r#"{"tool_calls":[{"id":"a","extra_content":{"google":{"thought_signature":"s"}},"function":{"name":"f","arguments":"{"}}]}"#,
@@ -149,7 +149,7 @@ fn calls_of_servers_that_do_not_number_them() {
     check(&[nameless], "0+:f 0:1 1+:f 1:2 0. 1. |tool_calls");
     let numbered = r#"{"tool_calls":[{"index":0,"id":"","function":{"name":"f","arguments":"1"}}]}"#;
     check(&[numbered, numbered], "0+:f 0:1 1+:f 1:1 0. 1. |tool_calls");
-    // Interleaved without index, told apart by id.
+    // Interleaved without index, distinguished by id.
     check(
         &[
             r#"{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]}"#,
@@ -173,7 +173,7 @@ fn calls_whose_id_or_name_is_odd() {
         &[repeated, r#"{"tool_calls":[{"index":0,"function":{"name":"g","arguments":"2"}}]}"#],
         "0+a:f 0:1 1+:g 1:2 0. 1. |tool_calls",
     );
-    // Apart: the id waits for the name.
+    // Separately: the id waits for the name.
     check(
         &[
             r#"{"tool_calls":[{"index":0,"id":"a"}]}"#,
@@ -190,7 +190,7 @@ fn calls_whose_id_or_name_is_odd() {
         "0+:f 0. |tool_calls",
     );
     check(&[r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}"#], "0+: 0:{} 0. |tool_calls");
-    // LM Studio's call of nothing.
+    // LM Studio's empty call.
     check(&[r#"{"tool_calls":[{"id":"","type":"function"}]}"#, r#"{"tool_calls":[]}"#], "|stop");
     check(
         &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"b":1,"a":[]}}}]}"#],
@@ -331,7 +331,7 @@ fn an_answer_of_one_piece() {
     );
 }
 
-/// The deltas of recorded bytes.
+/// Returns the deltas of recorded bytes.
 fn replay(bytes: &[u8]) -> String {
     decode(&payloads::<ChatCompletions>([bytes]).iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -354,7 +354,7 @@ fn recorded_streams() {
     insta::assert_snapshot!(replay(recorded!("steered_first")), @r#"0+plxgT0NtQLmWc3Nlfe32Vj4ebCrrnX2C:search_docs 0:{ 0:⏎  " 0:query 0:": 0: " 0:search 0:_ 0:docs 0:", 0:⏎  " 0:limit 0:": 0: 1 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:0 0:⏎} 0. |tool_calls"#);
 }
 
-/// Chunks around a text, raw as it stands between their quotation marks.
+/// Chunks around a text, raw as between their quotation marks.
 const FRAMES: [&str; 12] = [
     r#"{"id":"c","choices":[{"index":0,"delta":{"content":"$"}}]}"#,
     r#"{"id":"c","choices":[{"index":0,"delta":{"content":"$"}}],"usage":null}"#,

@@ -1,20 +1,20 @@
-//! Complaints of real servers, and what follows from each.
+//! Errors of real servers, and the dialect that each teaches.
 
 use mainstem_http::Dialect as _;
 
 use super::*;
 
 fn check(status: u16, body: &str, expected: Option<Dialect>) {
-    let complaint = Complaint::of(status, body);
-    let heeding = Dialect::default().heeding(&complaint);
-    assert_eq!(heeding, expected, "{body}");
-    if let Some(dialect) = heeding {
-        assert_eq!(dialect.heeding(&complaint), None, "heeded once: {body}");
+    let error = ServerError::of(status, body);
+    let adapted = Dialect::default().adapted_to(&error);
+    assert_eq!(adapted, expected, "{body}");
+    if let Some(dialect) = adapted {
+        assert_eq!(dialect.adapted_to(&error), None, "heeded once: {body}");
     }
 }
 
 #[test]
-fn real_complaints_are_heeded_once() {
+fn real_errors_change_the_dialect_once() {
     let no_usage = Some(Dialect { no_usage: true, ..Dialect::default() });
     check(
         400,
@@ -56,7 +56,7 @@ fn real_complaints_are_heeded_once() {
 }
 
 #[test]
-fn other_complaints_are_answers() {
+fn other_errors_end_the_call() {
     check(400, r#"{"error":{"message":"Unsupported value: 'temperature'","param":"temperature"}}"#, None);
     check(400, r#"{"error":{"message":"max_tokens must be at most 4096","param":"max_tokens"}}"#, None);
     check(

@@ -1,4 +1,4 @@
-//! Where data is: at a URL, or in one.
+//! The address of data: a URL, or a `data:` URL.
 
 use std::fmt;
 

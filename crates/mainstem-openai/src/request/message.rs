@@ -1,4 +1,4 @@
-//! The conversation, as the vendor writes one.
+//! The conversation in the vendor's form.
 
 use std::{borrow::Cow, mem};
 
@@ -50,7 +50,7 @@ struct Function<'a> {
     arguments: Cow<'a, str>,
 }
 
-/// The instructions and all messages. Fails with what the API has no form for.
+/// Returns the instructions and all messages. Fails with what the API has no form for.
 pub(super) fn messages<'a>(
     request: &'a ModelRequest,
     dialect: &Dialect,
@@ -66,8 +66,8 @@ pub(super) fn messages<'a>(
 
 struct Turns<'a> {
     done: Vec<Turn<'a>>,
-    /// Data of tool results. A tool message holds only text, and nothing may stand between those
-    /// that answer one turn, so the data follows them as the user's.
+    /// Data of tool results. A tool message holds only text, and the messages that answer one turn
+    /// must be adjacent, so the data follows them as the user's.
     attached: Vec<Part<'a>>,
     reasoning: bool,
 }
@@ -89,7 +89,7 @@ impl<'a> Turns<'a> {
         Ok(())
     }
 
-    /// Nothing where nothing was said, for servers refuse an empty turn.
+    /// Returns a turn; `None` for an empty one, which servers refuse.
     fn assistant(&self, message: &'a Message) -> Option<Turn<'a>> {
         let tool_calls: Vec<_> = message.tool_calls().map(call).collect();
         let content = Some(text(&message.content)).filter(|text| !text.is_empty());
@@ -107,7 +107,7 @@ impl<'a> Turns<'a> {
                     self.attached.push(part);
                     "(data: see the next message)"
                 }
-                // The tool has run; what it made must not stop the conversation.
+                // The tool has run; its data must not stop the conversation.
                 Err(_) => "(data that you cannot be shown)",
             };
         }
@@ -125,7 +125,7 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The text blocks, joined; borrowed if there is only one.
+/// Returns the text blocks, joined; borrowed if there is only one.
 pub(crate) fn text(blocks: &[ContentBlock]) -> Cow<'_, str> {
     join(blocks.iter().filter_map(ContentBlock::as_text))
 }

@@ -1,4 +1,4 @@
-//! What a person says: text, or a list of parts when there is more than text.
+//! The content of a user message: text, or a list of parts if there is data.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) struct File<'a> {
     file_data: Address<'a>,
 }
 
-/// What a message says; nothing for one without text and data.
+/// Returns the content of a message; `None` for one without text and data.
 pub(super) fn content(blocks: &[ContentBlock]) -> Result<Option<Content<'_>>, &'static str> {
     if !blocks.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
         let text = text(blocks);
@@ -49,7 +49,7 @@ pub(super) fn content(blocks: &[ContentBlock]) -> Result<Option<Content<'_>>, &'
     blocks.iter().filter_map(part).collect::<Result<_, _>>().map(|parts| Some(Content::Parts(parts)))
 }
 
-/// The data blocks alone.
+/// Returns the data blocks alone.
 pub(super) fn data(blocks: &[ContentBlock]) -> impl Iterator<Item = Result<Part<'_>, &'static str>> {
     blocks.iter().filter(|block| matches!(block, ContentBlock::Data { .. })).filter_map(part)
 }

@@ -1,9 +1,9 @@
-//! Which schemas the vendor holds a model to.
+//! Schemas that the vendor enforces.
 
 use serde_json::Value;
 
-/// Whether a schema is one that [strict mode] takes: each object lists all of its properties as
-/// required and allows no others. Others are sent as a wish.
+/// Returns `true` if [strict mode] accepts a schema: each object lists all of its properties as
+/// required and allows no others. Other schemas are sent as not strict.
 ///
 /// [strict mode]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 pub(crate) fn fits_strict(schema: &Value) -> bool {

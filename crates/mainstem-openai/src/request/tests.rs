@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn sent(request: &ModelRequest, dialect: &Dialect) -> Value {
     serde_json::from_slice(&body("gpt-4o-mini", request, dialect).unwrap()).unwrap()
 }
 
-/// Only the messages.
+/// Checks the messages.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages), &Dialect::default())["messages"], expected);
 }
@@ -110,7 +110,7 @@ fn a_schema_can_be_asked_for() {
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": additional })
     };
     check(object(json!(["a", "b"]), false), true);
-    // What strict mode would refuse is a wish.
+    // A schema that strict mode would refuse is not strict.
     check(object(json!(["a"]), false), false);
     check(object(json!(["a", "b"]), true), false);
     check(json!({ "type": "object" }), false);

@@ -1,10 +1,10 @@
-//! What an event means: one payload in, deltas out. No I/O.
+//! Decodes events: one payload in, deltas out. No I/O.
 
 mod items;
 
 use std::{fmt::Display, sync::Arc};
 
-use mainstem_http::{Api, Complaint, Decode, Deltas, Server};
+use mainstem_http::{Api, Decode, Deltas, Server, ServerError};
 use mainstem_message::{StopReason, Usage};
 use mainstem_model::{ErrorKind, ModelDelta, ModelError};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use super::{
     event::{Ending, Fragment, Head, ItemEvent, Response, SummaryPart},
 };
 
-/// The state of one answer.
+/// The state of one response.
 pub(crate) struct Decoder {
     server: Arc<Server>,
     items: Items,
@@ -85,12 +85,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// Ends the answer as the response says it ended.
+    /// Ends the response with its status.
     fn conclude(&mut self, response: Response, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
         if response.status.as_deref() == Some("failed") || response.error.is_some() {
             return Err(self.failure(&json!({ "error": response.error })));
         }
-        // What was not streamed is read now.
+        // Items that were not streamed are read now.
         if self.items.is_empty() {
             for (index, item) in (0..).zip(response.output.unwrap_or_default()) {
                 self.items.end(index, item, deltas);
@@ -111,11 +111,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// What an `error` event or a failed response says, whatever it is.
+    /// Returns the failure of an `error` event or a failed response.
     #[cold]
-    fn failure(&self, said: &Value) -> ModelError {
-        match Complaint::read(said) {
-            Some(complaint) => complaint.interruption(&self.server),
+    fn failure(&self, event: &Value) -> ModelError {
+        match ServerError::read(event) {
+            Some(error) => error.interruption(&self.server),
             None => self.server.error(ErrorKind::Server, "broke off its answer and did not say why"),
         }
     }
@@ -132,15 +132,15 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, data: &str, deltas: &mut Deltas) -> Result<(), ModelError> {
-        // Servers that follow the vendor end their streams with the second.
+        // Servers that follow the vendor end their streams with `[DONE]`.
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
         let Head { kind } = self.read(data)?;
         match kind {
             Some(kind) => self.event(&kind, data, deltas),
-            // A gateway's complaint has no type.
-            None if Complaint::read(&self.read(data)?).is_some() => Err(self.failure(&self.read(data)?)),
+            // An error of a gateway has no type.
+            None if ServerError::read(&self.read(data)?).is_some() => Err(self.failure(&self.read(data)?)),
             None => Ok(()),
         }
     }

@@ -1,16 +1,16 @@
-//! What a model or an organization was found not to have, by what the server complained about.
+//! Features that a model or an organization lacks, learned from the server's errors.
 
 use std::sync::Arc;
 
-use mainstem_http::Complaint;
+use mainstem_http::ServerError;
 
-/// What a request leaves out.
+/// The features that a request leaves out.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(unnameable_types, reason = "it is the `Api::Dialect`")]
 pub struct Dialect {
-    /// Why the answer comes in one piece, if it does: organizations that may not stream a model.
+    /// Why the response comes in one piece, if it does: organizations that may not stream a model.
     pub(crate) whole: Option<Arc<str>>,
-    /// Encrypted reasoning is not asked for: models that do not reason refuse to include it.
+    /// Encrypted reasoning is not requested: models that do not reason refuse to include it.
     pub(crate) plain: bool,
     /// No summaries of reasoning, which only verified organizations get.
     pub(crate) no_summary: bool,
@@ -19,26 +19,26 @@ pub struct Dialect {
 }
 
 impl mainstem_http::Dialect for Dialect {
-    fn heeding(&self, complaint: &Complaint) -> Option<Self> {
-        let Complaint { status, message, param, words, .. } = complaint;
+    fn adapted_to(&self, error: &ServerError) -> Option<Self> {
+        let ServerError { status, message, param, words, .. } = error;
         if !matches!(status, Some(400 | 422)) {
             return None;
         }
-        let mut heeding = self.clone();
+        let mut adapted = self.clone();
         if words.iter().any(|word| word == "invalid_encrypted_content") {
-            heeding.forgetful = true;
+            adapted.forgetful = true;
         } else if param == "include" || message.contains("Encrypted content is not supported") {
-            heeding.plain = true;
+            adapted.plain = true;
         } else if param == "reasoning.summary" || message.contains("'reasoning.summary'") {
-            heeding.no_summary = true;
+            adapted.no_summary = true;
         } else if param == "stream" || message.contains("'stream'") {
-            heeding.whole.get_or_insert_with(|| message.as_str().into());
+            adapted.whole.get_or_insert_with(|| message.as_str().into());
         }
-        (heeding != *self).then_some(heeding)
+        (adapted != *self).then_some(adapted)
     }
 
     fn lasting(&self) -> Self {
-        // That another account encrypted the reasoning holds for one conversation.
+        // The account that encrypted the reasoning concerns one conversation.
         Self { forgetful: false, ..self.clone() }
     }
 }

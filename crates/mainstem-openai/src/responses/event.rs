@@ -1,7 +1,6 @@
-//! The vendor's types, as far as they matter: [streaming events], and the response, which is also
-//! an answer of one piece.
+//! The vendor's types: [streaming events], and the response, which is also a response of one piece.
 //!
-//! An event is read for its type first, and for what is in it only if its type is known. Unknown
+//! An event is parsed for its type first, and for its fields only if its type is known. Unknown
 //! fields are skipped unread.
 //!
 //! [streaming events]: https://platform.openai.com/docs/api-reference/responses-streaming
@@ -11,15 +10,15 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What every event has.
+/// The fields of every event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Head<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Option<Cow<'a, str>>,
 }
 
-/// A text of an item: a piece of it (`….delta`), or all of it (`….done`), which each kind of text
-/// calls differently.
+/// A text of an item: a piece of it (`….delta`), or all of it (`….done`), under a name that depends
+/// on the kind of text.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Fragment<'a> {
     #[serde(default)]
@@ -45,7 +44,7 @@ pub(crate) struct ItemEvent {
     pub(crate) item: Item,
 }
 
-/// The response is over.
+/// The end of a response.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Ending {
     pub(crate) response: Response,
@@ -65,7 +64,7 @@ pub(crate) struct IncompleteDetails {
     pub(crate) reason: Option<String>,
 }
 
-/// A message, a function call, reasoning, or one of the many things that are of no interest here.
+/// A message, a function call, reasoning, or an item of another type, which is ignored.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Item(pub(crate) Map<String, Value>);
 
@@ -78,7 +77,7 @@ impl Item {
         self.0.get(name)?.as_str()
     }
 
-    /// The parts of `content` or `summary`: what their text is called, and the text.
+    /// Returns the parts of `content` or `summary`: the field name of their text, and the text.
     pub(crate) fn texts(&self, list: &str) -> impl Iterator<Item = (&'static str, &str)> {
         let parts = self.0.get(list).and_then(Value::as_array).into_iter().flatten();
         parts.filter_map(|part| {
@@ -107,7 +106,7 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-/// The vendor counts as we do: its details are parts of its sums.
+/// The vendor's counts are like ours: details are parts of the sums.
 impl From<Usage> for mainstem_message::Usage {
     fn from(usage: Usage) -> Self {
         let input = usage.input_tokens_details.unwrap_or_default();

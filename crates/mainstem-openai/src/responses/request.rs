@@ -1,4 +1,4 @@
-//! From a request to the JSON that is sent, as the [reference] has it. The types here borrow.
+//! Builds the JSON of a request, as in the [reference]. The types here borrow.
 //!
 //! `stop` and `seed` have no form in this API and are left out.
 //!
@@ -53,7 +53,7 @@ impl Serialize for Body<'_> {
         body.field("max_output_tokens", options.max_tokens)?;
         body.field("reasoning", options.reasoning_effort.as_deref().map(|effort| self.reasoning(effort)))?;
         body.field("text", options.response_format.as_ref().map(|form| json!({ "format": format(form) })))?;
-        // Nothing is stored, so that encrypted reasoning is all there is to go on with.
+        // The vendor stores nothing, so the encrypted reasoning is needed in later requests.
         body.field("store", Some(false))?;
         body.field("include", (!self.dialect.plain).then_some(["reasoning.encrypted_content"]))?;
         body.field("stream", Some(self.dialect.whole.is_none()))?;
@@ -70,12 +70,12 @@ impl<'a> Body<'a> {
 #[derive(Serialize)]
 struct Reasoning<'a> {
     effort: &'a str,
-    /// Without it, nobody sees the model think.
+    /// Without it, the model's thinking is not visible.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
 }
 
-/// Nothing where the default is meant.
+/// Returns the choice; `None` for the default.
 fn choice(choice: &ToolChoice) -> Option<Value> {
     match choice {
         ToolChoice::None => Some("none".into()),

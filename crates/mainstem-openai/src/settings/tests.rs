@@ -1,4 +1,4 @@
-//! What people set, and what follows from the host.
+//! Settings, and what is known of hosts.
 
 use mainstem_http::Dialect as _;
 use mainstem_model::{Model, ModelRequest};
@@ -42,10 +42,10 @@ fn openai_itself_is_known_by_its_host() {
 fn openai_holds_schemas_and_of_others_it_is_said() {
     fn check<A: Api + AsMut<Settings>>(openai: Endpoint<A>) {
         let request = ModelRequest::default();
-        assert!(openai.holds_schema(&request));
+        assert!(openai.can_enforce_schema(&request));
         let other = openai.with_base_url("http://h").unwrap();
-        assert!(!other.holds_schema(&request));
-        assert!(other.with_json_schema(true).holds_schema(&request));
+        assert!(!other.can_enforce_schema(&request));
+        assert!(other.with_json_schema(true).can_enforce_schema(&request));
     }
     check(OpenAi::new("m"));
     check(OpenAiResponses::new("m"));

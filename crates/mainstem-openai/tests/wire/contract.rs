@@ -1,4 +1,4 @@
-//! What every provider must do, for chat completions.
+//! The contract of providers, for chat completions.
 
 pub(crate) mod responses;
 
@@ -20,7 +20,7 @@ fn sample() -> Sample {
         call: (&[CALL], r#"+f {"a":"#),
         whole: (WHOLE, "Hi |stop"),
         missing: "it has no choices",
-        complaint: r#"{"error":{"message":"$","type":"server_error","param":null,"code":null}}"#,
+        error: r#"{"error":{"message":"$","type":"server_error","param":null,"code":null}}"#,
         without_form: video,
         recorded: &[
             include_bytes!("../fixtures/chat_stream.body"),

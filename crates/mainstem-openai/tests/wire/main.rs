@@ -1,4 +1,4 @@
-//! The provider against a scripted server: what is sent, what arrives when, and every way to fail.
+//! The provider against a scripted server: requests, the time of deltas, and every failure.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -65,7 +65,7 @@ async fn a_stream_ends_with_finish_reason_or_done() {
     check::<ChatCompletions>(events(&[TEXT, STOP]), "Hi |stop").await;
     check::<ChatCompletions>(events(&[TEXT, "[DONE]"]), "Hi |stop").await;
     check::<ChatCompletions>(events(&[TEXT, STOP, "[DONE]", "[DONE]", "garbage"]), "Hi |stop").await;
-    // What comes after the end, or does not, makes no difference.
+    // Data after the end makes no difference, and neither does its absence.
     let mut silent = events(&[TEXT, STOP, "[DONE]"]);
     silent.insert(4, Step::AwaitClose);
     check::<ChatCompletions>(silent, "Hi |stop").await;
@@ -74,9 +74,9 @@ async fn a_stream_ends_with_finish_reason_or_done() {
     check::<ChatCompletions>(cut, "Hi |stop").await;
 }
 
-/// A server that refuses a first request, then accepts; the requests it saw.
-async fn taught(complaint: &str, accepted: Vec<Step>, request: ModelRequest, expected: &str) -> Vec<String> {
-    let refused = whole("400 Bad Request", "content-type: application/json\r\n", complaint);
+/// Checks a server that refuses a first request, then accepts; returns the requests that it saw.
+async fn taught(error: &str, accepted: Vec<Step>, request: ModelRequest, expected: &str) -> Vec<String> {
+    let refused = whole("400 Bad Request", "content-type: application/json\r\n", error);
     let mut server = Server::start(vec![refused, accepted.clone(), accepted]).await;
     let openai = openai(&server);
     let mut seen = Vec::new();
@@ -92,7 +92,7 @@ async fn taught(complaint: &str, accepted: Vec<Step>, request: ModelRequest, exp
 
 #[tokio::test]
 async fn a_server_that_knows_no_stream_options_is_asked_without() {
-    let complaint = r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#;
+    let error = r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#;
     let accepted = |mut script: Vec<Step>| {
         script[0] = head(
             "200 OK",
@@ -100,24 +100,24 @@ async fn a_server_that_knows_no_stream_options_is_asked_without() {
         );
         script
     };
-    let seen = taught(complaint, accepted(events(&[TEXT, STOP])), question(), "Hi |stop").await;
+    let seen = taught(error, accepted(events(&[TEXT, STOP])), question(), "Hi |stop").await;
     assert!(seen[0].contains("stream_options") && !seen[1].contains("stream_options"));
     assert!(seen[1].contains("\"stream\":true"));
 }
 
 #[tokio::test]
 async fn a_model_that_may_not_stream_answers_in_one_piece() {
-    let complaint = r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}"#;
+    let error = r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}"#;
     let body = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":null}"#;
     let accepted = whole("200 OK", "content-type: application/json\r\n", body);
-    let seen = taught(complaint, accepted, question(), "(Verify first.) Hi |stop").await;
+    let seen = taught(error, accepted, question(), "(Verify first.) Hi |stop").await;
     assert!(seen[0].contains("\"stream\":true") && seen[1].contains("\"stream\":false"));
 }
 
 #[tokio::test]
-async fn a_complaint_that_cannot_be_heeded_is_the_answer() {
-    let complaint = r#"{"error":{"message":"stream_options: no","param":"stream_options"}}"#;
-    let refused = || whole("400 Bad Request", "", complaint);
+async fn an_error_without_a_remedy_ends_the_call() {
+    let error = r#"{"error":{"message":"stream_options: no","param":"stream_options"}}"#;
+    let refused = || whole("400 Bad Request", "", error);
     let server = Server::start(vec![refused(), refused()]).await;
     let answer = answer(openai(&server).stream(question())).await;
     assert!(answer.starts_with("!invalid_request:") && answer.ends_with("stream_options: no"), "{answer}");

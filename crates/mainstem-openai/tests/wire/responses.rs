@@ -1,5 +1,4 @@
-//! The Responses API against a scripted server: what is sent, what arrives when, and every way to
-//! fail.
+//! The Responses API against a scripted server: requests, the time of deltas, and every failure.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ fn responses(server: &Server) -> OpenAiResponses {
         .with_api_key("sk-123456789")
 }
 
-/// The body of a request.
+/// Returns the body of a request.
 fn body(request: &str) -> &str {
     request.split_once("\r\n\r\n").unwrap().1
 }
@@ -66,7 +65,7 @@ async fn azure_is_a_base_url() {
 async fn a_documented_stream_is_read() {
     let bytes = include_bytes!("../fixtures/responses_text.body");
     let headers = "content-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n";
-    // In pieces of seven bytes, which are neither events nor characters.
+    // In pieces of seven bytes, cut within events and characters.
     let pieces = bytes.chunks(7).map(|piece| Step::Send(piece.to_vec()));
     let script = [head("200 OK", headers)].into_iter().chain(pieces).collect();
     let server = Server::start(vec![script]).await;
@@ -86,7 +85,7 @@ async fn a_documented_stream_is_read() {
 #[tokio::test]
 async fn what_comes_after_the_end_makes_no_difference() {
     check::<Responses>(events(&[TEXT, COMPLETED, "garbage"]), "Hi |stop").await;
-    // That ends other APIs' streams.
+    // Other APIs' streams end with `[DONE]`; this one does not.
     let ended = "!transport: HOST ended the connection before its answer was complete";
     check::<Responses>(events(&[TEXT, "[DONE]"]), &format!("Hi {ended}")).await;
 }
@@ -137,10 +136,10 @@ async fn streaming_can_be_switched_off() {
     assert!(server.request().await.contains("\"stream\":false"));
 }
 
-/// The bodies that a server saw which refused the first request and accepted the next two, the
-/// second by a clone.
-async fn taught(complaint: &str, request: ModelRequest) -> Vec<String> {
-    let refused = || whole("400 Bad Request", "content-type: application/json\r\n", complaint);
+/// Returns the bodies that a server saw which refused the first request and accepted the next two,
+/// the second by a clone.
+async fn taught(error: &str, request: ModelRequest) -> Vec<String> {
+    let refused = || whole("400 Bad Request", "content-type: application/json\r\n", error);
     let accepted = || {
         let mut script = events(&[TEXT, COMPLETED]);
         script[0] = head(
@@ -163,18 +162,18 @@ async fn taught(complaint: &str, request: ModelRequest) -> Vec<String> {
 
 #[tokio::test]
 async fn a_model_that_does_not_reason_is_asked_for_no_reasoning() {
-    let complaint = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}"#;
-    let seen = taught(complaint, question()).await;
+    let error = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}"#;
+    let seen = taught(error, question()).await;
     assert!(seen[0].contains("\"include\"") && !seen[1].contains("\"include\""));
     assert_eq!(seen[1], seen[2], "remembered by clones");
 }
 
 #[tokio::test]
 async fn an_organization_without_summaries_thinks_all_the_same() {
-    let complaint = r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}"#;
+    let error = r#"{"error":{"message":"Verify first.","type":"invalid_request_error","param":"reasoning.summary","code":"unsupported_value"}}"#;
     let mut options = ModelOptions::new();
     options.reasoning_effort = Some("low".to_owned());
-    let seen = taught(complaint, ModelRequest { options: Arc::new(options), ..question() }).await;
+    let seen = taught(error, ModelRequest { options: Arc::new(options), ..question() }).await;
     assert!(seen[0].contains(r#""reasoning":{"effort":"low","summary":"auto"}"#));
     assert!(seen[1].contains(r#""reasoning":{"effort":"low"}"#));
     assert_eq!(seen[1], seen[2], "remembered by clones");
@@ -182,22 +181,22 @@ async fn an_organization_without_summaries_thinks_all_the_same() {
 
 #[tokio::test]
 async fn reasoning_of_another_account_is_left_out_for_this_conversation() {
-    let complaint = r#"{"error":{"message":"The encrypted content gAAA could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#;
+    let error = r#"{"error":{"message":"The encrypted content gAAA could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#;
     let kept = r#"{"openai":{"type":"reasoning","id":"rs","encrypted_content":"gAAA","summary":[]}}"#;
     let opaque = serde_json::from_str(kept).unwrap();
     let thought = ContentBlock::Thinking { thinking: String::new(), opaque };
     let call = ContentBlock::ToolCall(ToolCall::new("c", "f", "{}"));
     let turn = Message::new(Role::Assistant, vec![thought, call]);
     let request = ModelRequest { messages: vec![Arc::new(turn)], ..ModelRequest::default() };
-    let seen = taught(complaint, request).await;
+    let seen = taught(error, request).await;
     assert!(seen[0].contains("gAAA") && !seen[1].contains("gAAA") && seen[2].contains("gAAA"));
     assert!(seen.iter().all(|body| body.contains(r#""call_id":"c""#)));
 }
 
 #[tokio::test]
-async fn a_complaint_that_cannot_be_heeded_is_the_answer() {
-    let complaint = r#"{"error":{"message":"include: no","param":"include"}}"#;
-    let refused = || whole("400 Bad Request", "", complaint);
+async fn an_error_without_a_remedy_ends_the_call() {
+    let error = r#"{"error":{"message":"include: no","param":"include"}}"#;
+    let refused = || whole("400 Bad Request", "", error);
     let server = Server::start(vec![refused(), refused()]).await;
     let answer = answer(responses(&server).stream(question())).await;
     assert!(answer.starts_with("!invalid_request:") && answer.ends_with("include: no"), "{answer}");

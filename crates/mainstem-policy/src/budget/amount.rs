@@ -1,11 +1,10 @@
-//! What is reserved, what is spent, and the sums of both.
+//! Reserved and spent amounts, and their sums.
 
 use mainstem_message::Usage;
 
 use crate::Cost;
 
-/// Tokens, money and spawns, of one model call or one spawn: estimated before it, or as it came
-/// back.
+/// Tokens, money and spawns of one model call or one spawn, estimated or actual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amount {
@@ -29,41 +28,41 @@ pub struct Spend {
     pub spawns: u64,
 }
 
-/// The books of one account, with all accounts below it.
+/// The totals of one account, with all accounts below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// What is gone.
+    /// The spent amount.
     pub spent: Spend,
-    /// What is set aside for calls under way.
+    /// The amount reserved for running calls.
     pub held: Spend,
     /// The part of `spent` that is an estimate, because no usage came back.
     pub estimated: Spend,
-    /// How many calls of unknown price `spent` leaves out of its cost.
+    /// The number of calls of unknown price, whose cost is not in `spent`.
     pub unpriced: u64,
 }
 
-/// What a model call will use, roughly: four bytes of request to a token, and all the output it may
-/// write. An estimate, to be corrected by the usage that comes back.
+/// Estimates the usage of a model call: a token for four bytes of request, and the whole output
+/// that it may write. The actual usage replaces it later.
 #[must_use]
 pub fn estimated_usage(request_bytes: u64, max_output_tokens: u64) -> Usage {
     Usage::new(request_bytes.div_ceil(4), max_output_tokens)
 }
 
 impl Amount {
-    /// A model call, with its cost if the price is known.
+    /// Creates the amount of a model call, with its cost if the price is known.
     #[must_use]
     pub fn of(usage: &Usage, cost: Option<Cost>) -> Self {
         Self { tokens: usage.total_tokens(), cost, spawns: 0 }
     }
 
-    /// Tokens that cost nothing.
+    /// Creates an amount of tokens without cost.
     #[must_use]
     pub fn tokens(tokens: u64) -> Self {
         Self { tokens, cost: Some(Cost::ZERO), spawns: 0 }
     }
 
-    /// One agent started.
+    /// Creates the amount of one spawn.
     #[must_use]
     pub fn spawn() -> Self {
         Self { spawns: 1, ..Self::tokens(0) }
@@ -83,8 +82,7 @@ impl Tally {
         self.held = self.held.minus(amount.known());
     }
 
-    /// Counts what came back; in its place, or in place of a cost that it doesn't tell, the
-    /// estimate.
+    /// Adds the actual amount; in place of it, or of a cost that it lacks, the estimate.
     pub(super) fn spend(&mut self, estimate: &Amount, actual: Option<Amount>) {
         let cost = actual.map_or(estimate.cost, |actual| actual.cost.or(estimate.cost));
         let spent = Spend { cost: cost.unwrap_or(Cost::ZERO), ..actual.unwrap_or(*estimate).known() };

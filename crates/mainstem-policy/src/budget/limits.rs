@@ -1,4 +1,4 @@
-//! How much there is, and that it isn't enough.
+//! Limits of accounts, and the errors beyond them.
 
 use std::{fmt, time::Duration};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Amount, Spend, Tally};
 use crate::Cost;
 
-/// What an account may spend; what isn't limited is `None`.
+/// The limits of an account; `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -22,12 +22,12 @@ pub struct Limits {
     /// Agents started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawns: Option<u64>,
-    /// Seconds from when the account is opened, after which nothing more is reserved.
+    /// Seconds after the opening of the account until reservations are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_seconds: Option<u64>,
 }
 
-/// What a budget is of.
+/// A limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,38 +42,38 @@ pub enum Resource {
     Time,
 }
 
-/// Why nothing was reserved, in words for a model or a person.
+/// Why nothing was reserved; a text for models and people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Exceeded {
-    /// More was asked for than is left.
+    /// The request exceeds what is left.
     #[error("the {resource} budget of {budget} has {} of {} left, {} asked for", .resource.shown(*.left), .resource.shown(*.limit), .resource.shown(*.asked))]
     Limit {
-        /// Whose budget.
+        /// The label of the account.
         budget: String,
-        /// What it is of, which gives the unit of the rest.
+        /// The resource, which determines the unit of the other fields.
         resource: Resource,
-        /// What it had.
+        /// The limit.
         limit: u64,
-        /// What is neither spent nor set aside.
+        /// What is neither spent nor reserved.
         left: u64,
-        /// What was asked for.
+        /// The requested quantity.
         asked: u64,
     },
     /// The time is up.
     #[error("the time budget of {budget} is used up: it had {limit_seconds} s")]
     Time {
-        /// Whose budget.
+        /// The label of the account.
         budget: String,
-        /// How long it was, in seconds.
+        /// The limit, in seconds.
         limit_seconds: u64,
     },
-    /// There is a cost budget, and what the call would cost is unknown.
+    /// The account has a cost budget, and the cost of the call is unknown.
     #[error("the cost budget of {budget} has {left} left, and the model's price is unknown; give it one")]
     Unpriced {
-        /// Whose budget.
+        /// The label of the account.
         budget: String,
-        /// What is neither spent nor set aside.
+        /// What is neither spent nor reserved.
         left: Cost,
     },
     /// The account is closed, or one above it.
@@ -94,7 +94,7 @@ impl Limits {
         Self { cost: Some(cost), ..self }
     }
 
-    /// Limits how many agents are started.
+    /// Limits the number of spawns.
     #[must_use]
     pub fn with_spawns(self, spawns: u64) -> Self {
         Self { spawns: Some(spawns), ..self }
@@ -106,7 +106,7 @@ impl Limits {
         Self { time_seconds: Some(seconds), ..self }
     }
 
-    /// Of each limit the smaller one.
+    /// Returns the smaller one of each limit.
     #[must_use]
     pub fn tighter(self, other: Self) -> Self {
         fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
@@ -162,7 +162,7 @@ impl Limits {
         self.or_most().minus(tally.spent.plus(tally.held))
     }
 
-    /// Nothing is without limit, so that sums stay exact.
+    /// Returns the limits as amounts; the maximum for those that are unlimited.
     fn or_most(&self) -> Spend {
         Spend {
             tokens: self.tokens.unwrap_or(u64::MAX),
@@ -173,7 +173,7 @@ impl Limits {
 }
 
 impl Exceeded {
-    /// What there is too little of, unless the account is closed.
+    /// Returns the exhausted resource; `None` if the account is closed.
     #[must_use]
     pub fn resource(&self) -> Option<Resource> {
         match self {

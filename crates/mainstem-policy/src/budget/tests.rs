@@ -1,4 +1,4 @@
-//! Budgets within budgets: what fits, what is counted where, and the books of random histories.
+//! Budgets within budgets: what fits, what counts where, and the totals of random histories.
 
 use std::time::Duration;
 
@@ -239,13 +239,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// What a ledger should hold, kept the long way: everything that ever happened, by account.
+/// A naive ledger: every operation ever, by account.
 struct Books {
     parents: Vec<Option<usize>>,
     limits: Vec<Limits>,
     ids: Vec<AccountId>,
     open: Vec<(usize, Reservation)>,
-    /// Account, reserved, what came back in the end.
+    /// Account, reserved amount, actual amount.
     settled: Vec<(usize, Amount, Option<Amount>)>,
 }
 

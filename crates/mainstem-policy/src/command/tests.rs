@@ -1,4 +1,4 @@
-//! Commands that hide something, and those that don't.
+//! Commands that hide others, and plain ones.
 
 use proptest::prelude::*;
 
@@ -188,7 +188,7 @@ proptest! {
         before in "[a-z '\"$(){}<>#\\\\`]{0,16}",
         separator in prop::sample::select(vec![";", "&&", "||", "|", "&", "\n", "`", "$(", "<(", ">"]),
     ) {
-        // Balanced quotes may hide the separator, rightly; these here have none open at it.
+        // Balanced quotes may hide the separator, rightly; here no quote is open at it.
         let quotes = before.contains(['\'', '"']);
         let command = format!("git {before}{separator}rm -rf /");
         prop_assert!(quotes || !covers("git *", &command), "{:?}", command);

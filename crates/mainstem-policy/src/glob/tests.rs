@@ -1,4 +1,4 @@
-//! Wildcards, beside the obvious way to match them.
+//! Wildcards, compared with a naive matcher.
 
 use proptest::prelude::*;
 

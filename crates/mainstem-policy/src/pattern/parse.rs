@@ -1,22 +1,22 @@
-//! From text to pattern, or to the column where it goes wrong.
+//! Parses patterns; errors have a column.
 
 use super::{Arguments, Pattern};
 use crate::glob;
 
-/// What is wrong with a pattern, where, and what would be right.
+/// An error in a pattern, with its place and a correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern {pattern:?}, column {column}: {message}")]
 #[non_exhaustive]
 pub struct PatternError {
     /// The pattern as written.
     pub pattern: String,
-    /// Where, in characters from 1.
+    /// The column, in characters from 1.
     pub column: usize,
-    /// What is wrong and what would be right.
+    /// The error and the correction.
     pub message: String,
 }
 
-/// What is wrong at a byte of the text.
+/// A byte of the text, and the error there.
 type Wrong = (usize, String);
 
 pub(super) fn pattern(text: &str) -> Result<Pattern, PatternError> {
@@ -76,9 +76,9 @@ fn arguments(text: &str) -> Result<Option<Arguments>, Wrong> {
     Ok((!is_any).then_some(Arguments { field, glob }))
 }
 
-/// A field needs its blank, because an address has a colon too; and a colon that might be meant as
-/// a field's is not guessed at, because a rule that silently means something else is worse than
-/// none.
+/// Splits a field from its glob. The blank after a field is required, because an address has a
+/// colon too; an ambiguous colon is an error, because a rule that silently means something else is
+/// worse than none.
 fn field(inner: &str) -> Result<(Option<String>, String), Wrong> {
     let bare = (None, inner.to_owned());
     let Some((name, rest)) = inner.split_once(':') else { return Ok(bare) };

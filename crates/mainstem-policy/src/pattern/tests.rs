@@ -1,4 +1,4 @@
-//! What patterns read as, and which calls they are about.
+//! Parsing of patterns, and the calls that they match.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What runs while planning.
+//! Which tools run in plan mode.
 
 use super::{PLAN_TOOLS, PlanMode};
 

@@ -19,22 +19,22 @@ const MICROS: u64 = 1_000_000;
 pub struct Cost(u64);
 
 impl Cost {
-    /// Nothing.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// So many millionths of a dollar.
+    /// Creates an amount of millionths of a dollar.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// So many whole dollars.
+    /// Creates an amount of whole dollars.
     #[must_use]
     pub const fn from_dollars(dollars: u64) -> Self {
         Self(dollars.saturating_mul(MICROS))
     }
 
-    /// The amount in millionths of a dollar.
+    /// Returns the amount in millionths of a dollar.
     #[must_use]
     pub const fn micros(self) -> u64 {
         self.0
@@ -61,7 +61,7 @@ impl Sum for Cost {
     }
 }
 
-/// Exactly, with at least two decimals: `$1.50`, `$0.0123`.
+/// Shows the exact amount, with at least two decimals: `$1.50`, `$0.0123`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = format!("${}.{:06}", self.0 / MICROS, self.0 % MICROS);

@@ -1,8 +1,8 @@
-//! Public list prices, as the vendors' pages had them in November 2026 (standard service, text,
+//! Public list prices, as on the vendors' pages in November 2026 (standard service, text,
 //! five-minute caches).
 //!
-//! Where a discount is announced with its end, the price after it is given: a budget should err on
-//! the dear side. Names are whole, because a price guessed from a similar name is worse than none.
+//! If a discount is announced with its end, the later price applies: a budget should overestimate.
+//! Names are whole, because a price guessed from a similar name is worse than none.
 
 use super::{Cost, LongPrompt, Price};
 
@@ -58,7 +58,7 @@ const TABLE: &[Row] = &[
     (&["gemini-2.5-flash-lite"],                                [   100,    400,    10,    100], FLAT),
 ];
 
-/// The price of the model of exactly this name.
+/// Returns the price of the model with exactly this name.
 pub(super) fn price(name: &str) -> Option<Price> {
     let (_, [input, output, read, write], long_prompt) =
         TABLE.iter().find(|(names, ..)| names.contains(&name))?;

@@ -1,4 +1,4 @@
-//! What calls cost, and which price is taken.
+//! Costs of calls, and the choice of prices.
 
 use mainstem_message::Usage;
 use proptest::prelude::*;

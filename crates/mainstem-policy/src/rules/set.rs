@@ -7,12 +7,14 @@ use serde_json::Value;
 use super::{Decision, Effect, Rule};
 use crate::{Pattern, PatternError};
 
-/// One list of rules and what happens to calls that none is about.
+/// One list of rules, and the default effect.
 ///
-/// Of the rules that are about a call the strictest decides: deny, then ask, then allow. So an `allow` says something only where the
-/// default is stricter, and the order matters only for which of two equal rules is named as the reason.
+/// Of the rules that are about a call the strictest decides: deny, then ask, then allow. So an
+/// `allow` matters only if the default is stricter, and the order only determines which of two
+/// equal rules is the reason.
 ///
-/// In a file the short form does; `rules` is the long one, which keeps order and origins, and in which sets are written.
+/// In a file the short form is enough; `rules` is the long one, which has order and origins, and in
+/// which sets are written.
 ///
 /// ```
 /// use mainstem_policy::{Effect, RuleSet};
@@ -38,7 +40,7 @@ pub struct RuleSet {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "RuleSet")]
 struct Declared {
-    /// What happens to calls that no rule is about.
+    /// The effect on calls that no rule is about.
     default: Effect,
     /// Rules with their effects and origins.
     rules: Vec<Rule>,
@@ -51,7 +53,7 @@ struct Declared {
 }
 
 impl RuleSet {
-    /// No rules yet, and what happens to calls that no rule is about.
+    /// Creates a set without rules, with its default effect.
     #[must_use]
     pub fn new(default: Effect) -> Self {
         Self { default, rules: Vec::new() }
@@ -60,7 +62,7 @@ impl RuleSet {
     /// Adds a rule.
     ///
     /// # Errors
-    /// The text is no pattern.
+    /// If the text is no pattern.
     pub fn with(self, effect: Effect, pattern: &str) -> Result<Self, PatternError> {
         Ok(self.with_rule(Rule::new(effect, pattern)?))
     }
@@ -72,7 +74,7 @@ impl RuleSet {
         self
     }
 
-    /// Says where the rules were written, for those that don't say.
+    /// Sets where the rules were written, for those without an origin.
     #[must_use]
     pub fn with_origin(mut self, origin: &str) -> Self {
         for rule in &mut self.rules {
@@ -81,13 +83,13 @@ impl RuleSet {
         self
     }
 
-    /// What happens to calls that no rule is about.
+    /// Returns the effect on calls that no rule is about.
     #[must_use]
     pub fn default_effect(&self) -> Effect {
         self.default
     }
 
-    /// The rules, in order.
+    /// Returns the rules, in order.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -102,7 +104,7 @@ impl RuleSet {
         Decision { effect: because.map_or(self.default, |rule| rule.effect), because }
     }
 
-    pub(super) fn refuses_all_of(&self, tool: &str) -> bool {
+    pub(super) fn is_tool_refused(&self, tool: &str) -> bool {
         let denies = |rule: &Rule| rule.effect == Effect::Deny && rule.pattern.is_about_all_of(tool);
         let may_pass = |rule: &Rule| rule.effect != Effect::Deny && rule.pattern.is_about_tool(tool);
         self.rules.iter().any(denies) || self.default == Effect::Deny && !self.rules.iter().any(may_pass)

@@ -1,4 +1,4 @@
-//! What rules decide, alone and in layers.
+//! Decisions of rules, alone and in layers.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn a_decision_says_why() {
 fn tools_that_can_never_run_need_not_be_offered() {
     let check = |layer: RuleSet, tool: &str, expected| {
         let rules = Rules::from(set(Allow, &[])).narrowed_by(&layer.into());
-        assert_eq!(rules.refuse_all_of(tool), expected, "{tool}");
+        assert_eq!(rules.is_tool_refused(tool), expected, "{tool}");
     };
     check(set(Allow, &[(Deny, "mcp__*")]), "mcp__x", true);
     check(set(Allow, &[(Deny, "mcp__*")]), "shell", false);
@@ -204,7 +204,7 @@ proptest! {
     #[test]
     fn a_tool_that_is_not_offered_never_runs(layer in sets(), (tool, arguments) in calls()) {
         let rules = Rules::from(layer);
-        prop_assert!(!rules.refuse_all_of(tool) || rules.decide(tool, &arguments).effect == Deny);
+        prop_assert!(!rules.is_tool_refused(tool) || rules.decide(tool, &arguments).effect == Deny);
     }
 
     #[test]
@@ -220,10 +220,10 @@ fn an_allowance_by_name_is_found_in_any_layer_and_a_refusal_is_none() {
     let call = json!({ "path": "skills/a/SKILL.md" });
     let set = |effect, pattern: &str| Rules::from(RuleSet::default().with(effect, pattern).unwrap());
     let named = set(Allow, "write_file(path: skills/**)");
-    assert!(named.allow_by_name("write_file", &call));
-    assert!(set(Deny, "shell").narrowed_by(&named).allow_by_name("write_file", &call));
-    assert!(!set(Deny, "write_file(path: skills/**)").allow_by_name("write_file", &call));
-    assert!(!set(Allow, "*").allow_by_name("write_file", &call));
+    assert!(named.is_allowed_by_name("write_file", &call));
+    assert!(set(Deny, "shell").narrowed_by(&named).is_allowed_by_name("write_file", &call));
+    assert!(!set(Deny, "write_file(path: skills/**)").is_allowed_by_name("write_file", &call));
+    assert!(!set(Allow, "*").is_allowed_by_name("write_file", &call));
 }
 
 #[test]

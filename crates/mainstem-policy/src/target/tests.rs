@@ -1,4 +1,4 @@
-//! Which arguments a rule looks at.
+//! The arguments that a rule applies to.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a hash covers, and how a part reads.
+//! What a hash covers, and the text of a part.
 
 use serde_json::{Value, json};
 

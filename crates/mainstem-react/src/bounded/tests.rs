@@ -1,4 +1,4 @@
-//! What is left of a text that is too long.
+//! Texts that are too long.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn cuts_are_at_lines_or_at_characters() {
     };
     check("one\ntwo\nthree", 9, "one\ntwo", "two\nthree");
     check("one\ntwo\nthree", 8, "one\ntwo", "three");
-    // No line ends near.
+    // Without the end of a line nearby.
     check("a\nbcdefgh", 6, "a\nbcde", "cdefgh");
     check("abcdefgh\ni", 6, "abcdef", "efgh\ni");
     check("äöü", 3, "ä", "ü");

@@ -1,4 +1,4 @@
-//! Whose reason counts.
+//! Which reason counts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Building the context of a root.
+//! The builder of a root's context.
 
 use std::{
     any::Any,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Invocation, RunContext, Shared};
 use crate::{Cancellation, Gate, Meter, OutputSchema, extensions::Extensions};
 
-/// Makes the [`RunContext`] of a root's invocation.
+/// Builds the [`RunContext`] of a root's invocation.
 #[must_use]
 pub struct RunContextBuilder {
     agent: Arc<str>,
@@ -51,81 +51,81 @@ impl RunContextBuilder {
         }
     }
 
-    /// Where ids come from; random ones by default.
+    /// Sets the source of ids; random ones by default.
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.shared.ids = ids;
         self
     }
 
-    /// What stops the run.
+    /// Sets the cancellation of the run.
     pub fn cancel(mut self, cancel: impl Into<Cancellation>) -> Self {
         self.cancel = cancel.into();
         self
     }
 
-    /// Sets the token that stops work that outlives the run when the harness shuts down; by default
-    /// it is never cancelled.
+    /// Sets the token that stops work that outlives the run, at the harness's shutdown; by default
+    /// one that is never cancelled.
     pub fn lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self
     }
 
-    /// What models cost; the built-in list by default.
+    /// Sets the prices of models; the built-in list by default.
     pub fn prices(mut self, prices: Arc<Prices>) -> Self {
         self.shared.prices = prices;
         self
     }
 
-    /// What every tool call of the run has to pass, whichever agent makes it; by default all run.
+    /// Sets the gate of every tool call of the run, whichever agent makes it; by default all calls
+    /// run.
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.shared.gate = Some(gate);
         self
     }
 
-    /// Where results are kept that are too long for a conversation; without it they are cut.
+    /// Sets the store of results that are too long for a conversation; without it they are cut.
     pub fn artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         self.shared.artifacts = artifacts;
         self
     }
 
-    /// On whose behalf it works.
+    /// Sets the user on whose behalf it runs.
     pub fn user(mut self, user: Option<Arc<str>>) -> Self {
         self.shared.user = user;
         self
     }
 
-    /// Anything else that tools should know about the run.
+    /// Sets attributes of the run for tools.
     pub fn attributes(mut self, attributes: Map<String, Value>) -> Self {
         self.shared.attributes = attributes;
         self
     }
 
-    /// What the caller has set for the run: `AGENT_START` of its root records it.
+    /// Sets the settings of the run, which the `AGENT_START` of its root records.
     pub fn settings(mut self, settings: Arc<RunSettings>) -> Self {
         self.shared.settings = Some(settings);
         self
     }
 
-    /// The form that the answer of the run's root shall have; see
-    /// [`StructuredOutput`](crate::StructuredOutput).
+    /// Sets the schema of the root's answer; see [`StructuredOutput`](crate::StructuredOutput).
     pub fn output(mut self, schema: Option<OutputSchema>) -> Self {
         self.shared.output = schema;
         self
     }
 
-    /// The value for [`RunContext::attachment`].
+    /// Sets the value for [`RunContext::attachment`].
     pub fn attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
         self.attachment = Some(attachment);
         self
     }
 
-    /// A value for [`RunContext::get`]; one of each type.
+    /// Sets a value for [`RunContext::get`]; one of each type.
     pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
         self
     }
 
-    /// The context.
+    /// Builds the context.
     pub fn build(self) -> RunContext {
         let reply_id = self.sink.origin().reply_id.clone();
         let reply_id = reply_id.unwrap_or_else(|| ReplyId::new(self.shared.ids.next("reply-")));

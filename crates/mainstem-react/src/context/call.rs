@@ -1,4 +1,4 @@
-//! A tool call of an invocation, as its tool sees it.
+//! The context that a tool gets for its call.
 
 use std::{
     any::{Any, TypeId},
@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunContext;
 
-/// What makes a tool's context: private, so that only this crate puts the engine into one and takes
-/// it out again.
+/// The host of a tool's context. It is private, so that only this crate gets from a tool's context
+/// to the engine's.
 pub(super) struct Call {
     id: ToolCallId,
     cx: RunContext,
@@ -75,7 +75,7 @@ impl ToolHost for Call {
         self.cx.cancellation().token()
     }
 
-    /// Of one call [`MAX_RESULT_BYTES`] are sent, then a note, then nothing.
+    /// Sends up to [`MAX_RESULT_BYTES`] for a call, then a note, then nothing.
     fn progress(&self, text: String) -> Settle<'_> {
         let sent = self.cx.with_transcript(|transcript| transcript.result_bytes(&self.id));
         if let Some(delta) = fitting(sent, text) {
@@ -85,7 +85,7 @@ impl ToolHost for Call {
     }
 }
 
-/// What of a text still fits into a result of which so much was sent, with a note where it is cut.
+/// Returns the part of a text that fits after `sent` bytes of a result, with a note if it is cut.
 fn fitting(sent: usize, mut text: String) -> Option<String> {
     let room = MAX_RESULT_BYTES.checked_sub(sent)?;
     if text.len() > room {

@@ -1,4 +1,4 @@
-//! The events of an invocation, and the conversation that they make.
+//! The events of an invocation, and its conversation.
 
 use std::{
     future::Future,
@@ -25,12 +25,12 @@ impl RunContext {
         seq
     }
 
-    /// The number of the invocation's latest event; 0 before the first.
+    /// Returns the number of the invocation's latest event; 0 before the first.
     pub fn last_event(&self) -> u64 {
         self.invocation.latest.load(Ordering::Relaxed)
     }
 
-    /// When that was; `None` before the first.
+    /// Returns the time of that event; `None` before the first.
     pub fn last_event_at(&self) -> Option<Timestamp> {
         let at = self.invocation.latest_at.load(Ordering::Relaxed);
         (self.last_event() > 0).then(|| Timestamp::from_micros(at))
@@ -41,31 +41,31 @@ impl RunContext {
         self.invocation.sink.settle()
     }
 
-    /// Why the session's record keeps nothing more: the work must end. See
+    /// Returns why the session's record has failed; the invocation must end then. See
     /// [`SessionLog::failure`](mainstem_event::SessionLog::failure).
     pub(crate) fn unrecorded(&self) -> Option<&Arc<str>> {
         self.invocation.sink.log().failure()
     }
 
-    /// What was said in this invocation so far.
+    /// Returns the messages of this invocation so far.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.with_transcript(|transcript| transcript.messages().to_vec())
     }
 
-    /// Closes whatever is open in the conversation: blocks, calls, a model call that ended for this
-    /// reason, results.
+    /// Closes what is open in the conversation: blocks, calls, results, and the model call, with
+    /// this reason.
     pub fn close(&self, reason: &StopReason) {
         while let Some(kind) = self.with_transcript(|transcript| transcript.next_closing(reason.clone())) {
             self.emit(kind);
         }
     }
 
-    /// Looks into the conversation; the closure must not emit.
+    /// Calls the closure with the conversation; the closure must not emit.
     pub fn with_transcript<R>(&self, f: impl FnOnce(&mut Transcript) -> R) -> R {
         f(&mut self.invocation.transcript.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The sink of this invocation.
+    /// Returns the sink of this invocation.
     pub fn sink(&self) -> &EventSink {
         &self.invocation.sink
     }

@@ -1,4 +1,4 @@
-//! Which agent an invocation is of, where it stands, and for whom it works.
+//! The identity of an invocation: its agent, its place in the fleet, and its user.
 
 use std::sync::Arc;
 
@@ -9,54 +9,54 @@ use serde_json::{Map, Value};
 use super::RunContext;
 
 impl RunContext {
-    /// The agent's id.
+    /// Returns the agent's id.
     pub fn agent(&self) -> &Arc<str> {
         &self.invocation.agent
     }
 
-    /// The tool call that is being worked on.
+    /// Returns the tool call of this context.
     pub fn call_id(&self) -> Option<&ToolCallId> {
         self.call.as_ref()
     }
 
-    /// Who the agent is; `None` for the root.
+    /// Returns the source of its events; `None` for the root.
     pub fn source(&self) -> Option<&EventSource> {
         self.invocation.sink.origin().source.as_deref()
     }
 
-    /// The instance; `None` for the root.
+    /// Returns the key of the instance; `None` for the root.
     pub fn agent_key(&self) -> Option<&AgentKey> {
         self.source().map(|source| &source.agent_key)
     }
 
-    /// 0 for the root.
+    /// Returns the depth; 0 for the root.
     pub fn depth(&self) -> u16 {
         self.source().map_or(0, |source| source.depth)
     }
 
-    /// The agent's own session: the root's, or `sub-…`.
+    /// Returns the agent's own session: the root's, or `sub-…`.
     pub fn session_id(&self) -> &SessionId {
         let origin = self.invocation.sink.origin();
         origin.source.as_ref().map_or(&origin.session_id, |source| &source.session_id)
     }
 
-    /// The run.
+    /// Returns the run's id.
     pub fn run_id(&self) -> Option<&RunId> {
         self.invocation.sink.origin().run_id.as_ref()
     }
 
-    /// `<root session>[/<agent_id>…]`.
+    /// Returns `<root session>[/<agent_id>…]`.
     pub fn path(&self) -> &str {
         let origin = self.invocation.sink.origin();
         origin.source.as_ref().map_or(origin.session_id.as_str(), |source| &source.path)
     }
 
-    /// On whose behalf it works.
+    /// Returns the user on whose behalf it runs.
     pub fn user(&self) -> Option<&str> {
         self.shared.user.as_deref()
     }
 
-    /// What the caller of the run attached to it.
+    /// Returns the attributes of the run.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.shared.attributes
     }

@@ -170,7 +170,7 @@ fn a_value_given_to_one_is_found_below_it_and_nowhere_else() {
 fn a_price_that_is_not_known_is_not_nothing() {
     let root = builder(&log(64)).build();
     assert_eq!(root.cost("gpt-4o", &Usage::new(1_000, 500)), Some(7_500));
-    assert_eq!(root.cost("nobody-knows-me", &Usage::new(1_000, 500)), None);
+    assert_eq!(root.cost("unknown-model", &Usage::new(1_000, 500)), None);
     assert_eq!(child(&root).cost("gpt-4o", &Usage::new(1_000, 500)), Some(7_500));
 }
 

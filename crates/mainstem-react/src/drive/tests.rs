@@ -1,5 +1,4 @@
-//! Loops that go another way than usual: empty answers, the limit, cancels between two steps,
-//! panics where nobody expects them.
+//! Unusual loops: empty answers, the limit, cancels between two steps, and panics.
 
 use std::{
     pin::Pin,
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::AgentBuilder;
 
-/// Runs an agent, checks the laws, and gives its end and its events in lines.
+/// Runs an agent, checks the laws, and returns its outcome and its events in lines.
 async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Vec<String>) {
     let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
     let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
@@ -33,8 +32,8 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
     (outcome, events.iter().map(|event| event.kind.to_string()).collect())
 }
 
-/// Runs an agent on a log whose record is full after so many events; gives its end, and what its
-/// reader sees last.
+/// Runs an agent on a log whose record is full after so many events; returns its outcome and the
+/// last event of its reader.
 async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, AgentEvent) {
     let log = mainstem_testing::journal::full_after(events).await;
     let sink = mainstem_testing::journal::root(&log, "run");
@@ -77,7 +76,7 @@ fn call(name: &str) -> Turn {
     Turn::new().call(name, json!({}))
 }
 
-/// An answer that is none, though a message.
+/// Returns a turn whose message is blank.
 fn blank() -> Turn {
     Turn::new().text(" ")
 }
@@ -218,7 +217,7 @@ async fn a_tool_that_panics_before_its_first_await_is_an_error_for_the_model() {
     assert!(lines.contains(&"TOOL_RESULT_TEXT_DELTA \"tool f panicked: f is broken\" (call-1)".to_owned()));
 }
 
-/// A model whose code panics before there is a stream.
+/// A model that panics before it returns a stream.
 struct Broken;
 
 impl Model for Broken {
@@ -231,7 +230,7 @@ impl Model for Broken {
     }
 }
 
-/// A middleware whose code panics before the first model call.
+/// A middleware that panics before the first model call.
 struct Forgetful;
 
 #[async_trait]

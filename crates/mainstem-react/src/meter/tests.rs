@@ -18,8 +18,7 @@ fn add_child(meter: &Meter, child: &Rollup) {
     meter.with(|sum| sum.add_child(child));
 }
 
-/// Whichever thread is first: what is recorded before the parent's end is in its sum, and nothing
-/// else.
+/// On whichever thread: a child whose end is recorded before its parent's is in the parent's sum.
 #[test]
 fn a_child_that_ends_with_its_parent_is_counted_if_its_end_is_first() {
     for _ in 0..2_000 {

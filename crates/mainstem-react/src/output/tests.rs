@@ -1,4 +1,4 @@
-//! What counts as an answer, what is said about one that does not fit, and what a model is asked.
+//! Which answers count, the messages about others, and the requests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::{Agent, AgentBuilder, RunOutcome};
 
-/// A model that keeps what it was asked.
+/// A model that records its requests.
 #[derive(Clone)]
 struct Asked {
     model: ScriptedModel,
@@ -39,7 +39,7 @@ impl Model for Asked {
         self.model.stream(request)
     }
 
-    fn holds_schema(&self, _: &ModelRequest) -> bool {
+    fn can_enforce_schema(&self, _: &ModelRequest) -> bool {
         self.holds
     }
 }

@@ -1,4 +1,4 @@
-//! What fits, what does not, and where.
+//! Values that fit, values that do not, and the places of problems.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! What is replayed folds back into the same message.
+//! Replayed deltas fold back into the same message.
 
 use std::sync::Arc;
 

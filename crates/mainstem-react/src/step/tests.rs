@@ -1,4 +1,4 @@
-//! What was said in, what to do out.
+//! Answers in, steps out.
 
 use mainstem_message::{ContentBlock, DataSource, Opaque, Role};
 
@@ -48,12 +48,12 @@ fn after_an_answer() {
     check(first, Length, vec![text("cut of")], "success");
     check(first, Refusal, vec![text("no")], "success");
     check(first, Other("eos".to_owned()), vec![text("done")], "success");
-    // Calls are run, whatever else is said and whyever it stopped.
+    // Calls are run, whatever else the answer has and whyever it stopped.
     check(first, ToolCalls, vec![call("x")], "act x");
     check(first, Stop, vec![text("let me see"), call("x"), call("y")], "act x y");
     check(first, Length, vec![call("x")], "act x");
     check(at(9, 2, false), ToolCalls, vec![call("x")], "act x");
-    // Nothing, blanks and thoughts are no answer.
+    // Empty, blank and thinking-only answers do not count.
     check(first, Stop, vec![], "remind");
     check(first, Stop, vec![text(" \n\t")], "remind");
     check(first, Stop, vec![ContentBlock::thinking("hm")], "remind");
@@ -62,7 +62,7 @@ fn after_an_answer() {
     check(first, ContentFilter, vec![], "the service filtered the answer");
     check(first, ContentFilter, vec![ContentBlock::thinking("hm")], "the service filtered the answer");
     check(first, ContentFilter, vec![text("what is left")], "success");
-    // The last call is the last.
+    // The call without tools is the last.
     check(at(3, 0, true), Stop, vec![text("what I have")], "max_iterations");
     check(at(3, 0, true), ToolCalls, vec![call("x")], "max_iterations");
     check(at(3, 2, true), Stop, vec![], "max_iterations");

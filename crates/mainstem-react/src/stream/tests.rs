@@ -1,4 +1,4 @@
-//! Poll by poll: when a run works, wakes, rests, ends, and what a drop does.
+//! Poll by poll: when a run is driven, wakes, waits and ends, and what a drop does.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use tokio_test::{assert_pending, assert_ready, task::spawn};
 use super::*;
 use crate::{Agent, RunContext};
 
-/// A run of a scripted agent, and the log it writes to.
+/// Returns a run of a scripted agent, and the log it writes to.
 fn run(turn: Turn) -> (RunStream, Arc<SessionLog>) {
     run_of(ScriptedModel::new().agent("main", [turn]))
 }
@@ -41,7 +41,7 @@ fn note(name: &str) -> EventKind {
     EventKind::Custom { name: name.to_owned(), value: serde_json::Value::Null }
 }
 
-/// A model that says what it is told to, when it is told to.
+/// A model that streams what the test sends it, when the test sends it.
 struct Dictated(Arc<Mutex<mpsc::Receiver<&'static str>>>);
 
 impl Model for Dictated {
@@ -77,7 +77,7 @@ fn it_ends_with_the_agent_and_stays_ended() {
     let mut run = spawn(run);
     let events: Vec<_> = std::iter::from_fn(|| assert_ready!(run.poll_next())).collect();
     assert_eq!(events, recorded(&log));
-    assert!(events[events.len() - 1].ends_run());
+    assert!(events[events.len() - 1].is_run_end());
     assert!(run.is_terminated());
     assert_eq!(run.outcome().unwrap().outcome, Outcome::Success);
     log.emit(note("after the end"));
@@ -163,8 +163,7 @@ fn finish_gives_the_outcome_from_anywhere() {
     }
 }
 
-/// Reading a stream that is always ready, without another await, must not hold up the rest of its
-/// thread.
+/// Reading a stream that is always ready, without another await, must not starve its thread.
 #[tokio::test(flavor = "current_thread")]
 async fn it_lets_timers_fire() {
     let (mut run, _log) = run(Turn::new().repeat("word ", 1_000_000));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::AnswerLimits;
 
-/// An invocation in which some ids of calls are taken already.
+/// An invocation in which some ids of calls are taken.
 #[derive(Default)]
 struct Fake {
     events: Vec<EventKind>,
@@ -34,7 +34,8 @@ impl Scope for Fake {
     }
 }
 
-/// Events in short: `text 1.1` and `call a search` begin, `1.1 "Hi"` goes on, `1.1 end` ends.
+/// Returns events in short: `text 1.1` and `call a search` begin, `1.1 "Hi"` continues, `1.1 end`
+/// ends.
 fn show(kind: &EventKind) -> String {
     use EventKind::*;
     let sealed =
@@ -56,8 +57,8 @@ fn show(kind: &EventKind) -> String {
     }
 }
 
-/// What the deltas bring; behind `|` what the end of the answer does. An error stands where it
-/// shows.
+/// Checks the events of deltas; after `|` come those of the end of the answer. An error stands
+/// where it occurs.
 #[track_caller]
 fn check(deltas: impl IntoIterator<Item = ModelDelta>, expected: &str) {
     check_with(&[], deltas, expected);
@@ -154,7 +155,7 @@ fn what_the_vendor_wants_back_stays_with_its_block() {
     check([text("a"), block_end(sealed())], r#"text 1.1, 1.1 "a", 1.1 end {"sig":1} |"#);
     check([data_start(), block_end(sealed())], r#"image/png 1.1, 1.1 end {"sig":1} |"#);
     check([call(0, "x"), call_end(0, sealed())], r#"call x f, x end {"sig":1} |"#);
-    // A signature without text is a block of its own; an end of nothing is nothing.
+    // A signature without text is a block of its own; an end without a block emits nothing.
     check([block_end(sealed())], r#"thinking 1.1, 1.1 end {"sig":1} |"#);
     check([block_end(Opaque::new())], "|");
     check(
@@ -176,12 +177,12 @@ fn calls_interleave() {
         ],
         r#"call x f, call y f, x "{", y "[", x "}", y end | x end"#,
     );
-    // Text may come between, and the call goes on.
+    // Text may come in between, and the call continues.
     check(
         [call(0, "x"), text("a"), arguments(0, "{}")],
         r#"call x f, text 1.1, 1.1 "a", x "{}" | 1.1 end, x end"#,
     );
-    // A slot that is used again is the newer call's.
+    // A slot that is used again belongs to the newer call.
     check(
         [call(0, "x"), call_end(0, Opaque::new()), call(0, "y"), arguments(0, "1")],
         r#"call x f, x end, call y f, y "1" | y end"#,
@@ -281,7 +282,7 @@ fn any_delta() -> impl Strategy<Value = ModelDelta> {
     ]
 }
 
-/// The whole invocation around a turn: what is called has a result.
+/// Returns the whole invocation around a turn: every call has a result.
 fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
     use EventKind::*;
     let calls = turn.iter().filter_map(|kind| match kind {
@@ -322,7 +323,7 @@ fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
     (1..).zip(kinds).map(event).collect()
 }
 
-/// What a message holds, each sort joined.
+/// The content of a message, joined by kind.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     text: String,
@@ -337,7 +338,7 @@ impl Said {
             ModelDelta::Text(delta) => self.text += delta,
             ModelDelta::Thinking(delta) => self.thinking += delta,
             ModelDelta::Data(delta) => self.data += delta,
-            // Calls interleave, and a sum of letters is the same in any order.
+            // Calls interleave, and a multiset of letters is the same in any order.
             ModelDelta::CallArguments { delta, .. } => self.arguments += delta,
             _ => {}
         }
@@ -359,7 +360,7 @@ impl Said {
         said
     }
 
-    /// With the letters of the arguments in order of the alphabet.
+    /// Sorts the letters of the arguments.
     fn sorted(mut self) -> Self {
         let mut letters: Vec<_> = self.arguments.chars().collect();
         letters.sort_unstable();

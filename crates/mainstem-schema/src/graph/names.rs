@@ -10,7 +10,7 @@ use crate::SchemaError;
 /// The parts that have an anchor.
 pub(super) type Anchors<'a> = HashMap<&'a str, &'a Value>;
 
-/// The parts of a schema that have an anchor.
+/// Returns the parts of a schema that have an anchor.
 ///
 /// # Errors
 /// A part changes what references in it mean: it has an identifier or a dialect of its own, or an

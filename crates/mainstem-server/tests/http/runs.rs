@@ -190,7 +190,7 @@ async fn a_run_that_the_shutdown_stops_says_so() {
     let journal = SqliteJournal::open(&path).unwrap();
     let events = journal.read(&"s".into(), 1, 100).await.unwrap();
     laws(&events).unwrap();
-    let end = events.iter().find(|event| event.ends_run()).unwrap().to_json();
+    let end = events.iter().find(|event| event.is_run_end()).unwrap().to_json();
     assert!(end.contains("\"shutdown\""), "{end}");
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Events as text: `type "data" #id ~retry`, and `!` for an error.
+/// Returns events as text: `type "data" #id ~retry`, and `!` for an error.
 fn decode(chunks: &[&[u8]], limit: usize, finish: bool) -> Vec<String> {
     let shown = |event: Result<_, _>| event.map_or_else(|_| "!".to_owned(), |event| show(&event));
     let mut decoder = Decoder::with_limit(limit);
@@ -34,7 +34,7 @@ fn show(event: &SseEvent) -> String {
     shown
 }
 
-/// Whole, byte by byte, and cut in two at every place: always the same events.
+/// Checks that the input gives the same events whole, byte by byte, and cut in two at every place.
 fn check(input: impl AsRef<[u8]>, expected: &[&str]) {
     check_with(input.as_ref(), DEFAULT_LIMIT, false, expected);
 }
@@ -90,13 +90,13 @@ fn conforms_to_whatwg() {
     check("data::a: b\n\n", &[r#"message ":a: b""#]);
     check("data : a\n\n", &[]);
 
-    // No data, no event; and the type doesn't leak into the next one.
+    // Without data there is no event; and the type is not carried over to the next one.
     check("event: a\n\ndata: b\n\n", &[r#"message "b""#]);
     check("event: a\nevent: b\ndata: c\n\n", &[r#"b "c""#]);
     check("event: a\nevent\ndata: c\n\n", &[r#"message "c""#]);
     check("\n\n\r\n", &[]);
 
-    // Id: sticky, emptied on purpose only, ignored with a NUL, taken over without data too.
+    // Ids persist, are emptied explicitly only, ignored with a NUL, and set without data too.
     check(
         "id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\n",
         &[r#"message "a" #1"#, r#"message "b" #1"#, r#"message "c" #2"#],
@@ -140,7 +140,7 @@ fn finish_returns_what_only_lacked_its_blank_line() {
     {
         check(nothing, &[]);
     }
-    // What may have been cut short is not believed.
+    // A field that may have been cut short is ignored.
     check(
         "id: 1\nretry: 10\ndata: a\n\nid: 2\ndata: b\nretry: 2",
         &[r#"message "a" #1 ~10"#, r#"message "b" #1 ~10"#],
@@ -169,7 +169,7 @@ fn an_event_above_the_limit_is_an_error_and_the_next_one_comes() {
     check("event: 12345\ndata: a\n\ndata: b\n\n", &["!", r#"message "b""#]);
     check("id: 12345\ndata: a\n\ndata: b\n\n", &["!", r#"message "b""#]);
     check("data: 1234\ndata: 5", &["!"]);
-    // What isn't kept has no limit.
+    // Ignored bytes have no limit.
     check(": a long comment\nunknown: field\ndata: a\n\n", &[r#"message "a""#]);
     check_with(b"data: a\n\ndata: ab\n\n", 0, true, &[r#"message "a""#, "!"]);
 }
@@ -203,13 +203,13 @@ fn a_large_event_leaves_no_large_buffers_behind() {
     }
 }
 
-/// The standard's algorithm on a whole text, line by line: slow and plain.
+/// Returns the standard's algorithm on a whole text, line by line: slow and plain.
 fn reference(input: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(input).replace("\r\n", "\n").replace('\r', "\n");
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let (mut seen, mut staged, mut retry) = (Vec::new(), String::new(), None);
     let (mut event, mut data) = (String::new(), String::new());
-    // What follows the last line break is no line.
+    // The text after the last line break is not a line.
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
@@ -234,7 +234,7 @@ fn reference(input: &[u8]) -> Vec<String> {
     seen
 }
 
-/// Text that is mostly made of what the format gives a meaning to.
+/// Generates text that mostly consists of characters with a meaning in the format.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         8 => prop::sample::select(&[

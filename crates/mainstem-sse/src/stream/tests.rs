@@ -12,7 +12,7 @@ const _: () = {
     sendable::<SseStream<Empty<Result<Bytes, io::Error>>>>();
 };
 
-/// A source that gives these answers, one a poll, and must not be polled after them.
+/// A source with these results, one a poll; it must not be polled after them.
 struct Script {
     answers: VecDeque<Poll<Option<Result<Bytes, &'static str>>>>,
     _alive: Arc<()>,
@@ -33,7 +33,7 @@ fn chunk(text: &'static str) -> Poll<Option<Result<Bytes, &'static str>>> {
     Poll::Ready(Some(Ok(Bytes::from_static(text.as_bytes()))))
 }
 
-/// A stream over the script, and a handle that tells whether the source still lives.
+/// Returns a stream over the script, and a handle that tells whether the source is alive.
 fn script<const N: usize>(
     answers: [Poll<Option<Result<Bytes, &'static str>>>; N],
 ) -> (SseStream<Script>, Arc<()>) {

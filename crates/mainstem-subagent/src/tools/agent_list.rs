@@ -20,6 +20,6 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             let cx = engine(&cx)?;
             Ok::<_, SpawnError>(Json(Member::of(cx)?.fleet.roster.list(Some(cx.session_id()))))
         })
-        .read_only(),
+        .with_read_only(true),
     )
 }

@@ -29,7 +29,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         })?;
         Ok::<_, SpawnError>(text(skill))
     });
-    Arc::new(load.read_only())
+    Arc::new(load.with_read_only(true))
 }
 
 fn text(skill: &Skill) -> String {

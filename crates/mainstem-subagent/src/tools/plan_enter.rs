@@ -23,6 +23,6 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             Member::of(cx)?.fleet.set_plan_mode(PlanMode::On, cx.sink().log());
             Ok::<_, SpawnError>("You are planning. Look around, make a plan, then call plan_exit with it.")
         })
-        .read_only(),
+        .with_read_only(true),
     )
 }

@@ -46,6 +46,6 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                 }
             })
         })
-        .read_only(),
+        .with_read_only(true),
     )
 }

@@ -36,7 +36,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             };
             Ok::<_, SpawnError>([head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
         })
-        .read_only(),
+        .with_read_only(true),
     )
 }
 

@@ -47,7 +47,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             fleet.told_by_tool(cx, &tasks);
             Ok::<_, SpawnError>(ToolOutput::from(text(&tasks, time)).with_state(state(&tasks)))
         })
-        .read_only(),
+        .with_read_only(true),
     )
 }
 

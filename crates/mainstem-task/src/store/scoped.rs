@@ -25,7 +25,8 @@ const SEPARATOR: char = '/';
 /// use mainstem_task::{ExecutorId, MemoryTaskStore, ScopedTaskStore, TaskStore};
 ///
 /// let whole: Arc<dyn TaskStore> = Arc::new(MemoryTaskStore::new());
-/// let (acme, other) = (ScopedTaskStore::new(whole.clone(), "acme"), ScopedTaskStore::new(whole, "other"));
+/// let acme = ScopedTaskStore::new(whole.clone(), "acme");
+/// let other = ScopedTaskStore::new(whole, "other");
 /// let executor = ExecutorId::new("here");
 /// acme.renew(&executor, Timestamp::from_micros(5)).await?;
 /// assert_eq!(other.lease(&executor).await?, None);

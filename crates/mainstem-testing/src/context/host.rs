@@ -1,4 +1,4 @@
-//! What makes tool calls in tests.
+//! The host of tool calls in tests.
 
 use std::{
     any::{Any, TypeId},

@@ -25,7 +25,7 @@ struct State {
     in_model_call: bool,
 }
 
-/// Things that begin, go on and end, and may overlap.
+/// Things that begin, continue and end, and may overlap.
 #[derive(Default)]
 struct Spans {
     open: HashSet<ToolCallId>,

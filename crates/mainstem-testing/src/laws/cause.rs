@@ -11,8 +11,8 @@ use mainstem_message::{SessionId, ToolCallId, ToolState};
 
 use super::{Invocation, Violation};
 
-/// For each invocation, which one caused it. Where there is no call, as when code starts a child,
-/// the one at work in its parent's session, unless it is a background task: nobody's.
+/// The index of the invocation that caused each one. Without a call, as when code starts a child,
+/// it is the running one in its parent's session; a background task has none.
 pub(super) type Callers = Vec<Option<usize>>;
 
 pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
@@ -35,8 +35,8 @@ pub(super) fn check(all: &[Invocation<'_>]) -> Result<Callers, Violation> {
     Ok(callers)
 }
 
-/// Returns an `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each has
-/// ended `denied`.
+/// Checks that an `ALL_TOOLS_DENIED` is about the last turn: it names all of its calls, and each
+/// has ended as `denied`.
 fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
     let (mut called, mut denied) = (Vec::new(), Vec::new());
     for (event, kind) in one.kinds() {
@@ -54,7 +54,7 @@ fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
                     let message = format!("not every call of {} was denied, or another is named", one.key());
                     return Err(Violation::new(3, event.seq, message));
                 }
-                // Once.
+                // It may come once.
                 called.clear();
             }
             _ => {}
@@ -66,13 +66,13 @@ fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
 /// One tool call.
 struct Call<'a> {
     id: &'a ToolCallId,
-    /// Whose: its index.
+    /// The index of the caller.
     caller: usize,
-    /// In which of its model calls.
+    /// The number of the caller's model call.
     turn: usize,
     called: u64,
     result: Option<(u64, ToolState)>,
-    /// Whether a person was asked; only such a call waits, its siblings go on.
+    /// Whether it needed an approval; only such a call waits, its siblings continue.
     is_held: bool,
 }
 
@@ -85,14 +85,14 @@ impl Call<'_> {
         self.result.is_some_and(|(_, state)| state == ToolState::Running)
     }
 
-    /// Returns `true` if the child goes on without the call: it was handed over, which the call
-    /// said, unless it was interrupted before it could.
+    /// Returns `true` if the child may outlive the call: the call reported the handover, unless it
+    /// was interrupted before.
     fn lets_go(&self, child: &Invocation<'_>) -> bool {
         let is_interrupted = self.result.is_some_and(|(_, state)| state == ToolState::Interrupted);
         self.is_running() || is_interrupted && is_task(child)
     }
 
-    /// Returns the child ends within the call, unless that lets it go.
+    /// Checks that the child ends within the call, unless it may outlive it.
     fn encloses(&self, child: &Invocation<'_>) -> Result<(), Violation> {
         if self.lets_go(child) || self.is_open(child.end()) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Call<'_> {
     }
 }
 
-/// All calls, by the session of the agent that made them. Their ids are unique within a reply only.
+/// All calls, by the session of the calling agent. Their ids are unique within a reply only.
 struct Calls<'a> {
     by_id: HashMap<(&'a SessionId, &'a ToolCallId), Vec<Call<'a>>>,
     parents: HashMap<&'a SessionId, &'a SessionId>,
@@ -146,8 +146,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Returns the call that caused a child: its parent's, or that of whoever above sent it a
-    /// further message; `None` if it names none.
+    /// Returns the call that caused a child: its parent's, or that of an agent above which sent it
+    /// a further message; `None` if it names none.
     fn cause(&self, child: &Invocation<'a>) -> Result<Option<&Call<'a>>, Violation> {
         let broken = |message| Err(Violation::new(3, child.start(), message));
         let Some(source) = child.source else { return Ok(None) };
@@ -165,7 +165,7 @@ impl<'a> Calls<'a> {
             .max_by_key(|(call, near)| (call.is_open(child.start()), call.is_running(), *near, call.called));
         match best {
             Some((call, _)) => Ok(Some(call)),
-            None => broken(format!("{} was caused by {id}, which nobody called before", child.key())),
+            None => broken(format!("{} was caused by {id}, which no agent called before", child.key())),
         }
     }
 }
@@ -174,7 +174,7 @@ fn is_task(child: &Invocation<'_>) -> bool {
     child.events.last().and_then(|event| event.source()).is_some_and(|source| source.task_id.is_some())
 }
 
-/// Returns the call that its `AGENT_START` says.
+/// Returns the call that its `AGENT_START` names.
 fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     match &child.events[0].kind {
         EventKind::AgentStart { parent_tool_call_id, .. } => parent_tool_call_id.as_ref(),
@@ -182,8 +182,8 @@ fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     }
 }
 
-/// The first children of the calls of one turn start in the order of the calls; not those that work
-/// in the background, which nobody waits for, and not those for which a person is asked.
+/// Checks that the first children of a turn's calls start in the order of the calls; except
+/// background children, and those that needed an approval.
 #[derive(Default)]
 struct Order<'a> {
     last: HashMap<(usize, usize), u64>,

@@ -41,7 +41,7 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// Returns the invocations in the order of their start, each of which obeys law 2.
+/// Returns the invocations in the order of their start, after checking law 2 for each.
 pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, Violation> {
     let mut all: Vec<Invocation<'_>> = Vec::new();
     let mut index: HashMap<&ReplyId, usize> = HashMap::new();
@@ -60,7 +60,7 @@ pub(super) fn invocations(events: &[AgentEvent]) -> Result<Vec<Invocation<'_>>, 
     Ok(all)
 }
 
-/// Whether an event belongs to an invocation, or to the session, as its kind must.
+/// Checks that an event belongs to an invocation, or to the session, as its kind requires.
 fn belongs(event: &AgentEvent) -> Result<(), Violation> {
     use EventKind::*;
     let broken = |what: &str| Err(Violation::new(2, event.seq, format!("{} {what}", event.kind.name())));
@@ -102,8 +102,7 @@ fn bracket(one: &Invocation<'_>) -> Result<(), Violation> {
     }
 }
 
-/// Returns a task's terminal change is its last, and comes after the `AGENT_END`s of what belongs
-/// to it.
+/// Checks that a task's terminal change is its last, after the `AGENT_END`s of its invocations.
 fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation> {
     let mut ended: HashMap<&TaskId, u64> = HashMap::new();
     for event in events {
@@ -124,8 +123,8 @@ fn tasks(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(), Violation>
     }
 }
 
-/// Returns the turns of an instance are 1, 2, 3 …, one after the other. A timeline that begins
-/// later than the session may begin with any.
+/// Checks that the turns of an instance are 1, 2, 3 …, in sequence. A timeline that begins later
+/// than the session may begin with any.
 fn turns(all: &[Invocation<'_>]) -> Result<(), Violation> {
     let is_whole = all.first().is_none_or(|first| first.start() == 1);
     let mut last: HashMap<&str, (u32, u64)> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Law 5: depth, path and session say where an agent is, and agree; nothing is labelled anew.
+//! Law 5: depth, path and session say where an agent is, and agree; events keep their source.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,7 +22,7 @@ pub(super) fn check(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(),
     })
 }
 
-/// What is known so far.
+/// The state of the check.
 #[derive(Default)]
 struct Seen<'a> {
     /// Whether the timeline begins later than the session.
@@ -31,7 +31,7 @@ struct Seen<'a> {
     root: Option<&'a SessionId>,
     agents: HashMap<&'a AgentKey, &'a EventSource>,
     sessions: HashMap<&'a SessionId, &'a EventSource>,
-    /// The latest.
+    /// The latest stream.
     stream: u64,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Returns all but what differs between the turns of one agent.
+/// Returns the fields that all turns of one agent share.
 fn identity(source: &EventSource) -> impl PartialEq + '_ {
     let EventSource {
         agent_key,
@@ -93,8 +93,8 @@ fn identity(source: &EventSource) -> impl PartialEq + '_ {
     (agent_key, agent_id, agent_name, label, session_id, parent_session_id, depth, path)
 }
 
-/// Of one invocation only this may change on the way: it becomes part of a task; and what is part
-/// of one outlives its run.
+/// Returns `true` for the change that is allowed within one invocation: it becomes part of a task;
+/// one that is part of a task may outlive its run.
 fn is_moved(before: &Origin, now: &Origin, tasks: &HashSet<&TaskId>) -> bool {
     let Some((was, is)) = before.source.as_deref().zip(now.source.as_deref()) else { return false };
     let task_id = is.task_id.clone();

@@ -1,10 +1,10 @@
-//! Laws 1 and 8: numbers rise by one, or by exactly what a gap says.
+//! Laws 1 and 8: numbers rise by one, or by exactly the count of a gap.
 
 use mainstem_event::{AgentEvent, EventKind};
 
 use super::Violation;
 
-/// Whether there is a gap.
+/// Checks them. Returns `true` if there is a gap.
 pub(super) fn check(events: &[AgentEvent]) -> Result<bool, Violation> {
     let mut has_gap = false;
     let mut last: Option<u64> = None;

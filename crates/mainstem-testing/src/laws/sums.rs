@@ -1,4 +1,4 @@
-//! Laws 6 and 12: the fold gives the answer, and usage adds up.
+//! Laws 6 and 12: the fold equals the answer, and usage adds up.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -78,7 +78,7 @@ fn broken(one: &Invocation<'_>, what: &str) -> Violation {
     Violation::new(12, one.end(), format!("{what}: {}", one.key()))
 }
 
-/// Returns what its model calls cost.
+/// Returns the usage of its model calls.
 fn own(one: &Invocation<'_>) -> Usage {
     one.kinds().fold(Usage::default(), |sum, (_, kind)| match kind {
         EventKind::ModelCallEnd { usage: Some(usage), .. } => sum + *usage,
@@ -86,8 +86,8 @@ fn own(one: &Invocation<'_>) -> Usage {
     })
 }
 
-/// Returns `true` if it made a model call of which nobody says what it used. An answer of a
-/// middleware's is no such call.
+/// Returns `true` if it made a model call without a reported usage. An answer of a middleware is
+/// not a model call.
 fn has_uncounted(one: &Invocation<'_>) -> bool {
     let mut is_asked = false;
     one.kinds().any(|(_, kind)| match kind {
@@ -104,7 +104,7 @@ fn plus(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.saturating_add(b?))
 }
 
-/// Returns what its `AGENT_END` says.
+/// Returns the usage in its `AGENT_END`.
 fn usage(one: &Invocation<'_>) -> Rollup {
     match one.ending() {
         EventKind::AgentEnd { usage, .. } => *usage,

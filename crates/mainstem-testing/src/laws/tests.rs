@@ -1,4 +1,4 @@
-//! A lawful timeline broken by hand in one place each time, and lawful ones that look odd.
+//! A lawful timeline that is broken in one place each time, and unusual lawful ones.
 
 mod script;
 
@@ -11,9 +11,9 @@ use self::script::{Line, Timeline, script};
 use super::*;
 use crate::render;
 
-/// A parent, twins `a1` and `a2` at once, a grandchild `b` (by a call that has the id of
-/// another's), a tool, a child `c` in the background, a further message to `a1`; then a second run.
-/// No two lines of an agent are the same.
+/// A parent, concurrent twins `a1` and `a2`, a grandchild `b` (by a call whose id occurs twice), a
+/// tool, a child `c` in the background, a further message to `a1`; then a second run. Any two lines
+/// of an agent differ.
 const FLEET: &str = "
     main start
     main ask
@@ -104,7 +104,7 @@ impl Timeline {
         self.0.insert(at, self.0[at].clone());
     }
 
-    /// Puts a line directly before another.
+    /// Moves a line directly before another.
     #[track_caller]
     fn shift(&mut self, name: &str, before: &str) {
         let at = self.at(name);
@@ -125,7 +125,7 @@ impl Timeline {
         change(&mut self.0[at]);
     }
 
-    /// Says of somebody else in all that an agent did.
+    /// Changes the source in all events of an agent.
     fn relabel(&mut self, who: &str, change: impl Fn(&mut EventSource)) {
         let who = format!("{who} ");
         for line in self.0.iter_mut().filter(|line| line.name.starts_with(&who)) {
@@ -140,7 +140,7 @@ fn change_source(origin: &mut Origin, change: impl Fn(&mut EventSource)) {
     origin.source = Some(source.into());
 }
 
-/// One thing is broken, and exactly this law says so.
+/// Breaks one thing, and checks that exactly this law is violated.
 #[track_caller]
 fn check(law: u8, break_it: impl FnOnce(&mut Timeline)) {
     let mut timeline = script(FLEET);
@@ -160,7 +160,7 @@ fn accept(timeline: &Timeline) {
     laws(&events).unwrap_or_else(|broken| panic!("{broken}\n{}", render(&events)));
 }
 
-/// Returns the same event under another number.
+/// Returns the event under another number.
 fn renumber(event: &AgentEvent, seq: u64) -> AgentEvent {
     AgentEvent::new(seq, event.at, event.origin.clone(), event.kind.clone())
 }
@@ -206,7 +206,7 @@ fn law_2_bracket() {
     check(2, |t| t.double("a1 AGENT_END"));
     check(2, |t| t.swap("a1 AGENT_START", "a1 MODEL_CALL_START"));
     check(2, |t| t.swap("a1 AGENT_RESULT", "a1 AGENT_END"));
-    // Events of nobody.
+    // An event without an invocation.
     check(2, |t| t.change("b TEXT_BLOCK_DELTA", |line| line.origin.reply_id = None));
     check(2, |t| t.change("main TOOL_CALL_END", |line| line.origin.reply_id = None));
     check(2, |t| {
@@ -234,7 +234,7 @@ fn law_2_bracket() {
 fn law_3_cause() {
     check(3, |t| t.shift("a1 AGENT_START", "main TOOL_CALL_END tool (1)"));
     check(3, |t| t.shift("a1+ AGENT_START", "main TOOL_CALL_END tool (5)"));
-    // The result does not wait for the child.
+    // The result comes before the child's end.
     check(3, |t| t.shift("main TOOL_RESULT_END tool success (1)", "a1 AGENT_END"));
     check(3, |t| t.shift("main TOOL_RESULT_END tool success (1)", "a1 AGENT_START"));
     check(3, |t| t.shift("a1 TOOL_RESULT_END tool success (1)", "b AGENT_END"));
@@ -365,7 +365,7 @@ fn law_5_place() {
     check(5, |t| t.relabel("a1", |source| source.stream_id = 0));
     check(5, |t| t.relabel("a1+", |source| source.agent_name = Some("A".into())));
     check(5, |t| t.relabel("a1+", |source| source.session_id = "sub-x".into()));
-    // One event says something else than those before it.
+    // One event contradicts those before it.
     check(5, |t| relabel_one(t, "a1 TEXT_BLOCK_DELTA", |source| source.agent_key = "agent:a:a2".into()));
     check(5, |t| relabel_one(t, "a1 AGENT_END", |source| source.turn = 2));
     check(5, |t| relabel_one(t, "c MODEL_CALL_START", |source| source.task_id = None));
@@ -394,7 +394,7 @@ fn law_6_condensation() {
         let result = Message::assistant("allgood").into();
         t.change("main AGENT_RESULT", |line| line.kind = EventKind::AgentResult { result });
     });
-    // The model is asked again before all results are there, or with something in between.
+    // The model is called again before all results are there, or with something in between.
     check(6, |t| t.shift("main TOOL_RESULT_END tool success (1)", "main TOOL_RESULT_START tool null (5)"));
     check(6, |t| {
         let hint = EventKind::HintBlock { block_id: "h".into(), hint_source: "x".into(), hint: "hi".into() };
@@ -430,7 +430,7 @@ fn law_12_roll_up() {
             });
         });
     }
-    // What ends later is not in it; what ends before is.
+    // A child that ends later is not in the sum; one that ends before is.
     let background = Usage::new(8, 1);
     check(12, |t| {
         t.change("main AGENT_END", |line| {
@@ -469,7 +469,7 @@ fn law_8_no_silent_loss() {
     broken(3, &[("root", 3)]);
 }
 
-/// Whatever is lost or told twice shows, if it is not one of many deltas.
+/// A lost or repeated event is detected, unless it is one of many deltas.
 #[test]
 fn no_event_may_be_lost_or_told_twice() {
     for at in 0..script(FLEET).0.len() {
@@ -487,7 +487,7 @@ fn the_unbroken_timeline_is_lawful() {
     accept(&script(""));
 }
 
-/// One child is promoted on the way, the other starts when its parent has ended.
+/// One child is promoted while it runs, the other starts when its parent has ended.
 #[test]
 fn a_child_may_outlive_a_call_that_ended_running() {
     accept(&script(
@@ -521,8 +521,8 @@ fn a_child_may_outlive_a_call_that_ended_running() {
     ));
 }
 
-/// Ids of calls are unique within a reply only: the root's has the id of that by which the child
-/// spawned its own.
+/// Ids of calls are unique within a reply only: the root's equals that of the call by which the
+/// child spawned its own.
 #[test]
 fn the_root_may_write_to_a_grandchild() {
     accept(&script(
@@ -584,7 +584,7 @@ fn a_child_that_code_starts_names_no_call() {
     accept(&timeline);
 }
 
-/// Only a call that a person was asked about may start its child out of order.
+/// Only a call that needed an approval may start its child out of order.
 #[test]
 fn a_held_call_lets_its_siblings_pass() {
     let twins = "main start
@@ -647,7 +647,7 @@ fn what_a_gap_hides_is_not_judged() {
     }
 }
 
-/// A reader of the second run alone knows what the session did before no more.
+/// A reader of the second run alone does not see the session before.
 #[test]
 fn a_timeline_may_begin_with_the_second_run() {
     let timeline = script(&format!(
@@ -672,7 +672,7 @@ fn a_timeline_may_begin_with_the_second_run() {
     assert_eq!(laws(&timeline.events()[from..]), Ok(()));
 }
 
-/// Would take minutes if a law looked at all events for each invocation.
+/// It would take minutes if a law read all events for each invocation.
 #[test]
 fn a_thousand_children_are_judged_at_once() {
     let calls = |verb: &str| (0..1000).map(|n| format!("main {verb} {n}\n")).collect::<String>();

@@ -60,7 +60,7 @@ fn decoded<A: Api>(payloads: &[impl AsRef<str>]) -> (Deltas, Result<(), String>)
     (deltas, end)
 }
 
-/// Where the reads end changes nothing.
+/// The places of the reads change nothing.
 pub fn cuts_change_nothing<A: Api>(sample: Sample) {
     for bytes in sample.recorded {
         let whole = payloads::<A>([*bytes]);
@@ -74,7 +74,7 @@ pub fn cuts_change_nothing<A: Api>(sample: Sample) {
     }
 }
 
-/// Nor does in how many pieces the bytes come.
+/// The sizes of the pieces change nothing.
 pub fn pieces_of_any_size_mean_the_same<A: Api>(sample: Sample) {
     let cuts = prop::collection::vec(any::<Index>(), 0..40);
     proptest!(ProptestConfig::with_cases(1_000), |(bytes in prop::sample::select(sample.recorded), cuts in cuts)| {
@@ -86,7 +86,7 @@ pub fn pieces_of_any_size_mean_the_same<A: Api>(sample: Sample) {
     });
 }
 
-/// An answer is complete once what ends it was read, and at no byte before.
+/// A response is complete once its end was read, and at no byte before.
 pub fn a_stream_that_breaks_off_is_never_taken_for_complete<A: Api>(sample: Sample) {
     for bytes in sample.recorded {
         for cut in 0..complete_at(bytes, sample).unwrap_or(bytes.len()) {
@@ -96,7 +96,7 @@ pub fn a_stream_that_breaks_off_is_never_taken_for_complete<A: Api>(sample: Samp
     }
 }
 
-/// Returns where the payload ends that completes the answer.
+/// Returns the end of the payload that completes the response.
 fn complete_at(bytes: &[u8], sample: Sample) -> Option<usize> {
     let start = sample.endings.iter().find_map(|ending| find(bytes, ending.as_bytes()))?;
     let length = bytes[start..].iter().position(|byte| matches!(byte, b'\r' | b'\n'));
@@ -107,10 +107,10 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Pieces of any JSON.
+/// Fragments of any JSON.
 const JSON: [&str; 11] = ["{", "}", "[", "]", "\"", ":", ",", "null", "0", "-1", "1e999"];
 
-/// Nothing that a server sends makes a decoder panic.
+/// Any bytes of a server are decoded without a panic.
 pub fn nothing_panics<A: Api>(sample: Sample) {
     let rows: Vec<_> = sample.recorded.iter().flat_map(|bytes| payloads::<A>([*bytes])).collect();
     let pieces = prop::collection::vec(prop::sample::select([&JSON[..], sample.pieces].concat()), 0..40);
@@ -125,7 +125,7 @@ pub fn nothing_panics<A: Api>(sample: Sample) {
             drop(decoded::<A>(&[text, *end]));
             decode_whole::<A>(text);
         }
-        // A real payload with noise in it, and one that lost its middle.
+        // A real payload with noise in it, and one without its middle.
         let payload: Vec<char> = rows[row.index(rows.len())].chars().collect();
         let (left, right) = payload.split_at(at.index(payload.len() + 1));
         let (left, right) = (left.iter().collect::<String>(), right.iter().collect::<String>());
@@ -139,6 +139,6 @@ pub fn nothing_panics<A: Api>(sample: Sample) {
 
 fn decode_whole<A: Api>(body: &str) {
     let mut decoder = A::decoder(Arc::new(Endpoint::<A>::new("m").server().clone()));
-    // Whether it fails does not matter.
+    // Either result is fine.
     drop(decoder.decode_whole(body, &mut Deltas::new()));
 }

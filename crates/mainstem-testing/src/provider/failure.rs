@@ -1,4 +1,4 @@
-//! Every way to fail.
+//! Every failure.
 
 use std::{error::Error, time::Duration};
 
@@ -9,7 +9,7 @@ use mainstem_model::{ErrorKind, Model};
 use super::{KEY, Sample, check, failure, model, question, streamed};
 use crate::raw::{Server, Step, whole};
 
-/// An answer that breaks off is never taken for a complete one.
+/// A response that breaks off is an error.
 pub async fn a_cut_is_an_error<A: Api>(sample: Sample) {
     let cut = "!transport: HOST was cut off before its answer was complete:";
     let mut script = streamed::<A>(&[sample.text]);
@@ -42,9 +42,9 @@ fn halves(sample: Sample) -> [Vec<u8>; 3] {
     [sample.text[..=word].into(), character[..=word].to_vec(), call[..call.len() * 3 / 4].to_vec()]
 }
 
-/// The kind of a refusal, its sentence, and how long to wait.
+/// The kind of a refusal, its message, and the time to wait.
 pub async fn a_refusal_says_how_long_to_wait<A: Api>(sample: Sample) {
-    let body = sample.complaint("Slow down");
+    let body = sample.error("Slow down");
     let refused = |headers: &str| whole("429 Too Many Requests", headers, &body);
     let error = failure::<A>(refused("retry-after: 7\r\ncontent-type: application/json\r\n")).await;
     assert_eq!((error.kind(), error.status()), (ErrorKind::RateLimited, Some(429)));
@@ -56,7 +56,7 @@ pub async fn a_refusal_says_how_long_to_wait<A: Api>(sample: Sample) {
     assert_eq!(error.retry_after(), Some(Duration::from_millis(1500)));
 }
 
-/// A refusal is quoted in whatever form it comes, from proxies, too.
+/// A refusal is quoted in any form, from proxies, too.
 pub async fn refusals_are_read_whatever_they_are<A: Api>(sample: Sample) {
     let html = "content-type: text/html\r\n";
     check::<A>(
@@ -65,7 +65,7 @@ pub async fn refusals_are_read_whatever_they_are<A: Api>(sample: Sample) {
     )
     .await;
     check::<A>(
-        whole("400 Bad Request", "", &sample.complaint("No such thing")),
+        whole("400 Bad Request", "", &sample.error("No such thing")),
         "!invalid_request: HOST answered 400 Bad Request: No such thing",
     )
     .await;
@@ -80,8 +80,8 @@ pub async fn refusals_are_read_whatever_they_are<A: Api>(sample: Sample) {
     check::<A>(script, "!server_error: HOST answered 500 Internal Server Error: sorry").await;
 }
 
-/// Where nothing listens, the address is what to look at.
-pub async fn no_server_is_said_with_what_to_check<A: Api>(_: Sample) {
+/// Without a server, the error names the address.
+pub async fn an_unreachable_server_is_named_with_advice<A: Api>(_: Sample) {
     let server = Server::start(vec![]).await;
     let (model, host) = (model::<A>(&server), server.host());
     drop(server);
@@ -93,7 +93,7 @@ pub async fn no_server_is_said_with_what_to_check<A: Api>(_: Sample) {
     assert!(error.is_retryable() && error.source().is_some());
 }
 
-/// What is not of the API is quoted; a complaint in the middle of an answer is its error.
+/// Data that is not of the API is quoted; an error in the middle of a response is the call's error.
 pub async fn garbage_is_quoted<A: Api>(sample: Sample) {
     let noun = A::ANSWER;
     check::<A>(
@@ -116,14 +116,14 @@ pub async fn garbage_is_quoted<A: Api>(sample: Sample) {
         &format!("Hi !protocol: HOST sent what is no {noun}: expected ident at line 1 column 2: nonsense"),
     )
     .await;
-    let complaint = sample.complaint("Out of memory");
-    let payloads = [&[sample.text, &complaint], sample.end].concat();
+    let error = sample.error("Out of memory");
+    let payloads = [&[sample.text, &error], sample.end].concat();
     check::<A>(streamed::<A>(&payloads), "Hi !server_error: HOST broke off its answer: Out of memory").await;
 }
 
-/// A key that a server repeats is redacted, wherever it stands.
+/// A key that a server repeats is redacted at every place.
 pub async fn the_key_is_nowhere_to_be_seen<A: Api>(sample: Sample) {
-    let echo = sample.complaint(&format!("wrong {KEY}"));
+    let echo = sample.error(&format!("wrong {KEY}"));
     let auth = "(check the API key and its rights)";
     let refused = whole("401 Unauthorized", "content-type: application/json\r\n", &echo);
     check::<A>(refused, &format!("!auth: HOST answered 401 Unauthorized: wrong [secret] {auth}")).await;
@@ -133,13 +133,13 @@ pub async fn the_key_is_nowhere_to_be_seen<A: Api>(sample: Sample) {
         assert!(failure_or_last::<A>(quoted).await.ends_with("[secret]"), "{media_type}");
     }
     assert!(failure_or_last::<A>(streamed::<A>(&[&format!("{{{KEY}")])).await.ends_with("{[secret]"));
-    // Before it is cut, so that no part of a secret is left.
-    let edge = sample.complaint(&format!("{} {KEY}", "x".repeat(195)));
+    // Redacted before it is cut, so that no part of a secret is left.
+    let edge = sample.error(&format!("{} {KEY}", "x".repeat(195)));
     let error = failure::<A>(whole("400 Bad Request", "", &edge)).await.to_string();
     assert!(!error.contains("key-1") && error.ends_with("x [sec…"), "{error}");
 }
 
-/// Returns the last that is shown of a call, which is its error.
+/// Returns the last delta in short, which is the error.
 async fn failure_or_last<A: Api>(script: Vec<Step>) -> String {
     let server = Server::start(vec![script]).await;
     let shown = super::answer(model::<A>(&server).stream(question())).await;

@@ -1,4 +1,4 @@
-//! What is sent, whichever form it has.
+//! Requests of every API.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::Sample;
 
-/// A model's slip goes back to it, wrapped: what is no object would fail the whole request.
+/// Invalid arguments of a model are wrapped when they are sent back, because a server would refuse
+/// the whole request.
 pub fn a_slip_in_the_arguments_does_not_break_the_next_request<A: Api>(_: Sample) {
     for (written, sent) in [
         ("", json!({})),
@@ -21,7 +22,7 @@ pub fn a_slip_in_the_arguments_does_not_break_the_next_request<A: Api>(_: Sample
     ] {
         let plain = body::<A>(written, ModelOptions::new());
         assert!(holds(&plain, &sent), "{written}: {plain}");
-        // The same if the caller has fields of its own.
+        // The same with fields of the caller's own.
         let mut options = ModelOptions::new();
         options.extra.insert("x".into(), 1.into());
         let merged = body::<A>(written, options);
@@ -29,7 +30,7 @@ pub fn a_slip_in_the_arguments_does_not_break_the_next_request<A: Api>(_: Sample
     }
 }
 
-/// Returns the body of a request with a call whose arguments are these.
+/// Returns the body of a request with a call that has these arguments.
 fn body<A: Api>(arguments: &str, options: ModelOptions) -> Value {
     let call = ContentBlock::ToolCall(ToolCall::new("c", "f", arguments));
     let messages = vec![Arc::new(Message::new(Role::Assistant, vec![call]))];
@@ -38,7 +39,7 @@ fn body<A: Api>(arguments: &str, options: ModelOptions) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Returns `true` if a value stands somewhere in a body, or as JSON in one of its strings.
+/// Returns `true` if a value occurs in a body, or as JSON in one of its strings.
 fn holds(body: &Value, expected: &Value) -> bool {
     body == expected
         || match body {

@@ -1,4 +1,4 @@
-//! Settings, wherever they come from, and what is shown of them.
+//! Settings from each source, and their `Debug`.
 
 use mainstem_http::{Api, ConfigError, Endpoint, Variables};
 use mainstem_model::Model;
@@ -10,7 +10,7 @@ fn from_vars<A: Api>(vars: &[(&str, &str)]) -> Result<Endpoint<A>, ConfigError> 
     Endpoint::from_vars("m", var)
 }
 
-/// The variables that the API names hold key and base URL; the vendor's own service requires a key.
+/// The variables of the API hold key and base URL; the vendor's own service requires a key.
 pub fn the_environment_is_read<A: Api>(_: Sample) {
     let Variables { key, base_url, .. } = A::VARIABLES;
     let model = from_vars::<A>(&[(key, " sk-12345678\n")]).unwrap();
@@ -23,14 +23,14 @@ pub fn the_environment_is_read<A: Api>(_: Sample) {
     let local = from_vars::<A>(&[(base_url, " http://localhost:1\n"), (key, "")]).unwrap();
     assert_eq!((local.server().host(), local.server().has_key()), ("localhost:1", false));
     assert!(matches!(from_vars::<A>(&[(base_url, "ftp://h")]), Err(ConfigError::BaseUrl { .. })));
-    if A::requires_key(Endpoint::<A>::new("m").server().host()) {
+    if A::is_key_required(Endpoint::<A>::new("m").server().host()) {
         let error = from_vars::<A>(&[(base_url, " ")]).unwrap_err().to_string();
         let fix = format!("{key} is not set; set it, or set {base_url} to a server that needs no key");
         assert_eq!(error, fix);
     }
 }
 
-/// `Debug` shows the model and the server, and neither key, token nor header.
+/// `Debug` shows the model and the server, without key, token and headers.
 pub fn a_model_shows_no_secrets_and_can_be_sent<A: Api>(_: Sample) {
     fn check<T: Send + Sync + Clone + 'static>(_: &T) {}
     let model =

@@ -1,4 +1,4 @@
-//! What is sent, and what arrives when.
+//! Requests, and the time of deltas.
 
 use std::{
     sync::Arc,
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::{Sample, answer, check, model, question, streamed};
 use crate::raw::{Seen, Server, Step, head, whole};
 
-/// A delta is not held back until more comes, and dropping the stream closes the connection.
+/// A delta is yielded before more comes, and dropping the stream closes the connection.
 pub async fn a_delta_arrives_before_the_server_goes_on<A: Api>(sample: Sample) {
     let mut script = streamed::<A>(&[sample.text]);
     script.insert(2, Step::AwaitClose);
@@ -26,7 +26,7 @@ pub async fn a_delta_arrives_before_the_server_goes_on<A: Api>(sample: Sample) {
     closes_at_once(server, move || drop(stream)).await;
 }
 
-/// Dropping a call that has no answer yet closes the connection, too.
+/// Dropping a call that waits for its response closes the connection, too.
 pub async fn dropping_a_call_that_waits_closes_the_connection<A: Api>(_: Sample) {
     let mut server = Server::start(vec![vec![Step::AwaitClose]]).await;
     let mut stream = model::<A>(&server).stream(question());
@@ -53,10 +53,10 @@ pub async fn nothing_is_sent_before_the_first_poll<A: Api>(sample: Sample) {
     assert_eq!(server.next().await, Seen::Connected);
 }
 
-/// Requests go through the client that was given.
+/// Requests use the client that was set.
 pub async fn a_client_of_ones_own_is_used<A: Api>(sample: Sample) {
     let mut server = Server::start(vec![streamed::<A>(sample.end)]).await;
-    // Ours installs the crypto provider that every client needs.
+    // Our client installs the crypto provider that every client needs.
     answer(Endpoint::<A>::new("m").with_base_url("http://127.0.0.1:1").unwrap().stream(question())).await;
     let client = Client::builder().user_agent("mine").build().unwrap();
     answer(model::<A>(&server).with_client(client).stream(question())).await;
@@ -79,7 +79,7 @@ pub async fn one_connection_serves_one_call_after_another<A: Api>(sample: Sample
     assert!(matches!(server.next().await, Seen::Request(_)), "no second connection");
 }
 
-/// What ends an answer is what the vendor says, not the end of the body.
+/// The vendor's end ends a response, not the end of the body.
 pub async fn a_complete_answer_needs_no_proper_end<A: Api>(sample: Sample) {
     check::<A>(streamed::<A>(&sample.answer()), "Hi |stop").await;
     let mut cut = streamed::<A>(&sample.answer());
@@ -87,7 +87,7 @@ pub async fn a_complete_answer_needs_no_proper_end<A: Api>(sample: Sample) {
     check::<A>(cut, "Hi |stop").await;
 }
 
-/// Bytes may come one by one, and the last payload without the line break that ends it.
+/// Bytes may come one by one, and the last payload without its line break.
 pub async fn events_may_be_torn_apart<A: Api>(sample: Sample) {
     let text = sample.text.replace("Hi", "Hé");
     let (media_type, frame, last) = match A::FORM {
@@ -101,12 +101,12 @@ pub async fn events_may_be_torn_apart<A: Api>(sample: Sample) {
     for byte in frame.bytes() {
         script.extend([Step::Send(vec![byte]), Step::Pause(Duration::from_micros(100))]);
     }
-    // No length tells where the body ends.
+    // Without a length, the end of the body is that of the connection.
     script.push(Step::Send(last.into_bytes()));
     check::<A>(script, "Hé |stop").await;
 }
 
-/// Usage comes before it, wherever the vendor says it.
+/// Usage comes before it, wherever the vendor sends it.
 pub async fn the_last_delta_is_the_reason_to_stop<A: Api>(sample: Sample) {
     let payloads = [&[sample.text], sample.counted_end].concat();
     let server = Server::start(vec![streamed::<A>(&payloads)]).await;
@@ -115,8 +115,9 @@ pub async fn the_last_delta_is_the_reason_to_stop<A: Api>(sample: Sample) {
     assert_eq!(deltas[2..], [ModelDelta::Stop(StopReason::Stop)]);
 }
 
-/// An answer that does not stream says so; one that is no answer, or is cut, is an error.
-pub async fn an_answer_of_one_piece_is_said_to_be_one<A: Api>(sample: Sample) {
+/// A response that does not stream is reported as such; an invalid one, or one that is cut, is an
+/// error.
+pub async fn an_answer_of_one_piece_is_reported_as_such<A: Api>(sample: Sample) {
     let json = |body: &str| whole("200 OK", "content-type: application/json; charset=utf-8\r\n", body);
     let said = "(HOST answered in one piece although asked to stream)";
     let (body, shown) = sample.whole;
@@ -124,14 +125,14 @@ pub async fn an_answer_of_one_piece_is_said_to_be_one<A: Api>(sample: Sample) {
     let (noun, missing) = (A::ANSWER, sample.missing);
     check::<A>(json("{}"), &format!("!protocol: HOST sent what is no {noun}: {missing}: {{}}")).await;
     let broke_off = "!server_error: HOST broke off its answer: Gone";
-    check::<A>(json(&sample.complaint("Gone")), broke_off).await;
+    check::<A>(json(&sample.error("Gone")), broke_off).await;
     let mut cut = json(body);
     cut[1] = Step::Send(body.as_bytes()[..body.len() / 2].to_vec());
     let what = "was cut off before its answer was complete: end of file before message length reached";
     check::<A>(cut, &format!("!transport: HOST {what}")).await;
 }
 
-/// What the API has no form for is an error of the request, before a connection is opened.
+/// A message without a form in the API is an error of the request, before a connection is opened.
 pub async fn a_conversation_the_api_has_no_form_for_is_not_sent<A: Api>(sample: Sample) {
     let mut server = Server::start(vec![streamed::<A>(sample.end)]).await;
     let messages = vec![Arc::new((sample.without_form)())];

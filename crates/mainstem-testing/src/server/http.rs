@@ -1,12 +1,12 @@
-//! As much of HTTP/1.1 as a client of a model needs.
+//! The part of HTTP/1.1 that a client of a model needs.
 
 use std::io;
 
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
-/// Returns the next request's path and JSON body; `None` when the client has left. `read` keeps
-/// what came too early.
+/// Returns the next request's path and JSON body; `None` when the client has left. `read` stores
+/// bytes that come early.
 pub(super) async fn read_request(
     stream: &mut TcpStream,
     read: &mut Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) async fn read_request(
     }
 }
 
-/// Returns where the body of a complete request is.
+/// Returns the place of a complete request's body.
 fn body(read: &[u8]) -> Option<(usize, usize)> {
     let start = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&read[..start]).to_ascii_lowercase();
@@ -42,7 +42,7 @@ pub(super) async fn left(stream: &TcpStream) {
     }
 }
 
-/// Writes an answer while others look whether the client is still there.
+/// Writes a response while other futures watch the same connection.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a>(pub(super) &'a TcpStream);
 
@@ -54,7 +54,7 @@ impl Writer<'_> {
         .await
     }
 
-    /// Each in an HTTP chunk of its own.
+    /// Writes each frame in an HTTP chunk of its own.
     pub(super) async fn frames(self, frames: &[String]) -> io::Result<()> {
         for frame in frames {
             self.send(&format!("{:x}\r\n{frame}\r\n", frame.len())).await?;

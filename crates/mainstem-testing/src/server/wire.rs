@@ -1,5 +1,5 @@
-//! Between a vendor's API and the contract of a model: each dialect reads as much of a request as a
-//! script looks at, and writes deltas as the vendor documents them.
+//! Translates between a vendor's API and the contract of a model: each dialect reads the parts of a
+//! request that scripts use, and writes deltas as the vendor documents them.
 
 mod anthropic;
 mod gemini;
@@ -13,25 +13,25 @@ use mainstem_message::{ContentBlock, Message, Role};
 use mainstem_model::{ModelDelta, ModelError, ModelRequest};
 use serde_json::{Value, json};
 
-/// One answer in a vendor's API.
+/// One response in a vendor's API.
 pub(super) trait Dialect: Send {
-    /// Returns the model that is asked, what was said, and who said it.
+    /// Returns the requested model, the messages and their roles.
     fn request(&self, path: &str, body: &Value) -> ModelRequest;
 
-    /// Returns the media type of an answer.
+    /// Returns the media type of a response.
     fn media_type(&self) -> &'static str {
         "text/event-stream"
     }
 
-    /// Returns what comes before everything else.
+    /// Returns the frames before the first delta.
     fn begin(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns what says a delta; nothing for what the API does not say, or says later.
+    /// Returns the frames of a delta; empty for one that the API lacks, or sends later.
     fn say(&mut self, delta: &ModelDelta) -> Vec<String>;
 
-    /// Returns what comes after everything else.
+    /// Returns the frames after the last delta.
     fn end(&mut self) -> Vec<String>;
 
     /// Returns the body of a refusal.
@@ -62,7 +62,7 @@ fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// Returns a server-sent event that is named as its data's `type` says.
+/// Returns a server-sent event with its data's `type` as name.
 fn typed(data: &Value) -> String {
     format!("event: {}\n{}", text(&data["type"]), event(data))
 }
@@ -75,7 +75,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Returns a request of this model; what one side says in several pieces is one message.
+/// Returns a request of this model; consecutive pieces of one role are one message.
 fn asked(model: String, said: impl Iterator<Item = (Role, ContentBlock)>) -> ModelRequest {
     let mut messages: Vec<Message> = Vec::new();
     for (role, block) in said {
@@ -88,7 +88,7 @@ fn asked(model: String, said: impl Iterator<Item = (Role, ContentBlock)>) -> Mod
     ModelRequest { agent: model.into(), messages, ..ModelRequest::default() }
 }
 
-/// Calls whose arguments a vendor says whole.
+/// Calls whose arguments a vendor sends whole.
 #[derive(Default)]
 struct Calls(BTreeMap<usize, Call>);
 
@@ -100,14 +100,14 @@ struct Call {
 }
 
 impl Call {
-    /// As JSON; what is none is an empty object.
+    /// Returns the arguments as JSON; an empty object if they are invalid.
     fn arguments(&self) -> Value {
         serde_json::from_str(&self.arguments).unwrap_or_else(|_| json!({}))
     }
 }
 
 impl Calls {
-    /// Takes a delta of a call in; the call, if it is complete.
+    /// Adds a delta of a call; returns the call, if it is complete.
     fn hear(&mut self, delta: &ModelDelta) -> Option<Call> {
         match delta {
             ModelDelta::CallStart { slot, id, name } => {
@@ -124,7 +124,7 @@ impl Calls {
         }
     }
 
-    /// Those that nobody ended.
+    /// Takes the calls that are still open.
     fn rest(&mut self) -> impl Iterator<Item = Call> + use<> {
         std::mem::take(&mut self.0).into_values()
     }

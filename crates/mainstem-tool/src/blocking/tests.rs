@@ -1,4 +1,4 @@
-//! Work ends when nobody wants it, and a panic is the caller's.
+//! Work ends when its future is dropped, and panics where it is awaited.
 
 use std::{
     sync::{Arc, mpsc},
@@ -12,7 +12,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// Works until it is stopped, and says so.
+/// Runs until it is stopped, and says so.
 fn endless(stop: &Stop, started: &mpsc::Sender<()>) -> &'static str {
     let _ = started.send(());
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! What a tool sees is what its host says.
+//! A context returns the values of its host.
 
 use serde_json::json;
 use tokio_test::{assert_pending, assert_ready, task::spawn};

@@ -1,8 +1,8 @@
-//! What a model reads of an error and its causes.
+//! The message of an error and its causes.
 
 use super::*;
 
-/// An error that says this, and has that cause.
+/// An error with this message and cause.
 #[derive(Debug)]
 struct Layer(&'static str, Option<Box<Self>>);
 

@@ -17,7 +17,7 @@ pub(crate) struct Bare {
     pub(crate) cancel: CancellationToken,
 }
 
-/// The call `call-1` of the agent `main` in the session `s`.
+/// Returns the call `call-1` of the agent `main` in the session `s`.
 pub(crate) fn context() -> ToolContext {
     let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));
     ToolContext::new(Arc::new(Bare {
@@ -30,7 +30,7 @@ pub(crate) fn context() -> ToolContext {
     }))
 }
 
-/// What was streamed.
+/// Returns what was streamed.
 pub(crate) fn streamed(cx: &ToolContext) -> Vec<String> {
     let mut cursor = cx.host::<Bare>().unwrap().sink.log().subscribe_from(1);
     std::iter::from_fn(|| cursor.try_next()).map(|event| event.kind.to_string()).collect()

@@ -1,4 +1,4 @@
-//! What counts as an answer.
+//! Values that convert to outputs.
 
 use std::collections::HashMap;
 

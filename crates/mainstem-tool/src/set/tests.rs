@@ -1,4 +1,4 @@
-//! Names, order, and what a model reads when it calls something that is not there.
+//! Names, order, and the errors for unknown tools.
 
 use serde::Deserialize;
 use serde_json::json;

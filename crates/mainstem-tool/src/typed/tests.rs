@@ -1,4 +1,4 @@
-//! Functions as tools: what they are told, what they answer, and where wrong arguments are wrong.
+//! Functions as tools: their specs, their outputs, and the places of errors in arguments.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -119,7 +119,7 @@ fn a_tool_says_how_it_may_run() {
     let tool = || tool_fn("f", "", |_, (): ()| async { Ok::<_, ToolError>("") });
     let says = |tool: &dyn Tool| (tool.is_read_only(), tool.is_exclusive());
     assert_eq!(says(&tool()), (false, false));
-    assert_eq!(says(&tool().read_only()), (true, false));
-    assert_eq!(says(&tool().exclusive()), (false, true));
+    assert_eq!(says(&tool().with_read_only(true)), (true, false));
+    assert_eq!(says(&tool().with_exclusive(true)), (false, true));
     assert_eq!(Arc::new(tool()).spec().parameters["type"], "null");
 }

@@ -1,4 +1,4 @@
-//! Where they are, and that none takes another's place.
+//! The files of artifacts, each of its own.
 
 use mainstem_tool::Artifacts;
 
@@ -11,9 +11,9 @@ use crate::{
 fn each_is_a_file_of_its_own_that_read_file_reads() {
     let rig = Rig::new();
     let artifacts = Workspaces::from(rig.workspace.clone());
-    let keep = |text: &str| block_on(artifacts.keep(&rig.cx, text)).unwrap();
-    assert_eq!(keep("one\ntwo"), "artifacts/s-1/call-1.txt");
-    assert_eq!(keep("three"), "artifacts/s-1/call-1.1.txt");
+    let store = |text: &str| block_on(artifacts.store(&rig.cx, text)).unwrap();
+    assert_eq!(store("one\ntwo"), "artifacts/s-1/call-1.txt");
+    assert_eq!(store("three"), "artifacts/s-1/call-1.1.txt");
     assert_eq!(rig.read("artifacts/s-1/call-1.txt"), b"one\ntwo");
     let read = rig.ok("read_file", serde_json::json!({ "path": "artifacts/s-1/call-1.txt", "offset": 2 }));
     assert!(read.starts_with("2\ttwo"), "{read}");
@@ -24,16 +24,16 @@ fn each_is_a_file_of_its_own_that_read_file_reads() {
 fn none_leaves_the_workspace() {
     let rig = Rig::new();
     std::os::unix::fs::symlink(rig.outside(), rig.at("artifacts")).unwrap();
-    let kept = block_on(Workspaces::from(rig.workspace.clone()).keep(&rig.cx, "text"));
-    let why = kept.unwrap_err().to_string();
+    let stored = block_on(Workspaces::from(rig.workspace.clone()).store(&rig.cx, "text"));
+    let why = stored.unwrap_err().to_string();
     assert!(why.contains("leads out"), "{why}");
     assert_eq!(std::fs::read_dir(rig.outside()).unwrap().count(), 1);
 }
 
 #[test]
-fn of_a_run_that_was_cancelled_nothing_is_kept() {
+fn a_cancelled_run_stores_nothing() {
     let rig = Rig::new();
     rig.cx.cancellation().cancel();
-    let kept = block_on(Workspaces::from(rig.workspace.clone()).keep(&rig.cx, "text"));
-    assert!(kept.is_err() && !rig.at("artifacts").exists());
+    let stored = block_on(Workspaces::from(rig.workspace.clone()).store(&rig.cx, "text"));
+    assert!(stored.is_err() && !rig.at("artifacts").exists());
 }

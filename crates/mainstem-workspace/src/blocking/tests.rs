@@ -1,4 +1,4 @@
-//! Work ends when nobody wants it.
+//! Work ends when its call is cancelled.
 
 use std::{
     sync::mpsc,
@@ -10,7 +10,7 @@ use mainstem_testing::context;
 use super::*;
 use crate::rig::block_on;
 
-/// Works until it is stopped, and says how that went.
+/// Runs until it is stopped, and reports how.
 fn endless(stop: &Stop, started: &mpsc::Sender<()>, ended: &mpsc::Sender<()>) -> Result<(), WorkspaceError> {
     let _ = started.send(());
     let begin = Instant::now();

@@ -1,17 +1,18 @@
-//! Where a text that does not occur nearly occurs, so that the next try fits.
+//! Finds the place that is most like a text that does not occur, so that the model can correct its
+//! edit.
 
 use crate::text::cut;
 
-/// Lines that are compared.
+/// The number of lines that are compared.
 const COMPARED: usize = 20_000;
 
-/// Bytes of a line that are compared and shown.
+/// The number of bytes of a line that are compared and shown.
 const LINE: usize = 200;
 
-/// Below this a line is not like another.
+/// The similarity below which lines are unlike.
 const LIKE: f64 = 0.6;
 
-/// A sentence on the place that is most like `old`.
+/// Returns a sentence on the place that is most like `old`.
 pub(super) fn hint(content: &str, old: &str) -> String {
     if old.lines().all(is_numbered) {
         return "leave out the line numbers and tabs that read_file puts before the lines".to_owned();
@@ -44,10 +45,11 @@ fn is_numbered(line: &str) -> bool {
     line.split_once('\t').is_some_and(|(number, _)| number.parse::<u64>().is_ok())
 }
 
-/// The line most like this one, and how much: 1 is the same but for white space around it.
+/// Returns the most similar line, and its similarity: 1 if it differs only in the white space
+/// around it.
 fn nearest(lines: &[&str], wanted: &str) -> Option<(usize, f64)> {
     let likeness = |line: &&str| match (line.trim(), wanted.trim()) {
-        // An exact line goes before one that is indented otherwise.
+        // An exact line is preferred to one that is indented otherwise.
         _ if *line == wanted => 2.0,
         (line, wanted) if line == wanted => 1.0,
         (line, wanted) if line.len() > LINE || wanted.len() > LINE || line.is_empty() => 0.0,

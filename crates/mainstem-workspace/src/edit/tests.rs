@@ -1,4 +1,4 @@
-//! What an edit changes, what it leaves, and what it says when it does not fit.
+//! What an edit changes, what it leaves, and the errors of edits that do not fit.
 
 use proptest::prelude::*;
 

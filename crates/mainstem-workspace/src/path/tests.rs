@@ -1,4 +1,4 @@
-//! How paths are read.
+//! Parsing of paths.
 
 use super::*;
 

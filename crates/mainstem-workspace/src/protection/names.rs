@@ -1,5 +1,5 @@
-//! Which paths of a workspace are protected by their names: one table, which file tools and
-//! commands obey.
+//! The paths of a workspace that are protected by their names: one table, for file tools and
+//! commands.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Protected {
     pub(crate) what: &'static str,
     pub(crate) instead: &'static str,
-    /// What a rule would name to allow it.
+    /// The pattern of a rule that allows it.
     pub(crate) glob: String,
 }
 
@@ -26,9 +26,9 @@ struct Row {
 enum Reach {
     /// In any directory.
     Anywhere,
-    /// Only there; commands may not make it either.
+    /// Only there; commands can't create it either.
     Reserved,
-    /// Only there, where the task store makes it.
+    /// Only there, where the task store creates it.
     Record,
 }
 
@@ -73,14 +73,14 @@ static TABLE: [Row; 10] = [
 ];
 
 impl Row {
-    /// Whether the names of a path begin with those of this row.
+    /// Returns `true` if the names of a path begin with those of this row.
     fn begins(&self, names: &[&str]) -> bool {
         let row: Vec<_> = self.path.split('/').collect();
         row.len() <= names.len() && row.iter().zip(names).all(|(row, name)| *row == "*" || row == name)
     }
 
     fn is_named(&self, name: &str) -> bool {
-        // As FAT writes it in short.
+        // The short name of FAT.
         name == self.path || (self.path == ".git" && name == "git~1")
     }
 }
@@ -90,17 +90,18 @@ impl Protected {
         Self { what: row.what, instead: row.instead, glob }
     }
 
-    /// A path that the program protects.
+    /// Creates the protection of a path that the program protects.
     pub(super) fn of_the_user(path: &Path) -> Self {
         let glob = path.display().to_string();
         Self { what: "is the user's own and closed to agents", instead: TELL, glob }
     }
 }
 
-/// Whether a path, relative to the workspace and without links, is protected.
+/// Returns why a path, relative to the workspace and without links, is protected; `None` if it is
+/// not.
 ///
 /// Case is ignored, and so are dots and blanks at the end of a name: on some file systems such a
-/// name leads to the same file.
+/// name is the same file.
 pub(crate) fn protected(path: &Path) -> Option<Protected> {
     let names = names(path);
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -118,8 +119,7 @@ pub(crate) fn protected(path: &Path) -> Option<Protected> {
     Some(Protected::new(row, format!("{tenant}{below}/**")))
 }
 
-/// The protected paths of a workspace that may be links, in which case what they lead to is
-/// protected, too.
+/// Returns the protected paths of a workspace that may be links, whose targets are protected, too.
 pub(super) fn linked() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach != Reach::Record && row.path != ".git").map(|row| row.path)
 }
@@ -130,8 +130,8 @@ pub(super) fn anywhere() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter(|row| row.reach == Reach::Anywhere).map(|row| row.path)
 }
 
-/// What else is protected below a directory of the workspace, as patterns from there: the paths
-/// that commands may not make either, and those of the task store.
+/// Returns the other protected paths below a directory of the workspace, as patterns from there:
+/// those that commands can't create either, and those of the task store.
 #[cfg(unix)]
 pub(super) fn below(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let of = |wanted: Reach| {
@@ -155,7 +155,7 @@ fn from(pattern: &Path, directory: &Path) -> Option<PathBuf> {
     Some(rest.as_path().to_owned()).filter(|rest| *rest != Path::new(""))
 }
 
-/// The names of a path as a file system would compare them that ignores as much as any does.
+/// Returns the names of a path, normalized as the most tolerant file system compares them.
 pub(super) fn names(path: &Path) -> Vec<String> {
     let name = |component: Component<'_>| match component {
         Component::CurDir => None,

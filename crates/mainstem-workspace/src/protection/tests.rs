@@ -1,4 +1,4 @@
-//! What is protected, however it is spelled, and what lifts it.
+//! What is protected, in every spelling, and what exempts from it.
 
 use std::{
     fs,
@@ -198,7 +198,7 @@ fn what_a_program_protects_and_lifts() {
     check("write_file", "subagents/a.md", ToolState::Error);
 }
 
-/// A directory that is now itself and now a link to a protected one.
+/// A directory that is exchanged for a link to a protected one and back.
 #[test]
 fn a_swap_opens_no_way() {
     let rig = Rig::with(&[(".git/hooks/keep", ""), ("real/keep", "")]);
@@ -211,7 +211,7 @@ fn a_swap_opens_no_way() {
                 for (from, to) in [("real", "way"), ("way", "real"), ("link", "way"), ("way", "link")] {
                     let _ = fs::rename(rig.at(from), rig.at(to));
                 }
-                // A write may have made it.
+                // A write may have created it.
                 let _ = fs::remove_dir_all(rig.at("way"));
             }
         });

@@ -1,4 +1,4 @@
-//! A command under its guard, as seen from this process.
+//! A command under its guard.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -13,17 +13,17 @@ use tokio::{
 use super::ShellOptions;
 use crate::Workspace;
 
-/// How long the end of all processes is waited for; a guard gives up earlier, and gives the reason.
+/// How long to wait for the end of all processes; a guard stops waiting earlier, and reports why.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A command that runs. Dropped, it is killed with all its processes.
+/// A running command. Dropping it kills it with all its processes.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     pub(crate) guard: Child,
     /// Held open: the guard ends everything when it is closed.
     control: Option<ChildStdin>,
     reports: Lines<BufReader<ChildStdout>>,
-    /// What was reported up to now.
+    /// The reports so far.
     ending: Ending,
     pub(crate) confinement: Confinement,
 }
@@ -33,9 +33,9 @@ pub(crate) struct Guarded {
 pub(crate) struct Ending {
     /// The command's own status, if it ended before it was killed.
     pub(crate) status: Option<Status>,
-    /// The limit for which it was ended.
+    /// The limit that ended it.
     pub(crate) limit: Option<Limit>,
-    /// What it made at protected paths: where that was, and where it is.
+    /// What it created at protected paths: the path, and the path to which it was moved.
     pub(crate) set_aside: Vec<(String, String)>,
     /// Why some of its processes may still run.
     pub(crate) failure: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) enum Status {
 impl Ending {
     fn push(&mut self, report: Report) {
         match report {
-            // The first one is that of the command, a later one that of the process between.
+            // The first is that of the command, a later one that of the inner process.
             Report::Exited(code) => _ = self.status.get_or_insert(Status::Exited(code)),
             Report::Killed(signal) => _ = self.status.get_or_insert(Status::Killed(signal)),
             Report::Reached(limit) => self.limit = Some(limit),
@@ -78,7 +78,7 @@ impl Guarded {
         Ok(self.ending.clone())
     }
 
-    /// Ends every process, and waits until that is done.
+    /// Ends every process, and waits for that.
     pub(crate) async fn end(&mut self) -> Ending {
         self.control = None;
         let ending =
@@ -89,7 +89,7 @@ impl Guarded {
         })
     }
 
-    /// Waits until the command is confined, or is known not to start.
+    /// Waits until the command is confined, or has failed to start.
     async fn started(&mut self) -> Result<Confinement, GuardError> {
         while let Some(line) = self.reports.next_line().await? {
             match Report::parse(line.as_bytes()) {
@@ -102,11 +102,11 @@ impl Guarded {
     }
 }
 
-/// Starts a command; its output and its errors come through one pipe, in the order they were
-/// written.
+/// Starts a command; its output and its errors come through one pipe, in the order in which they
+/// are written.
 ///
 /// # Errors
-/// No guard is available, or the command can't be started.
+/// If no guard is available, or the command can't be started.
 pub(crate) async fn start(
     command: &str,
     workspace: &Workspace,
@@ -121,8 +121,8 @@ pub(crate) async fn start(
     let missing = || io::Error::other("a pipe is missing");
     let mut control = guard.stdin.take().ok_or_else(missing)?;
     let reports = BufReader::new(guard.stdout.take().ok_or_else(missing)?).lines();
-    // A write error is ignored: if the guard has ended, its reports or their absence are the better
-    // error.
+    // A write error is ignored: if the guard has ended, its reports or their absence explain it
+    // better.
     let (closed, is_read_only) = workspace.closed();
     let _ = control.write_all(options.job(command, closed, is_read_only).to_line()?.as_bytes()).await;
     let (ending, confinement) = (Ending::default(), Confinement::default());

@@ -1,27 +1,27 @@
-//! What a command prints: the beginning at once, the end when it has ended, and of what is between,
-//! how much it was.
+//! The output of a command: the beginning as it comes, the end when it has ended, and the size of
+//! what is left out between.
 
-/// Bytes that are shown as they come.
+/// The number of bytes that are shown as they come.
 const HEAD: usize = 24 << 10;
 
-/// Bytes of the end that are kept.
+/// The number of bytes of the end that are shown.
 const TAIL: usize = 16 << 10;
 
-/// Takes bytes, gives text, and keeps no more than some of the end.
+/// Takes bytes, returns text, and stores at most the end.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// Bytes that were shown.
+    /// The number of bytes shown.
     shown: usize,
     is_head_done: bool,
-    /// What was not shown: the beginning of a character, or the end.
+    /// Bytes not shown yet: the beginning of a character, or the end.
     kept: Vec<u8>,
     left_out: u64,
-    /// Whether the text given out stands in the middle of a line.
+    /// Whether the text so far ends in the middle of a line.
     is_open: bool,
 }
 
 impl Output {
-    /// The next bytes; gives what is to be shown now.
+    /// Takes the next bytes; returns the text to show now.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<String> {
         self.kept.extend_from_slice(bytes);
         if self.is_head_done {
@@ -38,7 +38,7 @@ impl Output {
         self.told(head)
     }
 
-    /// The rest, at the end.
+    /// Returns the rest of the text.
     pub(crate) fn finish(&mut self) -> String {
         self.trim(TAIL);
         let mut text = String::new();
@@ -64,7 +64,7 @@ impl Output {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Cuts the beginning of what is kept, when that is more than `max`, down to the tail.
+    /// Cuts the beginning of the stored bytes, if they are more than `max`, down to the tail.
     fn trim(&mut self, max: usize) {
         if self.is_head_done && self.kept.len() > max {
             let extra = self.kept.len() - TAIL;
@@ -74,7 +74,7 @@ impl Output {
     }
 }
 
-/// How many of the bytes are there without the beginning of a character at their end.
+/// Returns the number of bytes before an incomplete character at the end.
 fn complete(bytes: &[u8]) -> usize {
     let last = bytes.len().saturating_sub(3);
     for at in (last..bytes.len()).rev() {

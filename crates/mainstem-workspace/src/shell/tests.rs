@@ -1,4 +1,4 @@
-//! What a command knows.
+//! The environment of a command.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `edit_file`: a part of a file.
+//! `edit_file`: replaces a part of a file.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     workspace::Target,
 };
 
-/// Largest file in bytes that is edited: it has to be in memory.
+/// The size of the largest file that is edited, in bytes: it has to be in memory.
 const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
 impl EditFile {
     fn run(self, workspace: &Workspace) -> Result<String, WorkspaceError> {
         let path = workspace.path(&self.path)?;
-        // A claim makes parent directories, an edit of nothing shall not.
+        // A claim creates parent directories, and an edit that fails must not.
         drop(workspace.open_file(&path)?);
         let target = Target::claim("edit_file", workspace, &path)?;
         let content = target.read(MAX_BYTES)?;

@@ -1,4 +1,4 @@
-//! `glob_files`: files by their names.
+//! `glob_files`: finds files by their names.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,13 +14,14 @@ use crate::{
     walk::{Failures, Kind, Walk},
 };
 
-/// Most files of one answer.
+/// The maximum number of files in one result.
 const FILES: usize = 1000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GlobFiles {
-    /// A pattern such as "*.rs" (names in every directory) or "src/**/*.{ts,tsx}" (paths below path).
+    /// A pattern such as "*.rs" (names in every directory) or "src/**/*.{ts,tsx}" (paths below
+    /// path).
     pattern: String,
     /// The directory to look in, relative to the workspace. Default: the whole workspace.
     #[serde(default)]
@@ -34,7 +35,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
         let workspaces = workspaces.clone();
         async move { workspaces.work(&cx, move |workspace, stop| glob.run(workspace, stop)).await }
     });
-    Arc::new(tool.read_only())
+    Arc::new(tool.with_read_only(true))
 }
 
 impl GlobFiles {
@@ -59,7 +60,7 @@ impl GlobFiles {
     }
 }
 
-/// A glob: without a slash of the name, otherwise of the path below the directory that is searched.
+/// A glob: without a slash for names, otherwise for paths below the searched directory.
 #[derive(Debug)]
 pub(super) struct Pattern {
     glob: GlobMatcher,
@@ -67,7 +68,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// `argument` is what the model calls it.
+    /// Compiles a pattern; `argument` is its name in errors.
     pub(super) fn new(argument: &str, pattern: &str) -> Result<Self, WorkspaceError> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
@@ -77,7 +78,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it matches a path below `base`, both relative to the root.
+    /// Returns `true` if it matches a path below `base`, both relative to the root.
     pub(super) fn matches(&self, path: &Path, base: &Path) -> bool {
         if self.is_name {
             return path.file_name().is_some_and(|name| self.glob.is_match(name));

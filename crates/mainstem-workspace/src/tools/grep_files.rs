@@ -1,4 +1,4 @@
-//! `grep_files`: lines by a regular expression.
+//! `grep_files`: finds lines by a regular expression.
 
 mod found;
 
@@ -28,22 +28,23 @@ use crate::{
     workspace::explain,
 };
 
-/// Matches that are shown unless the model says otherwise.
+/// The default number of matches that are shown.
 const MATCHES: usize = 200;
 
-/// Most matches that can be asked for.
+/// The maximum number of matches that are shown.
 const MOST_MATCHES: usize = 2000;
 
-/// Most lines around a match.
+/// The maximum number of lines around a match.
 const CONTEXT: usize = 20;
 
-/// Longest pattern, in bytes.
+/// The longest pattern, in bytes.
 const PATTERN: usize = 16 << 10;
 
-/// Largest compiled pattern, and largest cache of its search, in bytes: `\w{80}` fits, and the calls of a turn take some 100 MiB at most.
+/// The size of the largest compiled pattern, and of the largest cache of its search, in bytes:
+/// `\w{80}` fits, and the calls of a turn take some 100 MiB at most.
 const COMPILED: usize = 4 << 20;
 
-/// Longest line that is searched, in bytes.
+/// The longest line that is searched, in bytes.
 const LINE: usize = 8 << 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -76,7 +77,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
         let workspaces = workspaces.clone();
         async move { workspaces.work(&cx, move |workspace, stop| grep.run(workspace, stop)).await }
     });
-    Arc::new(tool.read_only())
+    Arc::new(tool.with_read_only(true))
 }
 
 impl GrepFiles {
@@ -105,7 +106,7 @@ impl GrepFiles {
             let long = self.pattern.len();
             return Err(WorkspaceError::Refused(format!("pattern has {long} bytes, more than {PATTERN}")));
         }
-        // The matcher wraps the pattern before it reads it, so that its errors point beside the
+        // The matcher wraps the pattern before it parses it, so that its errors point beside the
         // place.
         regex_syntax::parse(&self.pattern).map_err(|error| wrong(&error))?;
         RegexMatcherBuilder::new()
@@ -124,7 +125,7 @@ impl GrepFiles {
             })
     }
 
-    /// The path, if it is not that of a directory.
+    /// Returns the path, unless it is that of a directory.
     fn file(&self, workspace: &Workspace) -> Result<Option<Inside>, WorkspaceError> {
         let Some(path) = &self.path else { return Ok(None) };
         let path = workspace.path(path)?;
@@ -196,7 +197,7 @@ impl Search<'_> {
     }
 }
 
-/// A file whose reading ends when nobody wants it any more.
+/// A file whose reading ends when the call is cancelled.
 struct Watched<'a> {
     file: fs::File,
     stop: &'a Stop,

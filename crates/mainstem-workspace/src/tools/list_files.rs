@@ -1,4 +1,4 @@
-//! `list_files`: what is in a directory.
+//! `list_files`: lists a directory.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     walk::{DEEPEST, Entry, Failures, Kind, Walk},
 };
 
-/// Most entries of one answer.
+/// The maximum number of entries in one result.
 const ENTRIES: usize = 1000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
         let workspaces = workspaces.clone();
         async move { workspaces.work(&cx, move |workspace, stop| list.run(workspace, stop)).await }
     });
-    Arc::new(tool.read_only())
+    Arc::new(tool.with_read_only(true))
 }
 
 impl ListFiles {

@@ -1,8 +1,8 @@
-//! `read_file`: a text file, or some of its lines.
+//! `read_file`: reads a text file, or some of its lines.
 //!
 //! Lines are numbered: a model then names places as people, compilers and `grep_files` do, and
-//! reads on where it wants. What it costs is known: a number and a tab a line, and a model that
-//! copies them into an edit, which `edit_file` recognises.
+//! reads on at a line. It costs a number and a tab a line, and models copy these into edits, which
+//! `edit_file` recognises.
 
 use std::{io::Read, sync::Arc};
 
@@ -17,13 +17,13 @@ use crate::{
     workspace::explain,
 };
 
-/// Most lines of one answer.
+/// The maximum number of lines in one result.
 const LINES: u64 = 2000;
 
-/// How much is read at once.
+/// The size of a block.
 const BLOCK: usize = 64 << 10;
 
-/// A NUL in the first so many bytes makes a file binary, as git has it.
+/// A NUL in the first so many bytes makes a file binary, as for git.
 const LOOKED_AT: usize = 8 << 10;
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(super) fn tool(workspaces: Workspaces) -> Arc<dyn Tool> {
         let workspaces = workspaces.clone();
         async move { workspaces.work(&cx, move |workspace, stop| read.run(workspace, stop)).await }
     });
-    Arc::new(tool.read_only())
+    Arc::new(tool.with_read_only(true))
 }
 
 impl ReadFile {

@@ -1,4 +1,4 @@
-//! `shell`: a command in the workspace.
+//! `shell`: runs a command in the workspace.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -14,16 +14,16 @@ use crate::{
     shell::{self, Ending, Guarded, Output, ShellOptions, Status},
 };
 
-/// Seconds, unless the model says otherwise.
+/// The default timeout, in seconds.
 const TIMEOUT: u64 = 120;
 
-/// Most seconds.
+/// The maximum timeout, in seconds.
 const LONGEST: u64 = 600;
 
 /// How long to wait for output after the command ended, if another process holds the pipe.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How much is read at once.
+/// The size of a block.
 const BLOCK: usize = 8 << 10;
 
 #[derive(Deserialize, JsonSchema)]
@@ -88,7 +88,7 @@ impl Shell {
     }
 }
 
-/// A command and what it has printed.
+/// A running command and its output.
 struct Running {
     guarded: Guarded,
     pipe: Receiver,
@@ -96,7 +96,7 @@ struct Running {
 }
 
 impl Running {
-    /// Shows what comes until the command has ended.
+    /// Streams the output until the command has ended.
     async fn follow(&mut self, cx: &ToolContext) -> io::Result<()> {
         let ended = CancellationToken::new();
         let Self { guarded, pipe, output } = self;
@@ -109,13 +109,13 @@ impl Running {
         ending.and(shown)
     }
 
-    /// Ends the command; returns the output that was not shown yet, and how the command ended.
+    /// Ends the command; returns the rest of the output, and how the command ended.
     async fn finish(mut self) -> (String, Ending) {
         let ending = self.guarded.end().await;
         let mut text = String::new();
         let mut block = [0; BLOCK];
         // Output printed before the end may still be in the pipe: read it without waiting,
-        // bypassing tokio's readiness, and no more than a pipe holds.
+        // bypassing tokio's readiness, and at most as much as a pipe holds.
         for _ in 0..(1 << 20) / BLOCK {
             match rustix::io::read(&self.pipe, &mut block) {
                 Ok(length @ 1..) => text.extend(self.output.push(&block[..length])),
@@ -126,7 +126,7 @@ impl Running {
     }
 }
 
-/// Reads until the pipe is closed, or all processes have ended and no more comes.
+/// Reads until the pipe is closed, or all processes have ended and the pipe is empty.
 async fn pump(
     cx: &ToolContext,
     pipe: &mut Receiver,
@@ -153,7 +153,7 @@ async fn pump(
     }
 }
 
-/// Why a command was not waited for.
+/// Why a command was cut short.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     TimedOut(u64),
@@ -179,7 +179,7 @@ impl End<'_> {
         }
     }
 
-    /// What became of what it made at protected paths.
+    /// Returns notes on what it created at protected paths.
     fn set_aside(&self, workspace: &Workspace) -> impl Iterator<Item = String> {
         self.ending.set_aside.iter().map(|(path, to)| {
             let rule = format!("shell(path: {}/**)", workspace.named(path).display());
@@ -187,7 +187,7 @@ impl End<'_> {
         })
     }
 
-    /// The limit for which the guard or the kernel has ended it.
+    /// Returns the limit by which the guard or the kernel has ended it.
     fn limit(&self) -> Option<Limit> {
         let of_status = || match self.ending.status? {
             Status::Killed(signal) => Limit::of_signal(signal),

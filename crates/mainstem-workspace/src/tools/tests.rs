@@ -1,4 +1,4 @@
-//! What every tool refuses, and that nothing outside is read or written whatever the path.
+//! The paths that every tool refuses, so that files outside are neither read nor written.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ fn arguments(tool: &str, path: &str) -> Value {
     }
 }
 
-/// Everything that can be in the way.
+/// Creates every kind of obstacle.
 fn hostile() -> Rig {
     let rig = Rig::with(&[("a.txt", "a\n"), ("dir/inner.txt", "inner\n")]);
     let link = |target: &Path, name: &str| symlink(target, rig.at(name)).unwrap();
@@ -61,7 +61,7 @@ fn outside(rig: &Rig) -> Vec<(String, String)> {
     entries.map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
 }
 
-/// Refused by every tool.
+/// Paths that every tool refuses.
 const REFUSED: [&str; 47] = [
     "..",
     "../",
@@ -112,7 +112,7 @@ const REFUSED: [&str; 47] = [
     "new/",
 ];
 
-/// Refused but for some tools.
+/// Paths that some tools accept.
 const PARTLY: [(&str, &[&str]); 8] = [
     ("dir", DIRECTORY),
     ("dir/", DIRECTORY),
@@ -279,7 +279,7 @@ fn what_is_swapped_meanwhile_neither_leads_out_nor_hangs() {
     });
     assert_eq!(answers.len(), 900, "it hangs");
     for text in answers {
-        // The last is the system's word where two make one directory.
+        // The last is the system's error if two calls create one directory.
         let known =
             ["ours", "pipe", "leads out", "not exist", "[no match]", "edited", "not occur", "File exists"];
         assert!(!text.contains(SECRET) && known.iter().any(|known| text.contains(known)), "{text:?}");
@@ -287,12 +287,13 @@ fn what_is_swapped_meanwhile_neither_leads_out_nor_hangs() {
     assert_eq!(outside(&rig), before);
 }
 
-/// `d` is a directory, a link that leads out, or nothing; `p` a file, a pipe, or nothing.
+/// Exchanges: `d` is a directory, a link that leads out, or missing; `p` a file, a pipe, or
+/// missing.
 fn swap(rig: &Rig) {
     for (from, to) in [("ours", "d"), ("d", "ours"), ("theirs", "d"), ("d", "theirs")] {
         let _ = fs::rename(rig.at(from), rig.at(to));
     }
-    // An edit may have made it.
+    // An edit may have created it.
     let _ = fs::remove_dir(rig.at("d"));
     for part in ["file", "fifo"] {
         let _ = fs::remove_file(rig.at("p"));
@@ -300,7 +301,7 @@ fn swap(rig: &Rig) {
     }
 }
 
-/// The answer, if it does not hang.
+/// Returns the result; `None` if the call hangs.
 fn call_while_swapped(rig: &Rig, round: usize) -> Option<String> {
     let path = ["d/secret.txt", "p"][round / 3 % 2];
     let (tool, arguments) = match round % 3 {
@@ -325,7 +326,7 @@ fn a_cancel_ends_the_work_on_one_file() {
     for tool in ["read_file", "grep_files"] {
         let (resolved, token) = (rig.workspace.clone(), rig.cx.cancellation().child_token());
         let cancels = token.clone();
-        // The last that happens before the file is opened.
+        // The last step before the file is opened.
         let workspaces = Workspaces::new(move |_| {
             cancels.cancel();
             Ok(resolved.clone())

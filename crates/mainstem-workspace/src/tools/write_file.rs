@@ -1,4 +1,4 @@
-//! `write_file`: a whole file.
+//! `write_file`: writes a whole file.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Ignore files on the way from the root to a directory; the nearest one that says something about
-//! an entry decides.
+//! Ignore files on the way from the root to a directory; the nearest one with a rule for an entry
+//! decides.
 
 use std::{
     io::Read,
@@ -15,13 +15,13 @@ use ignore::{
 use super::{Entry, Kind};
 use crate::{Workspace, error::Written, path::Inside};
 
-/// In the order of their weight.
+/// In order of precedence.
 const FILES: [&str; 2] = [".ignore", ".gitignore"];
 
-/// What the repository's owner excludes without saying so in a `.gitignore`.
+/// The repository's exclusions that are not in a `.gitignore`.
 const EXCLUDE: &str = ".git/info/exclude";
 
-/// Bytes of an ignore file that count.
+/// The number of bytes of an ignore file that are read.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The rules of one directory, and those above.
@@ -32,7 +32,7 @@ pub(super) struct Ignores {
 }
 
 impl Ignores {
-    /// The rules for what is in `path`, given those for `path` itself.
+    /// Returns the rules for the entries of `path`, given those for `path` itself.
     pub(super) fn of(workspace: &Workspace, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let mut files = FILES.to_vec();
         if path == "" {
@@ -42,7 +42,7 @@ impl Ignores {
         if rules.is_empty() { above } else { Some(Arc::new(Self { rules, above })) }
     }
 
-    /// The rules for `path` itself.
+    /// Returns the rules for `path` itself.
     pub(super) fn above(workspace: &Workspace, path: &Path) -> Option<Arc<Self>> {
         let mut parents: Vec<_> = path.ancestors().skip(1).collect();
         parents.reverse();
@@ -61,8 +61,8 @@ impl Ignores {
     }
 }
 
-/// A missing or unreadable file has no rules, and neither has a line that can't be understood: as
-/// git does it.
+/// Reads the rules of a file. A file that is missing or can't be read has none, and a line that
+/// can't be parsed is skipped, as by git.
 fn read(workspace: &Workspace, dir: &Path, file: &str) -> Option<Gitignore> {
     let relative: PathBuf = dir.join(file);
     let file = workspace.open_file(&Inside { written: Written::new(file), relative }).ok()?;

@@ -73,7 +73,7 @@ fn the_nearest_ignore_file_decides() {
     ];
     assert_eq!(found, expected);
     assert_eq!(walk(&rig, "sub", 0, true), expected[3..], "the files above count");
-    assert_eq!(walk(&rig, "target", 0, true), ["target/x"], "what is asked for by name is shown");
+    assert_eq!(walk(&rig, "target", 0, true), ["target/x"], "a start that is excluded is walked");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which lines are shown, and that how a text is cut into blocks changes nothing.
+//! Which lines are shown, for every cut of a text into blocks.
 
 use proptest::prelude::*;
 

@@ -16,28 +16,28 @@ use cap_tempfile::TempFile;
 use super::{Workspace, explain, regular};
 use crate::{WorkspaceError, path::Inside};
 
-/// Most links that are followed.
+/// The maximum number of links that are followed.
 const LINKS: usize = 40;
 
-/// One turn for each file, by the hash of its path: two agents that edit one file at once would
-/// otherwise lose an edit. For the whole process, because the workspaces of two agents may be one
-/// directory.
-static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+/// A lock for each file, by the hash of its path: two agents that edit one file at once would
+/// otherwise lose an edit. They are shared in the process, because the workspaces of two agents may
+/// be one directory.
+static WRITE_LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
-/// A regular file that is to be written; nobody else of this process writes it meanwhile.
+/// An exclusive handle, within this process, to a regular file being written.
 pub(crate) struct Target<'a> {
     workspace: &'a Workspace,
     path: &'a Inside,
     parent: Dir,
     name: OsString,
-    /// Of the file that is there.
+    /// Those of the existing file.
     permissions: Option<Permissions>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl<'a> Target<'a> {
-    /// Finds the file for a tool, behind symbolic links too, or the place for a new one, whose
-    /// parent directories are made. A protected file is refused.
+    /// Locks the file for a tool, behind symbolic links too, or the place for a new one, whose
+    /// parent directories are created. A protected file is refused.
     pub(crate) fn claim(
         tool: &str,
         workspace: &'a Workspace,
@@ -69,12 +69,12 @@ impl<'a> Target<'a> {
         Ok(Self { workspace, path, parent, name: name.to_owned(), permissions, _turn: turn })
     }
 
-    /// Whether there is no such file yet.
+    /// Returns `true` if the file does not exist yet.
     pub(crate) fn is_new(&self) -> bool {
         self.permissions.is_none()
     }
 
-    /// What is in the file, if that is at most `max` bytes.
+    /// Returns the content, if it has at most `max` bytes.
     pub(crate) fn read(&self, max: u64) -> Result<Vec<u8>, WorkspaceError> {
         let mut content = Vec::new();
         let file = self.workspace.open_file(self.path)?;
@@ -86,8 +86,7 @@ impl<'a> Target<'a> {
         Ok(content)
     }
 
-    /// Puts a new file in its place. Readers see the old content or the new one, nothing in
-    /// between; permissions stay.
+    /// Replaces the file atomically: readers see the old content or the new one. Permissions stay.
     pub(crate) fn replace(self, content: &[u8]) -> Result<(), WorkspaceError> {
         let replace = || {
             let mut file = TempFile::new(&self.parent)?;
@@ -101,8 +100,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The path with the links that stand for the file followed, one by one. Not by `canonicalize`,
-/// which asks the system for the name of an open file and gets one that never was, if the file is
+/// Returns the path of the file behind links, followed one by one. Not by `canonicalize`, which
+/// asks the system for the name of an open file and gets one that never existed if the file is
 /// replaced meanwhile.
 fn resolve(workspace: &Workspace, path: &Inside) -> Result<PathBuf, WorkspaceError> {
     let bad = |why| Err(WorkspaceError::BadPath { path: path.written.clone(), why });
@@ -140,8 +139,8 @@ fn existing(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens a directory by its path without links. A link that has taken a place on the way since is
-/// not followed.
+/// Opens a directory by its path without links. A link that has replaced a component since is
+/// refused.
 fn descend(dir: &Dir, path: &Path) -> io::Result<Dir> {
     path.components().try_fold(dir.try_clone()?, |dir, component| match component {
         Component::Normal(name) => open_itself(&dir, name),
@@ -163,8 +162,7 @@ fn open_itself(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     dir.open_dir(name)
 }
 
-/// Makes missing directories; but none on a way that leads back by `..`, which may turn out to lead
-/// out.
+/// Creates missing directories, except on a path with `..`, which may lead out.
 fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), WorkspaceError> {
     let dir = workspace.dir();
     let explain = |error| explain(&path.written, error);
@@ -182,6 +180,6 @@ fn make(workspace: &Workspace, path: &Inside, parent: &Path) -> Result<(), Works
 fn turn(parent: &Path, name: &OsStr) -> MutexGuard<'static, ()> {
     let mut hasher = DefaultHasher::new();
     (parent, name).hash(&mut hasher);
-    let index = hasher.finish() % TURNS.len() as u64;
-    TURNS[index as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    let index = hasher.finish() % WRITE_LOCKS.len() as u64;
+    WRITE_LOCKS[index as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }

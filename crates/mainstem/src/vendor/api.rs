@@ -17,7 +17,7 @@ impl Vendor {
 
 /// A key says which vendor is meant if the API's own server requires one.
 fn is_known_by_key<A: Api>() -> bool {
-    A::requires_key(Endpoint::<A>::new("any").server().host())
+    A::is_key_required(Endpoint::<A>::new("any").server().host())
 }
 
 fn make<A: Api>(name: &str, setup: &Setup<'_>) -> Result<Arc<dyn Model>, ModelError> {

@@ -1,4 +1,4 @@
-//! A package that is complete, and what is said of one that lacks something.
+//! A complete package, and the problems of incomplete ones.
 
 use serde_json::json;
 

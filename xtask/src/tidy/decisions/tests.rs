@@ -1,6 +1,6 @@
-//! Names of decision files.
+//! Names of decision files, and the pages that they cite.
 
-use super::check as problems;
+use super::{check as problems, cited};
 
 fn check(path: &str, fits: bool) {
     assert_eq!(problems(&[path.to_owned()]).is_empty(), fits, "{path}");
@@ -20,4 +20,15 @@ fn a_decision_is_numbered_and_titled() {
     check("docs/decisions/0001-one-log.txt", false);
     check("docs/decisions/more/0001-one-log.md", false);
     check("docs/decisions/README.md", false);
+}
+
+#[test]
+fn a_decision_cites_pages_of_this_repository() {
+    let files = ["docs/guide.md", "docs/decisions/0001-one-log.md"].map(String::from);
+    let check = |text: &str, expected: &[&str]| {
+        let found: Vec<_> = cited("d.md", text, &files).iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check("See docs/guide.md, [one](0001-one-log.md) and `guide.md`.", &[]);
+    check("One.\n`plan.md` says so.", &["d.md:2: plan.md is not a page of this repository"]);
 }

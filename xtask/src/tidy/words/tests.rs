@@ -47,6 +47,7 @@ fn numbers_only_fall() {
     check(&wide, "# a comment\ncrates/a 0 0 1\n", &[]);
     let one_more = "crates/a/src/b.rs:2: crates/a has 1 comment lines of more than 100 columns, and had 0; the last is here";
     check(&wide, "", &[one_more]);
+    check(&format!("//! B.\n//! [c]: https://{}\n", "x".repeat(WIDTH)), "", &[]);
     let lower = "xtask/src/tidy/words/left.txt:1: crates/a has 0 comment lines of more than 100 columns left; lower the number from 2";
     check("//! B.\n", "crates/a 0 0 2", &[lower]);
 }

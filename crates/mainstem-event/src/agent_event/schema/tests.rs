@@ -1,4 +1,4 @@
-//! The schema accepts what is written and nothing that can't be read.
+//! The schema accepts exactly the events that can be read.
 
 use schemars::schema_for;
 
@@ -24,8 +24,8 @@ fn every_example_is_valid() {
     }
 }
 
-/// Whatever of an example is left out or of another type, the schema objects exactly where the
-/// reader does.
+/// If a field of an example is left out or has another type, the schema refuses it exactly where
+/// the reader does.
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let validator = validator();

@@ -1,4 +1,4 @@
-//! There and back; one file for each kind, never changed, in `tests/wire`.
+//! Writing and reading; one file for each kind, never changed, in `tests/wire`.
 
 use std::{fs, path::Path, sync::LazyLock};
 
@@ -15,7 +15,7 @@ fn path(tag: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/wire/{tag}.json"))
 }
 
-/// The wire file of a kind.
+/// Returns the wire file of a kind.
 fn wire(tag: &str) -> Value {
     let text = fs::read_to_string(path(tag)).unwrap_or_else(|error| panic!("tests/wire/{tag}.json: {error}"));
     serde_json::from_str(&text).unwrap()
@@ -58,7 +58,7 @@ fn an_event_is_written_in_this_order() {
     );
 }
 
-/// Older and looser forms.
+/// Earlier and looser forms.
 #[test]
 fn what_is_absent_may_be_missing_or_null() {
     let check = |tag: &str, change: Value, expected: Value| {
@@ -83,10 +83,10 @@ fn what_is_absent_may_be_missing_or_null() {
     check("TASK_UPDATED", json!({ "error": null }), json!({ "error": null }));
     check("CUSTOM", json!({ "value": null }), json!({ "value": null }));
     check("TOOL_RESULT_START", json!({ "input": null }), json!({ "input": null }));
-    // What a later version adds to a known kind is passed over; the id is made anew.
+    // Fields that a later version adds to a known kind are ignored; the id is computed.
     check("TEXT_BLOCK_DELTA", json!({ "mood": "good", "id": 7 }), json!({ "mood": null, "delta": "Hello" }));
     check("TEXT_BLOCK_DELTA", json!({ "createdAt": "2026-11-21T10:00:00Z" }), json!({ "delta": "Hello" }));
-    // Of an unknown kind, everything stays, nulls too.
+    // All fields of an unknown kind stay, including nulls.
     check("FROM_THE_FUTURE", json!({ "more": [1, null] }), json!({ "answer": 42, "more": [1, null] }));
 }
 
@@ -163,13 +163,13 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Fields that don't stand in for those of the envelope.
+/// Fields whose names are not in the envelope.
 fn any_fields() -> impl Strategy<Value = Map<String, Value>> {
     let name = any::<String>().prop_map(|name| format!("x{name}"));
     prop::collection::vec((name, any_json()), 0..4).prop_map(|list| list.into_iter().collect())
 }
 
-/// Puts a text in the place of each that is free.
+/// Replaces each free text.
 fn fill(value: &mut Value, texts: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) => *text = texts.next().unwrap(),
@@ -210,7 +210,7 @@ static EXAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     events.map(|event| serde_json::to_value(event).unwrap()).collect()
 });
 
-/// Puts a value somewhere into another.
+/// Inserts a value somewhere into another.
 fn disturb(value: &mut Value, mut place: usize, with: &Value) {
     let inner: Vec<&mut Value> = match value {
         Value::Array(list) => list.iter_mut().collect(),

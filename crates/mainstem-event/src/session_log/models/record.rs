@@ -34,7 +34,7 @@ impl Disk {
         })
     }
 
-    /// Commits events one by one as they come, up to this number or the one at which it fails.
+    /// Commits events one by one, up to this number or the one at which it fails.
     pub(super) fn write(&self, through: u64) {
         let mut committed = 0;
         while committed < through && !self.has_failed() {

@@ -1,4 +1,4 @@
-//! What becomes of each keyword.
+//! The translation of each keyword.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_it_does_not_know_is_left_out() {
         json!({ "type": "object" }),
     );
     check(json!({ "type": "array", "uniqueItems": true, "contains": {} }), json!({ "type": "array" }));
-    // Properties may be called what they like, and are looked into.
+    // Properties may have any name, and are translated.
     check(
         json!({ "properties": { "default": { "default": 1, "type": "integer" }, "any": true, "none": false } }),
         json!({ "properties": { "default": { "type": "integer" }, "any": {}, "none": {} } }),
@@ -78,7 +78,7 @@ fn a_reference_stands_alone() {
         json!({ "$ref": "#/$defs/D", "description": "d" }),
         json!({ "description": "d", "anyOf": [{ "$ref": "#/$defs/D" }] }),
     );
-    // As older schemars writes it.
+    // As older versions of schemars write it.
     check(
         json!({ "description": "d", "allOf": [{ "$ref": "#/definitions/D" }] }),
         json!({ "description": "d", "anyOf": [{ "$ref": "#/$defs/D" }] }),

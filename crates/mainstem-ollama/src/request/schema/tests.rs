@@ -1,15 +1,15 @@
-//! What becomes of a schema, rule by rule.
+//! The translation of schemas, rule by rule.
 
 use serde_json::json;
 
 use super::*;
 
-/// The parameters of a tool with this schema.
+/// Checks the parameters of a tool with this schema.
 fn check(schema: Value, expected: Value) {
     assert_eq!(parameters(&schema), expected, "{schema}");
 }
 
-/// The schema of a property in Ollama's words.
+/// Checks the translation of a property's schema.
 fn property(schema: Value, expected: Value) {
     let of = |schema| json!({ "type": "object", "properties": { "p": schema } });
     check(of(schema), of(expected));
@@ -95,7 +95,7 @@ fn references_are_followed() {
             refers(json!({ "description": "Mine.", "type": "array", "items": { "enum": [1] } })),
         );
     }
-    // Within itself, to nowhere, and to elsewhere.
+    // References to itself, to nothing, and to another file.
     let tree = json!({
         "type": "object",
         "description": "A tree.",

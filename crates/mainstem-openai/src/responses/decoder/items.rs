@@ -1,7 +1,7 @@
-//! The items of an answer: what of each has arrived, and which block is open.
+//! The items of a response: what has arrived of each, and which block is open.
 //!
-//! Items are told apart by `output_index`; their ids are not the same in each event at [some
-//! servers]. What comes in pieces is not read again when it comes whole.
+//! Items are identified by `output_index`; their ids differ between events at [some servers]. What
+//! comes in pieces is not read again when it comes whole.
 //!
 //! [some servers]: https://github.com/vercel/ai/tree/main/packages/openai/src/responses/__fixtures__
 
@@ -11,14 +11,14 @@ use mainstem_model::ModelDelta;
 
 use crate::responses::{
     event::{Fragment, Item},
-    kept,
+    opaque,
 };
 
-/// The items of one answer; an item's place here is its slot.
+/// The items of one response; an item's index here is its slot.
 #[derive(Default)]
 pub(super) struct Items {
     places: Vec<Place>,
-    /// The item whose text or thinking came last and may go on.
+    /// The item whose text or thinking came last and may continue.
     open: Option<usize>,
     refused: bool,
 }
@@ -46,12 +46,12 @@ impl Items {
         self.places.is_empty()
     }
 
-    /// Whether any text of an item came.
+    /// Returns `true` if an item has text.
     pub(super) fn is_written(&self, index: u64) -> bool {
         self.places.iter().any(|place| place.index == index && place.written)
     }
 
-    /// Why an answer stopped that is complete.
+    /// Returns why a complete response stopped.
     pub(super) fn stop_reason(&self) -> StopReason {
         let is_call = |place: &Place| matches!(place.stage, Stage::Calling | Stage::Ended { called: true });
         if self.places.iter().any(is_call) {
@@ -63,7 +63,7 @@ impl Items {
         }
     }
 
-    /// An item that is announced. A call's id and name are known from here on.
+    /// Begins an item. From here on a call's id and name are known.
     pub(super) fn begin(&mut self, index: u64, item: &Item, deltas: &mut Deltas) {
         self.places.push(Place { index, ..Place::default() });
         if item.kind() == "function_call" {
@@ -86,7 +86,7 @@ impl Items {
         self.write(slot, ModelDelta::Thinking(fragment.delta.into_owned()), deltas);
     }
 
-    /// A piece of a call's arguments; nothing without the call, which comes whole then.
+    /// Adds a piece of a call's arguments; ignored without the call, which comes whole then.
     pub(super) fn arguments(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
         let slot = self.slot(fragment.output_index);
         let place = &mut self.places[slot];
@@ -96,7 +96,7 @@ impl Items {
         }
     }
 
-    /// An item that is complete, with all that was not said of it before.
+    /// Ends an item, with everything that was not streamed before.
     pub(super) fn end(&mut self, index: u64, item: Item, deltas: &mut Deltas) {
         let slot = self.slot(index);
         let called = item.kind() == "function_call";
@@ -109,7 +109,7 @@ impl Items {
         self.places[slot].stage = Stage::Ended { called };
     }
 
-    /// Ends the calls that nobody ended.
+    /// Ends the calls that are open.
     pub(super) fn finish(&mut self, deltas: &mut Deltas) {
         for (slot, place) in self.places.iter_mut().enumerate() {
             if place.stage == Stage::Calling {
@@ -125,9 +125,9 @@ impl Items {
             self.refused |= name == "refusal";
             self.write(slot, ModelDelta::Text(text.to_owned()), deltas);
         }
-        // Without text there is no block to keep it with.
+        // Without text there is no block to store it with.
         let phase = item.field("phase").filter(|_| self.open == Some(slot));
-        self.end_block(slot, kept::phase(phase), deltas);
+        self.end_block(slot, opaque::phase(phase), deltas);
     }
 
     fn end_reasoning(&mut self, slot: usize, item: Item, deltas: &mut Deltas) {
@@ -140,7 +140,7 @@ impl Items {
             };
             self.write(slot, ModelDelta::Thinking(text), deltas);
         }
-        self.end_block(slot, kept::reasoning(item.0), deltas);
+        self.end_block(slot, opaque::reasoning(item.0), deltas);
     }
 
     fn end_call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
@@ -174,7 +174,7 @@ impl Items {
         deltas.push_back(delta);
     }
 
-    /// Ends an item's block; without one, there is one if something is to be kept.
+    /// Ends an item's block; creates one if there is none and opaque data to store.
     fn end_block(&mut self, slot: usize, opaque: Opaque, deltas: &mut Deltas) {
         if self.open != Some(slot) && opaque.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl Items {
         }
     }
 
-    /// The item of an index, announced or not.
+    /// Returns the item of an index, announced or not.
     fn slot(&mut self, index: u64) -> usize {
         let is_it = |place: &Place| place.index == index && !matches!(place.stage, Stage::Ended { .. });
         self.places.iter().rposition(is_it).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What events mean: the documented ones, whole items, odd orders, failures, and nonsense.
+//! Decoding: the documented events, whole items, odd orders, failures, and invalid data.
 
 use mainstem_testing::provider::payloads;
 use proptest::prelude::*;
@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::OpenAiResponses;
 
-/// The deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with what is
-/// kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for usage, `|stop`,
-/// `!kind: message`.
+/// Returns the deltas of some payloads in short: `text`, `~thinking~`, `.` for an ended block with
+/// what is kept of it, `0+id:name`, `0:arguments`, `0.` for an ended call, `7+2` for usage,
+/// `|stop`, `!kind: message`.
 fn decode(payloads: &[&str]) -> String {
     let mut decoder = Decoder::new(Arc::new(OpenAiResponses::new("m").server().clone()));
     let mut deltas = Deltas::new();
@@ -53,7 +53,7 @@ fn show(delta: &ModelDelta) -> String {
 
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
 
-/// An event about the item of this index.
+/// Returns an event about the item of this index.
 fn event(kind: &str, index: u64, fields: &str) -> String {
     format!(r#"{{"type":"response.{kind}","output_index":{index},{fields}}}"#)
 }
@@ -101,7 +101,7 @@ fn each_message_is_a_block_of_its_own() {
         &[text(0, "hm"), done(0, "\"commentary\""), done(1, "\"final_answer\"")],
         r#"hm .{"openai":{"phase":"commentary"}} a .{"openai":{"phase":"final_answer"}} |stop"#,
     );
-    // A phase of nothing is not kept: there would be no block of text to hold it.
+    // An empty phase is discarded: there would be no block of text for it.
     let empty = r#""item":{"type":"message","phase":"commentary","content":[]}"#;
     check(&[event("output_item.done", 0, empty)], "|stop");
     check(&[text(0, "a"), text(1, "b"), text(0, "c")], "a . b . c |stop");
@@ -130,14 +130,14 @@ fn calls_are_told_apart_by_index() {
     );
     check(&[end(0), end(1)], "0+c:f 0:{} 0. 1+c:f 1:{} 1. |tool_calls");
     check(&[begin(0, "\"a\""), end(0)], "0+a:f 0:{} 0. |tool_calls");
-    // Nobody ends it.
+    // Without an end.
     check(&[begin(0, "\"a\""), piece(0, "{}")], "0+a:f 0:{} 0. |tool_calls");
     let all = event("function_call_arguments.done", 0, r#""arguments":"{}","name":"f""#);
     check(&[begin(0, "\"a\""), all.clone()], "0+a:f 0:{} 0. |tool_calls");
     check(&[begin(0, "\"a\""), piece(0, "{}"), all, end(0)], "0+a:f 0:{} 0. |tool_calls");
     // Arguments of a call that was not announced wait for it.
     check(&[piece(0, "{}"), end(0)], "0+c:f 0:{} 0. |tool_calls");
-    // Without an id the loop gives one.
+    // Without an id the loop generates one.
     check(&[begin(0, "null"), begin(1, "\"\"")], "0+:f 1+:f 0. 1. |tool_calls");
     // Two items of one index, one after the other.
     check(&[begin(0, "\"a\""), end(0), begin(0, "\"b\""), end(0)], "0+a:f 0:{} 0. 1+b:f 1:{} 1. |tool_calls");
@@ -154,12 +154,12 @@ fn reasoning_is_kept_whole() {
     let kept = r#".{"openai":{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"encrypted_content":"e"}}"#;
     let encrypted = done(r#""encrypted_content":"e","status":"completed","content":null"#);
     check(std::slice::from_ref(&encrypted), &format!("~a⏎⏎b~ {kept} |stop"));
-    // What was announced may be incomplete; what is done counts.
+    // An announced item may be incomplete; the done one counts.
     let begun = event("output_item.added", 0, &item(r#""encrypted_content":"x""#));
     check(&[begun, thought(0, "a"), encrypted], &format!("~a~ {kept} |stop"));
-    // Nothing is kept that can't be sent back.
+    // Reasoning that can't be sent back is discarded.
     check(&[done(r#""encrypted_content":null"#)], "~a⏎⏎b~ . |stop");
-    // Without a summary, there is still something to keep.
+    // Without a summary, there is still opaque data to store.
     let silent = r#""item":{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}"#;
     let silent = event("output_item.done", 0, silent);
     let kept_silent = r#".{"openai":{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}}"#;
@@ -240,7 +240,7 @@ fn errors_in_mid_stream() {
         r#"{"type":"error","code":"rate_limit_exceeded","message":"Slow down","param":null,"sequence_number":1}"#,
         "rate_limited: api.openai.com broke off its answer: Slow down",
     );
-    // As it comes in fact.
+    // As in practice.
     check(
         r#"{"type":"error","sequence_number":2,"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"Pay","param":null}}"#,
         "quota_exceeded: api.openai.com broke off its answer: Pay",
@@ -258,7 +258,7 @@ fn errors_in_mid_stream() {
         "server_error: api.openai.com broke off its answer and did not say why",
     );
     check(r#"{"type":"error"}"#, "server_error: api.openai.com broke off its answer and did not say why");
-    // A gateway's.
+    // From a gateway.
     check(
         r#"{"error":{"code":502,"message":"Gone"}}"#,
         "server_error: api.openai.com broke off its answer: Gone",
@@ -312,7 +312,7 @@ fn an_answer_of_one_piece() {
     assert_eq!(whole("{}"), format!("{says} it has no output: {{}}"));
     let queued = r#"{"status":"queued","output":[]}"#;
     assert_eq!(whole(queued), format!("{says} it is queued: {queued}"));
-    // A server that streams no items says them at the end.
+    // A server that does not stream items sends them at the end.
     let late = format!(r#"{{"type":"response.completed","response":{{"output":[{call}]}}}}"#);
     assert_eq!(decode(&[&late]), "0+c:f 0:{} 0. |tool_calls");
 }
@@ -338,7 +338,7 @@ fn documented_streams() {
     insta::assert_snapshot!(replay([documented!("failed")]), @r#"!rate_limited: api.openai.com broke off its answer: Rate limit reached for gpt-5.1 on tokens per min (TPM): Limit 30000."#);
 }
 
-/// Events of two items in any order; some are of no sense.
+/// Events of two items in any order; some are invalid.
 const EVENTS: [&str; 12] = [
     r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","name":"f"}}"#,
     r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message"}}"#,
@@ -354,8 +354,8 @@ const EVENTS: [&str; 12] = [
     r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"reasoning","encrypted_content":"e","summary":[{"text":"c"}]}}"#,
 ];
 
-/// Calls begin before they go on and end, and each ends once; what is kept is kept with a block of
-/// its kind.
+/// Calls begin before they continue and end, and each ends once; opaque data is stored with a block
+/// of its kind.
 fn check_order(deltas: &Deltas) {
     let (mut calls, mut thinking) = (Vec::new(), None);
     for delta in deltas {

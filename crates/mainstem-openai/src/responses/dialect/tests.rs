@@ -1,20 +1,20 @@
-//! Complaints of the vendor, and what follows from each.
+//! Errors of the vendor, and the dialect that each teaches.
 
 use mainstem_http::Dialect as _;
 
 use super::*;
 
 fn check(status: u16, body: &str, expected: Option<Dialect>) {
-    let complaint = Complaint::of(status, body);
-    let heeding = Dialect::default().heeding(&complaint);
-    assert_eq!(heeding, expected, "{body}");
-    if let Some(dialect) = heeding {
-        assert_eq!(dialect.heeding(&complaint), None, "heeded once: {body}");
+    let error = ServerError::of(status, body);
+    let adapted = Dialect::default().adapted_to(&error);
+    assert_eq!(adapted, expected, "{body}");
+    if let Some(dialect) = adapted {
+        assert_eq!(dialect.adapted_to(&error), None, "heeded once: {body}");
     }
 }
 
 #[test]
-fn real_complaints_are_heeded_once() {
+fn real_errors_change_the_dialect_once() {
     check(
         400,
         r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}"#,
@@ -49,7 +49,7 @@ fn real_complaints_are_heeded_once() {
 }
 
 #[test]
-fn other_complaints_are_the_answer() {
+fn other_errors_end_the_call() {
     check(400, r#"{"error":{"message":"Missing","param":"input[0].arguments"}}"#, None);
     check(401, r#"{"error":{"message":"No","param":"include"}}"#, None);
     check(500, r#"{"error":{"message":"'stream' broke"}}"#, None);

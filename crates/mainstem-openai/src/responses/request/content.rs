@@ -1,4 +1,4 @@
-//! What a person says or a tool answers: [text, images] and [files].
+//! The content of users and tools: [text, images] and [files].
 //!
 //! [text, images]: https://platform.openai.com/docs/guides/images-vision
 //! [files]: https://platform.openai.com/docs/guides/file-inputs
@@ -26,8 +26,8 @@ pub(super) enum File<'a> {
     Data { filename: &'static str, file_data: Address<'a> },
 }
 
-/// A block as a part; nothing for one that is neither text nor data. Fails with what the API has no
-/// form for.
+/// Returns a block as a part; `None` for one that is neither text nor data. Fails with what the API
+/// has no form for.
 pub(super) fn part(block: &ContentBlock) -> Option<Result<Part<'_>, String>> {
     match block {
         ContentBlock::Text { text, .. } if text.is_empty() => None,
@@ -55,7 +55,7 @@ fn data<'a>(media_type: &'a str, source: &'a DataSource) -> Result<Part<'a>, Str
     }
 }
 
-/// A name for a file that has none, with the extension by which the vendor knows its type.
+/// Returns a file name for a media type, with the extension by which the vendor knows the type.
 fn filename(media_type: &str) -> Option<&'static str> {
     Some(match media_type {
         "application/pdf" => "file.pdf",

@@ -1,4 +1,4 @@
-//! The conversation as input items, in the order in which things were said.
+//! The conversation as input items, in chronological order.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::content::{Part, part};
 use crate::{
     request::text,
-    responses::{dialect::Dialect, kept},
+    responses::{dialect::Dialect, opaque},
 };
 
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ pub(super) enum Item<'a> {
 pub(super) enum Ours<'a> {
     Message {
         role: &'static str,
-        content: Vec<Said<'a>>,
+        content: Vec<MessagePart<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<&'a str>,
     },
@@ -44,7 +44,7 @@ pub(super) enum Ours<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Said<'a> {
+pub(super) enum MessagePart<'a> {
     ByUs(Part<'a>),
     ByModel(OutputText<'a>),
 }
@@ -62,7 +62,7 @@ pub(super) enum Output<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// All messages. Fails with what the API has no form for, and where that is.
+/// Returns all messages. Fails with what the API has no form for, and its place.
 pub(super) fn input<'a>(request: &'a ModelRequest, dialect: &Dialect) -> Result<Vec<Item<'a>>, String> {
     let mut input = Input { done: Vec::new(), thoughts: Vec::new(), forgetful: dialect.forgetful };
     for (number, message) in (1..).zip(&request.messages) {
@@ -73,10 +73,10 @@ pub(super) fn input<'a>(request: &'a ModelRequest, dialect: &Dialect) -> Result<
 
 struct Input<'a> {
     done: Vec<Item<'a>>,
-    /// Reasoning that nothing followed yet. The vendor wants it back [before what followed it], and
-    /// refuses it alone: a turn that broke off while the model thought leaves nothing.
+    /// Reasoning without a later item. The vendor needs it [before the item that followed it], and
+    /// refuses it alone: a turn that was cut off while the model reasoned is left out.
     ///
-    /// [before what followed it]: https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
+    /// [before the item that followed it]: https://platform.openai.com/docs/guides/reasoning#keeping-reasoning-items-in-context
     thoughts: Vec<&'a Map<String, Value>>,
     forgetful: bool,
 }
@@ -108,7 +108,7 @@ impl<'a> Input<'a> {
                     "takes text, images and documents, but no {media_type} (block {place} of message {number}); send it as text"
                 )
             };
-            part(block).map(|part| part.map(Said::ByUs).map_err(located))
+            part(block).map(|part| part.map(MessagePart::ByUs).map_err(located))
         });
         let content: Vec<_> = parts.collect::<Result<_, _>>()?;
         if !content.is_empty() {
@@ -117,14 +117,14 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// A block of the model's. Data that it made cannot be shown to it as its own.
+    /// Adds a block of the model's. Data that it made can't be sent as its own.
     fn model(&mut self, block: &'a ContentBlock) {
         match block {
             ContentBlock::Text { text, opaque } if !text.is_empty() => {
-                self.say(text, kept::kept_phase(opaque));
+                self.say(text, opaque::phase_of(opaque));
             }
             ContentBlock::Thinking { opaque, .. } if !self.forgetful => {
-                self.thoughts.extend(kept::kept_reasoning(opaque));
+                self.thoughts.extend(opaque::reasoning_of(opaque));
             }
             ContentBlock::ToolCall(ToolCall { id, name, arguments: written, .. }) => {
                 let arguments = Arguments::of(written).as_text();
@@ -134,9 +134,9 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Goes on with the message before, if that is the model's, in the same phase.
+    /// Appends to the previous message, if that is the model's, in the same phase.
     fn say(&mut self, text: &'a str, phase: Option<&'a str>) {
-        let said = Said::ByModel(OutputText { text });
+        let said = MessagePart::ByModel(OutputText { text });
         match self.done.last_mut() {
             Some(Item::Ours(Ours::Message { role: "assistant", content, phase: last }))
                 if self.thoughts.is_empty() && *last == phase =>
@@ -153,14 +153,14 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a tool answered: text alone, or in parts. The API has no place for how it went, so that an
-/// answer of nothing says that.
+/// Returns a tool's result: text alone, or in parts. The API has no field for its state, so an
+/// empty result of a failed call says so.
 fn output(result: &ToolResult) -> Output<'_> {
     if !result.content.iter().any(|block| matches!(block, ContentBlock::Data { .. })) {
         let said = text(&result.content);
         return Output::Text(if said.is_empty() { result.state.as_str().into() } else { said });
     }
-    // The tool has run; what it made must not stop the conversation.
+    // The tool has run; its data must not stop the conversation.
     let unseen = |_| Part::Text { text: "(data that you cannot be shown)" };
     let parts = result.content.iter().filter_map(part);
     Output::Parts(parts.map(|part| part.unwrap_or_else(unseen)).collect())

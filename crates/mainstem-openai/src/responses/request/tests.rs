@@ -1,4 +1,4 @@
-//! What is sent, feature by feature.
+//! Requests, feature by feature.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn sent(request: &ModelRequest, dialect: &Dialect) -> Value {
     serde_json::from_slice(&body("gpt-5.1", request, dialect).unwrap()).unwrap()
 }
 
-/// Only the input.
+/// Checks the input.
 fn check(messages: Vec<Message>, expected: Value) {
     assert_eq!(sent(&ask(messages), &Dialect::default())["input"], expected);
 }
@@ -49,7 +49,7 @@ fn thought(kept: Value) -> ContentBlock {
     ContentBlock::Thinking { thinking: "hm".into(), opaque: opaque(kept) }
 }
 
-/// A reasoning item.
+/// Returns a reasoning item.
 fn item(id: &str) -> Value {
     let summary = json!([{ "type": "summary_text", "text": "hm" }]);
     json!({ "type": "reasoning", "id": id, "encrypted_content": "gAAA", "summary": summary })
@@ -76,12 +76,12 @@ fn result(id: &str, content: Vec<ContentBlock>, state: ToolState) -> Message {
     Message::new(Role::Tool, vec![ContentBlock::ToolResult(result)])
 }
 
-/// A message of the user.
+/// Returns a message of the user.
 fn asked(content: Value) -> Value {
     json!({ "type": "message", "role": "user", "content": content })
 }
 
-/// A message of the model.
+/// Returns a message of the model.
 fn said(texts: &[&str]) -> Value {
     let content: Vec<_> = texts.iter().map(|text| json!({ "type": "output_text", "text": text })).collect();
     json!({ "type": "message", "role": "assistant", "content": content })
@@ -284,7 +284,7 @@ fn reasoning_that_cannot_go_back_is_left_out() {
 
 #[test]
 fn reasoning_is_never_sent_alone() {
-    // The turn broke off: what the user says next does not follow from it.
+    // The turn was cut off: the user's next text does not follow from it.
     let question = || asked(json!([{ "type": "input_text", "text": "Hi" }]));
     check(
         vec![Message::user("Hi"), assistant(vec![reasoning("rs")]), Message::user("Hi")],

@@ -1,4 +1,4 @@
-//! A tool, and whether the vendor shall hold the model to its schema.
+//! A tool, and whether the vendor enforces its schema.
 
 use mainstem_message::ToolSpec;
 use serde::Serialize;
@@ -13,8 +13,8 @@ pub(super) struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    /// Always said: left out, it means that the vendor makes the schema strict by itself, and
-    /// optional arguments required.
+    /// Always sent: without it, the vendor makes the schema strict by itself, and optional
+    /// arguments required.
     strict: bool,
 }
 
@@ -24,8 +24,8 @@ impl<'a> From<&'a ToolSpec> for Tool<'a> {
     }
 }
 
-/// Whether strict mode takes the schema. A schema that it does not take is refused with the whole
-/// request, so nothing is tried that is not [documented].
+/// Returns `true` if strict mode accepts the schema. A schema that it refuses fails the whole
+/// request, so only [documented] keywords pass.
 ///
 /// [documented]: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 fn is_strict(schema: &Value) -> bool {
@@ -34,7 +34,7 @@ fn is_strict(schema: &Value) -> bool {
     is_object && lists_all && fits_strict(schema) && is_documented(schema)
 }
 
-/// Whether the schema is made of nothing but documented keywords.
+/// Returns `true` if the schema has only documented keywords.
 fn is_documented(schema: &Value) -> bool {
     let is_map = |value: &Value| value.as_object().is_some_and(|map| map.values().all(is_documented));
     let is_keyword = |(keyword, value): (&String, &Value)| match keyword.as_str() {

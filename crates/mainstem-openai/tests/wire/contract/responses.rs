@@ -1,4 +1,4 @@
-//! The same for responses.
+//! The contract of providers, for responses.
 
 use mainstem_openai::Responses;
 use mainstem_testing::provider::{Sample, video};
@@ -19,7 +19,7 @@ fn sample() -> Sample {
         call: (&[CALL, ARGUMENTS], r#"+f {"a":"#),
         whole: (WHOLE, "Hi ; |stop"),
         missing: "it has no output",
-        complaint: r#"{"error":{"message":"$","type":"server_error","param":null,"code":null}}"#,
+        error: r#"{"error":{"message":"$","type":"server_error","param":null,"code":null}}"#,
         without_form: video,
         recorded: &[
             include_bytes!("../../fixtures/responses_text.body"),

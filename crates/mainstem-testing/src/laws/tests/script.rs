@@ -1,4 +1,4 @@
-//! Timelines from a few words: one line says who does what.
+//! Timelines from a few words: one line an action.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,19 +9,18 @@ use mainstem_event::{
 use mainstem_message::{BlockId, Message, Opaque, Role, StopReason, ToolCall, ToolState, Usage};
 use serde_json::Value;
 
-/// Reads lines of `<who> <verb> [<words>]`.
+/// Parses lines of `<who> <verb> [<words>]`.
 ///
-/// | verb | events |
-/// |---|---|
-/// | `start`, of a child `start <agent> by <caller> <call> [<task>]` | `AGENT_START` |
-/// | `ask`, `answer <tokens>` | `MODEL_CALL_START`, `MODEL_CALL_END` |
-/// | `text <word>`, `think <word>` | the delta; a block begins and ends where it must |
-/// | `call <id>` | `TOOL_CALL_START`, `TOOL_CALL_DELTA`, `TOOL_CALL_END` |
-/// | `work <id>`, `done <id> [<state>]` | `TOOL_RESULT_START`, `TOOL_RESULT_TEXT_DELTA`; `TOOL_RESULT_END` |
-/// | `refused <id> …` | `ALL_TOOLS_DENIED` |
-/// | `ends [<outcome>]` | `AGENT_RESULT` if it is a success, `AGENT_END` |
-/// | `moves <task>` | none; from here on the agent is in the background |
-/// | `session task <id> <from> <to>` | `TASK_UPDATED` |
+/// * `start`, of a child `start <agent> by <caller> <call> [<task>]`: `AGENT_START`
+/// * `ask`, `answer <tokens>`: `MODEL_CALL_START`, `MODEL_CALL_END`
+/// * `text <word>`, `think <word>`: the delta; a block begins and ends where it must
+/// * `call <id>`: `TOOL_CALL_START`, `TOOL_CALL_DELTA`, `TOOL_CALL_END`
+/// * `work <id>`, `done <id> [<state>]`: `TOOL_RESULT_START`, `TOOL_RESULT_TEXT_DELTA`;
+///   `TOOL_RESULT_END`
+/// * `refused <id> …`: `ALL_TOOLS_DENIED`
+/// * `ends [<outcome>]`: `AGENT_RESULT` if it is a success, `AGENT_END`
+/// * `moves <task>`: none; from here on the agent is in the background
+/// * `session task <id> <from> <to>`: `TASK_UPDATED`
 ///
 /// `a+` is `a`, one turn later.
 pub(super) fn script(text: &str) -> Timeline {
@@ -228,7 +227,7 @@ impl Agent {
         }
     }
 
-    /// Returns the block that goes on, or a new one.
+    /// Returns the open block, or a new one.
     fn block(&mut self, kind: BlockKind) -> (BlockId, bool) {
         if let Some((_, id)) = self.transcript.open_block().filter(|(open, _)| *open == kind) {
             return (id.clone(), false);

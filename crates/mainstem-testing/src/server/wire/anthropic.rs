@@ -8,7 +8,7 @@ use super::{Call, Calls, Dialect, asked, items, text, typed};
 
 #[derive(Default)]
 pub(super) struct Messages {
-    /// The type of the block that is open, `""` if none is.
+    /// The type of the open block, `""` if there is none.
     open: &'static str,
     index: usize,
     calls: Calls,
@@ -81,7 +81,7 @@ impl Dialect for Messages {
 }
 
 impl Messages {
-    /// Returns a piece of a block, which begins it if another is open.
+    /// Returns a piece of a block; begins the block if another is open.
     fn part(&mut self, form: &'static str, start: Value, delta: Value) -> Vec<String> {
         let mut said = Vec::new();
         if self.open != form {

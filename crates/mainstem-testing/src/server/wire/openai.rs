@@ -9,7 +9,7 @@ use super::{Dialect, asked, event, items, text};
 
 #[derive(Default)]
 pub(super) struct Chat {
-    /// Said in a chunk of its own, behind the reason to stop.
+    /// Sent in a chunk of its own, after the reason to stop.
     usage: Option<Usage>,
 }
 
@@ -41,7 +41,7 @@ impl Dialect for Chat {
     }
 }
 
-/// Returns who said it, and its text: more no script looks at.
+/// Returns the role of a message, and its text: scripts need only these.
 pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
     let role = match message["role"].as_str()? {
         "user" => Role::User,
@@ -52,7 +52,7 @@ pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
     Some((role, ContentBlock::text(text(&message["content"]))))
 }
 
-/// Returns the chunk that carries a delta; none for what this API does not say.
+/// Returns the chunk of a delta; `None` for one that this API lacks.
 fn chunk(delta: &ModelDelta) -> Option<Value> {
     let call = |call: Value| choice(json!({ "tool_calls": [call] }), Value::Null);
     Some(match delta {

@@ -8,7 +8,7 @@ use super::{Call, Calls, Dialect, asked, items, text, typed};
 
 #[derive(Default)]
 pub(super) struct Responses {
-    /// What the message that is open says so far.
+    /// The text of the open message so far.
     message: Option<String>,
     output: Vec<Value>,
     calls: Calls,

@@ -1,4 +1,4 @@
-//! Head, tail and what is between.
+//! Head, tail and the part between.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What the model is told.
+//! The results for the model.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Which files match.
+//! Patterns and the files that they match.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What was found, as far as it is shown.
+//! The shown matches.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::{
     walk::Failures,
 };
 
-/// Most bytes of a line that are shown.
+/// The maximum number of bytes of a line that are shown.
 const LINE: usize = 400;
 
 /// The matches of all files.
@@ -20,10 +20,10 @@ pub(super) struct Found<'a> {
     max: usize,
     listing: Listing,
     matches: u64,
-    /// Matches that are in the listing.
+    /// The number of matches in the listing.
     shown: u64,
     binary: u64,
-    /// Whether the last match is in the listing, so that what follows it belongs there too.
+    /// Whether the last match is in the listing, with the lines after it.
     is_open: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Takes the matches of one file.
+    /// Begins the matches of one file.
     pub(super) fn of_file(&mut self, path: String) -> InFile<'_, 'a> {
         InFile { found: self, path }
     }
@@ -64,7 +64,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The matches of one file, as they come.
+/// The matches of one file, as they are found.
 pub(super) struct InFile<'f, 'a> {
     found: &'f mut Found<'a>,
     path: String,
@@ -85,7 +85,7 @@ impl<'a> InFile<'_, 'a> {
         format!("{}{mark}{}{mark}{}", self.path, number.unwrap_or_default(), cut(text, LINE, around))
     }
 
-    /// Whether there is room for more; after that, matches are counted.
+    /// Returns `true` if there is room for more; after that, matches are only counted.
     fn has_room(&self) -> bool {
         self.found.matches < self.found.max as u64 && !self.found.listing.is_full()
     }

@@ -97,7 +97,7 @@ fn a_pattern_that_takes_much_memory_is_refused() {
     let error = rig.err("grep_files", json!({ "pattern": "a".repeat(20_000) }));
     assert!(error.starts_with("pattern has 20000 bytes"), "{error}");
     assert!(rig.ok("grep_files", json!({ "pattern": r"\w{1,60}" })).contains("a.txt:1:word"));
-    // The old limit of 100 MiB takes seconds for each.
+    // The former limit of 100 MiB takes seconds for each.
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 

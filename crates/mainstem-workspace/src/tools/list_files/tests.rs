@@ -1,4 +1,4 @@
-//! What is listed.
+//! Listings.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Lines, bounds, and files that are no text.
+//! Lines, bounds, and binary files.
 
 use std::{fs::File, io::Write};
 

@@ -1,4 +1,4 @@
-//! Commands: how they end, what they may do, and that nothing they start outlives them.
+//! Commands: how they end, what they may do, and that all their processes end with them.
 
 use std::{
     fs::DirEntry,
@@ -63,7 +63,7 @@ fn output_comes_live() {
     let rig = Rig::new();
     assert!(std::process::Command::new("mkfifo").arg(rig.at("go")).status().unwrap().success());
     block_on(async {
-        // The command waits for somebody who has seen its first line.
+        // The command waits for the reader of its first line.
         let mut running = Box::pin(rig.call("shell", json!({ "command": "echo first; cat go; echo last" })));
         let seen = until(|| progress(&rig.cx, 0) == "first\n");
         tokio::select! {
@@ -104,14 +104,14 @@ fn three(mark: &str) -> String {
     )
 }
 
-/// A number of seconds that no other test sleeps.
+/// Returns a number of seconds that other tests do not use.
 fn mark() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("1000.{}{:03}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How many processes sleep so long. By their arguments, for a command may know its processes by
-/// other numbers.
+/// Returns how many processes sleep so long. By their arguments, because a command may see its
+/// processes under other numbers.
 fn asleep(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let sleeps = |process: &DirEntry| {
@@ -191,7 +191,7 @@ fn a_timeout_kills_all_processes_and_keeps_the_output() {
         let running = rig.call("shell", json!({ "command": command, "timeout_seconds": 500 }));
         let wait = async {
             all_asleep(&rig, &mark).await;
-            // It is not only there, but waited for.
+            // It has begun, and is awaited.
             until(|| progress(&rig.cx, 0).contains("begun")).await;
             tokio::time::pause();
             tokio::time::advance(Duration::from_secs(499)).await;
@@ -213,7 +213,7 @@ fn a_timeout_kills_all_processes_and_keeps_the_output() {
 #[test]
 fn what_is_left_in_the_background_ends_with_the_command() {
     let rig = Rig::new();
-    // Each waits until it is asleep, so that it is not ended before it began.
+    // Each waits until it is asleep, so that it has begun before it is ended.
     for (left, redirect) in [
         ("sleep MARK REDIRECT &", ""),
         ("sleep MARK REDIRECT &", "> /dev/null 2>&1"),
@@ -267,7 +267,7 @@ fn holds(has_namespaces: bool) {
     refused(&run("echo x > /etc/mainstem-test".to_owned()));
     refused(&run("mkdir /usr/mainstem-test".to_owned()));
     refused(&run("cat /proc/$PPID/environ; ls /proc/$PPID/fd".to_owned()));
-    // Of a process outside, it depends on the machine whether it is there at all.
+    // Whether a process outside is visible depends on the machine.
     let this = std::process::id();
     let environment = run(format!("cat /proc/{this}/environ"));
     assert!(

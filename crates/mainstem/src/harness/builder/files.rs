@@ -68,7 +68,7 @@ impl HarnessBuilder {
         let rules = self.permissions.clone();
         let protection = Protection::new().unless(move |tool, path| {
             let path = path.to_string_lossy().replace('\\', "/");
-            rules.allow_by_name(tool, &json!({ "path": path }))
+            rules.is_allowed_by_name(tool, &json!({ "path": path }))
         });
         let protection = self.permissions.open_paths("shell").fold(protection, Protection::with_open);
         let protection = self.files.protected.iter().fold(protection, Protection::with_path);

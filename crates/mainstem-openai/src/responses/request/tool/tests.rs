@@ -8,7 +8,7 @@ fn check(schema: Value, expected: bool) {
     assert_eq!(is_strict(&schema), expected, "{schema}");
 }
 
-/// An object whose one property has this schema.
+/// Returns an object whose one property has this schema.
 fn with(property: Value) -> Value {
     let properties = json!({ "a": property });
     json!({ "type": "object", "properties": properties, "required": ["a"], "additionalProperties": false })
@@ -26,7 +26,7 @@ fn only_what_is_documented_is_strict() {
     defined["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     check(defined.clone(), true);
     check(json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false }), true);
-    // A property may be called like a keyword.
+    // A property may have the name of a keyword.
     let named = json!({ "default": { "type": "string" }, "oneOf": { "type": "string" } });
     let required = json!(["default", "oneOf"]);
     check(

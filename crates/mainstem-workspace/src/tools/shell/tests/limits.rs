@@ -1,4 +1,4 @@
-//! What a command may use up, and the network it may not have.
+//! The limits of a command, and its network.
 
 use std::{
     io::ErrorKind,
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::rig::{Rig, block_on, call, not_applicable, shell, shell_options};
 
-/// What the tool answers with these limits, the same with namespaces and without.
+/// Returns the result with these limits, the same with namespaces and without.
 #[track_caller]
 fn with(limits: &[(&str, &str)], command: &str) -> (ToolState, String) {
     let [with, without] = [true, false].map(|has_namespaces| once(has_namespaces, limits, command));
@@ -43,8 +43,8 @@ fn check(limits: &[(&str, &str)], command: &str, said: &str) {
 #[test]
 fn a_memory_hog_is_ended() {
     let said = "[the limit of memory, 96 MiB, was reached; all its processes were ended]";
-    // The last line is as long as the input, and held until it is read; two of them are within the
-    // limit each.
+    // The last line is as long as the input, and held until it is read; each of the two alone is
+    // within the limit.
     check(&[("memory", "96MiB")], "head -c 300M /dev/zero | tail -n 1 | (sleep 20; wc -c)", said);
     let two = "for i in 1 2; do (head -c 64M /dev/zero | tail -n 1 | (sleep 20; wc -c)) & done; wait";
     check(&[("memory", "96MiB")], two, said);

@@ -1,4 +1,4 @@
-//! The paths that a command may not change, and what becomes of those that it makes.
+//! The paths that a command can't change, and those that it creates.
 
 use std::os::unix::fs::symlink;
 
@@ -10,7 +10,7 @@ use crate::{
     rig::{Rig, block_on, call, shell, shell_options},
 };
 
-/// Something in each place that the next run, git or the task store obeys.
+/// A file at each place that the next run, git or the task store uses.
 fn rig() -> Rig {
     Rig::with(&[
         ("mainstem.toml", "good"),
@@ -36,7 +36,7 @@ fn rig() -> Rig {
     ])
 }
 
-/// Whether the machine can hold a command; in CI it must.
+/// Returns `true` if the machine can confine a command; in CI it must.
 fn has_namespaces() -> bool {
     let is_protecting = shell_options().probe().unwrap().is_protecting;
     is_protecting || crate::rig::not_applicable("this machine gives no namespaces")
@@ -103,11 +103,11 @@ fn protected_paths_are_read_only() {
     assert_eq!(files(&rig), before);
     let (state, text) = run(&rig, "cat .git/config subagents/a.md; echo x > agents/b/_/s/c/f");
     assert_eq!((state, &*text), (ToolState::Success, "goodgood\n[exit status 0]"), "the rest is free");
-    // For this process, nothing is mounted.
+    // Other processes do not see the mounts.
     rig.write("mainstem.toml", "shell = false");
 }
 
-/// All files of the workspace with what is in them.
+/// Returns all files of the workspace with their contents.
 fn files(rig: &Rig) -> Vec<(String, String)> {
     let mut waiting = vec![rig.at("")];
     let mut files = Vec::new();
@@ -200,7 +200,7 @@ fn what_was_there_before_stays() {
     let text = run(&rig, "echo x > note.txt").1;
     assert!(!text.contains("moved to"), "{text}");
     assert_eq!(rig.read("skills/a/SKILL.md"), b"good");
-    // A task store writes its records whenever it likes.
+    // A task store writes its records at any time.
     let rig = Rig::new();
     let text = run(&rig, "mkdir -p agents/main/tasks agents/.executors").1;
     assert!(rig.at("agents/main/tasks").exists() && !text.contains("moved to"), "{text}");
@@ -211,7 +211,7 @@ fn a_link_is_protected_with_what_it_leads_to() {
     let rig = Rig::with(&[("config/f", "good"), ("dotfiles/agents/a.md", "good"), ("free/f", "free")]);
     symlink("config", rig.at("subagents")).unwrap();
     symlink("dotfiles", rig.at(".claude")).unwrap();
-    // Links that lead outside or to nothing do not stop the command.
+    // Links that lead outside or to a missing file do not stop the command.
     symlink("/tmp", rig.at("skills")).unwrap();
     symlink("nowhere", rig.at(".github")).unwrap();
     if !has_namespaces() {

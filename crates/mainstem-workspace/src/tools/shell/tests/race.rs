@@ -1,5 +1,5 @@
-//! A directory that is exchanged for a link to somewhere else, again and again, while commands
-//! start in it.
+//! A directory that is exchanged for a link to another one, again and again, while commands start
+//! in it.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
     rig::{Rig, block_on, call, not_applicable, shell, shell_options},
 };
 
-/// Commands, each of which starts while the exchange goes on.
+/// Starts commands, each while the exchange goes on.
 fn starts() -> usize {
     if std::env::var_os("RUN_SLOW_TESTS").is_some() { 1000 } else { 60 }
 }

@@ -1,4 +1,4 @@
-//! What was said so far: which block is open, and what goes back with it.
+//! The content so far: the open block, and its opaque fields.
 
 use mainstem_http::Deltas;
 use mainstem_message::Opaque;
@@ -6,14 +6,14 @@ use mainstem_model::ModelDelta;
 
 use crate::{
     chunk::{Blob, FunctionCall, Part},
-    kept::Kept,
+    opaque::Stored,
 };
 
-/// The content of one answer.
+/// The content of one response.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Content {
     open: Option<Open>,
-    /// How many calls; the next one's slot.
+    /// The number of calls, which is the slot of the next one.
     calls: usize,
     /// Whether there was text or data.
     answered: bool,
@@ -25,22 +25,22 @@ pub(super) struct Said {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     thought: bool,
-    /// Bytes of text so far.
+    /// The number of bytes of text so far.
     len: usize,
 }
 
-impl Said {
-    /// Whether any function was called.
+impl Content {
+    /// Returns `true` if there is a function call.
     pub(super) fn called(&self) -> bool {
         self.calls > 0
     }
 
-    /// Whether there were thoughts and nothing else.
+    /// Returns `true` if there are thoughts and no other content.
     pub(super) fn only_thoughts(&self) -> bool {
         self.thought && !self.answered && self.calls == 0
     }
 
-    /// Whether a block of text or thoughts goes on.
+    /// Returns `true` if a block of text or thoughts is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -60,7 +60,7 @@ impl Said {
         }
     }
 
-    /// A signed part ends its block: no part that follows may be merged with it.
+    /// Adds text. A signed part ends its block: later parts must not be merged with it.
     fn text(&mut self, text: String, thought: bool, signature: Option<&str>, deltas: &mut Deltas) {
         if text.is_empty() && signature.is_none() {
             return;
@@ -82,8 +82,8 @@ impl Said {
             self.open = Some(Open { thought, len });
         }
         if let Some(signature) = signature {
-            let kept = Kept { thought_signature: Some(signature), thought, from, id: None };
-            deltas.push_back(ModelDelta::BlockEnd { opaque: kept.into_opaque() });
+            let stored = Stored { thought_signature: Some(signature), thought, from, id: None };
+            deltas.push_back(ModelDelta::BlockEnd { opaque: stored.into_opaque() });
             self.open = None;
         }
     }
@@ -92,7 +92,7 @@ impl Said {
         self.open = None;
         self.answered = true;
         let Blob { mime_type: media_type, data } = blob;
-        let opaque = Kept { thought_signature: signature, thought, ..Kept::default() }.into_opaque();
+        let opaque = Stored { thought_signature: signature, thought, ..Stored::default() }.into_opaque();
         deltas.push_back(ModelDelta::DataStart { media_type });
         deltas.push_back(ModelDelta::Data(data));
         deltas.push_back(ModelDelta::BlockEnd { opaque });
@@ -103,8 +103,8 @@ impl Said {
         let slot = self.calls;
         self.calls += 1;
         let id = call.id.filter(|id| !id.is_empty());
-        let kept = Kept { id: id.as_deref(), thought_signature: signature, ..Kept::default() };
-        let opaque = kept.into_opaque();
+        let stored = Stored { id: id.as_deref(), thought_signature: signature, ..Stored::default() };
+        let opaque = stored.into_opaque();
         let (id, name) = (id.map(Into::into), call.name.unwrap_or_default());
         deltas.push_back(ModelDelta::CallStart { slot, id, name });
         if let Some(args) = call.args {

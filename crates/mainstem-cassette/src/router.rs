@@ -1,4 +1,4 @@
-//! What all connections of a cassette share, and which way a request goes: onto the tape, from the
+//! The shared state of a cassette's connections, which routes a request: onto the tape, from the
 //! tape, or past it.
 
 use std::{
@@ -18,16 +18,16 @@ use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Mode, exchange::Asked, forward, play, tape::Tape};
+use super::{Mode, exchange::TapeRequest, forward, play, tape::Tape};
 use crate::CassetteError;
 
-/// How many bytes of a request or an answer are kept.
+/// The largest recorded request or answer, in bytes.
 pub(super) const LIMIT: usize = 16 << 20;
 
 /// How long the end waits for answers that are still coming.
-const PATIENCE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(1);
 
-/// The connection is closed, whatever was said so far.
+/// Closes the connection, in the middle of an answer if need be.
 #[derive(Debug, thiserror::Error)]
 #[error("cut")]
 pub(super) struct Cut;
@@ -35,23 +35,23 @@ pub(super) struct Cut;
 /// The body of an answer.
 pub(super) type Reply = UnsyncBoxBody<Bytes, Cut>;
 
-/// Not to be shown: what is being recorded is as the vendor said it.
-pub(super) struct Deck {
+/// Without `Debug`: an answer that is being recorded has its secrets.
+pub(super) struct Router {
     tape: Mutex<Tape>,
     pub(super) mode: Mode,
-    /// Whether the pauses between chunks are played, too.
+    /// Whether the pauses between chunks are replayed, too.
     paced: bool,
     /// The vendor's server.
     upstream: Url,
-    /// None where nobody is asked.
+    /// The client; `None` in a mode without the vendor.
     client: Option<Client>,
-    /// Answers on their way.
+    /// Answers that are being recorded.
     pub(super) answers: TaskTracker,
-    /// The end of everything.
+    /// The end of the cassette.
     pub(super) stop: CancellationToken,
 }
 
-impl Deck {
+impl Router {
     pub(super) fn new(tape: Tape, mode: Mode, paced: bool, upstream: Url) -> Result<Self, CassetteError> {
         let client = || mainstem_http::client().map_err(|error| CassetteError::Start(error.into()));
         Ok(Self {
@@ -59,7 +59,7 @@ impl Deck {
             mode,
             paced,
             upstream,
-            client: mode.asks().then(client).transpose()?,
+            client: mode.can_forward().then(client).transpose()?,
             answers: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
@@ -69,11 +69,11 @@ impl Deck {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for what is still being recorded, but not for ever.
+    /// Waits until the running answers are recorded, at most for the grace.
     pub(super) async fn settle(&self) {
         self.answers.close();
-        // What takes longer is recorded as far as it came.
-        _ = timeout(PATIENCE, self.answers.wait()).await;
+        // Later answers are recorded as far as they have come.
+        _ = timeout(GRACE, self.answers.wait()).await;
     }
 
     /// Answers a request.
@@ -88,7 +88,7 @@ impl Deck {
         url.set_path(head.uri.path());
         url.set_query(head.uri.query());
         let asked = self.tape().asked(&head.method, &url, &head.headers, &body);
-        if self.mode.plays() {
+        if self.mode.can_play() {
             let answer = self.tape().play(&asked);
             if let Some(answer) = answer {
                 return play::reply(answer, self.paced).await;
@@ -104,9 +104,10 @@ impl Deck {
         }
     }
 
-    /// Says what the tape lacks, in a form that clients of models read. Its status is one that
-    /// nobody asks again after, and that no provider takes for a word on what it sent.
-    pub(super) fn miss(&self, asked: &Asked, why: &str) -> Response<Reply> {
+    /// Refuses a request that the tape lacks, in a form that models' clients parse. The status is
+    /// one that clients do not retry, and that providers do not mistake for an error about the
+    /// request.
+    pub(super) fn miss(&self, asked: &TapeRequest, why: &str) -> Response<Reply> {
         let sentence = self.tape().miss(asked, why);
         if asked.is_json() {
             refusal(StatusCode::EXPECTATION_FAILED, &sentence)
@@ -122,7 +123,7 @@ impl Deck {
     }
 }
 
-/// An error as the vendors' APIs have it.
+/// Returns an error in the form of the vendors' APIs.
 pub(super) fn refusal(status: StatusCode, message: &str) -> Response<Reply> {
     let error = json!({ "message": message, "type": "cassette", "code": "cassette", "param": null });
     plain(status, json!({ "type": "error", "error": error }).to_string(), "application/json")

@@ -1,8 +1,8 @@
-//! What Gemini wants back with what it said, kept in a block's or call's `opaque` under one key.
+//! What Gemini needs back with its content, under one key of a block's or call's `opaque`.
 //!
-//! A [thought signature] goes back on the very part that it came on: parts with and without one may
-//! not be merged. A block here is made of many streamed parts, of which the last is signed; so the
-//! block remembers where that part began.
+//! A [thought signature] is sent back on the very part that it came on: parts with and without one
+//! may not be merged. A block here consists of many streamed parts, of which the last is signed; so
+//! the block stores where that part began.
 //!
 //! [thought signature]: https://ai.google.dev/gemini-api/docs/thought-signatures
 
@@ -10,15 +10,15 @@ use mainstem_message::Opaque;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The one key of ours.
+/// The key of this crate in the opaque fields.
 const KEY: &str = "gemini";
 
-/// What is kept; empty for what another vendor said.
+/// The stored values; empty for content of another vendor.
 #[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Kept<'a> {
-    /// The call's id, as Gemini gave it: the loop may have renamed it, and where Gemini gave none
-    /// it gets none.
+pub(crate) struct Stored<'a> {
+    /// The call's id, as Gemini sent it: the loop may have renamed the call; without an id from
+    /// Gemini none is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<&'a str>,
     /// The signature.
@@ -27,7 +27,7 @@ pub(crate) struct Kept<'a> {
     /// Whether the signed part was a thought.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) thought: bool,
-    /// Where in the block's text the signed part begins, in bytes.
+    /// The offset of the signed part in the block's text, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) from: usize,
 }
@@ -36,14 +36,16 @@ fn is_zero(from: &usize) -> bool {
     *from == 0
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Stored<'a> {
     pub(crate) fn of(opaque: &'a Opaque) -> Self {
-        opaque.get(KEY).and_then(|kept| Self::deserialize(kept).ok()).unwrap_or_default()
+        opaque.get(KEY).and_then(|stored| Self::deserialize(stored).ok()).unwrap_or_default()
     }
 
     pub(crate) fn into_opaque(self) -> Opaque {
         match serde_json::to_value(self) {
-            Ok(Value::Object(kept)) if !kept.is_empty() => Opaque::from_iter([(KEY.to_owned(), kept.into())]),
+            Ok(Value::Object(stored)) if !stored.is_empty() => {
+                Opaque::from_iter([(KEY.to_owned(), stored.into())])
+            }
             _ => Opaque::new(),
         }
     }

@@ -1,6 +1,6 @@
-//! What the vendor wants back with a block, under its name among the block's opaque fields.
+//! What the vendor needs back with a block, under its name in the block's opaque fields.
 //!
-//! | block | kept | sent back |
+//! | block | stored | sent back |
 //! |---|---|---|
 //! | thinking | the [reasoning item]: id, encrypted content, summary | the item as it was |
 //! | text | the [phase] of the message: commentary or final answer | the message's phase |
@@ -13,33 +13,33 @@ use serde_json::{Map, Value};
 
 const VENDOR: &str = "openai";
 
-/// A reasoning item that can be sent back. Nothing of one without encrypted content: the vendor
-/// does not store it, so that its id alone names nothing.
+/// Returns a reasoning item that can be sent back; empty for one without encrypted content, because
+/// the vendor does not store it under its id.
 pub(super) fn reasoning(mut item: Map<String, Value>) -> Opaque {
     if !is_encrypted(&item) {
         return Opaque::new();
     }
-    // The vendor says its status, and does not take it back.
+    // The vendor sends a status, and refuses it in a request.
     item.remove("status");
     item.retain(|_, value| !value.is_null());
     under_vendor(item)
 }
 
-/// The phase of a message, for models that have one.
+/// Returns the phase of a message, for models that have one.
 pub(super) fn phase(phase: Option<&str>) -> Opaque {
     phase.map_or_else(Opaque::new, |phase| {
         under_vendor(Map::from_iter([("phase".to_owned(), Value::from(phase))]))
     })
 }
 
-/// The reasoning item that a thinking block was, if the vendor is this one.
-pub(super) fn kept_reasoning(opaque: &Opaque) -> Option<&Map<String, Value>> {
+/// Returns the reasoning item of a thinking block, if it is this vendor's.
+pub(super) fn reasoning_of(opaque: &Opaque) -> Option<&Map<String, Value>> {
     of_vendor(opaque)
         .filter(|item| item.get("type").is_some_and(|kind| kind == "reasoning") && is_encrypted(item))
 }
 
-/// The phase of the message that a text block was part of.
-pub(super) fn kept_phase(opaque: &Opaque) -> Option<&str> {
+/// Returns the phase of the message of a text block.
+pub(super) fn phase_of(opaque: &Opaque) -> Option<&str> {
     of_vendor(opaque)?.get("phase")?.as_str()
 }
 

@@ -1,15 +1,16 @@
-//! What a server says went wrong, in the shapes that servers have for it.
+//! Errors that servers report, in all their shapes.
 //!
-//! | who | shape |
-//! |---|---|
-//! | OpenAI, Azure, newer vLLM | `{"error": {"message", "type", "param", "code"}}` |
-//! | OpenAI in mid-response | `{"type": "error", "code", "message", "param"}`, the same in `error`, or `{"code", "message"}` there |
-//! | llama.cpp, OpenRouter | the same with a number as `code`, the HTTP status |
-//! | older vLLM, Mistral | `{"object": "error", "message", "type", "param", "code"}`; Mistral's message may be an object |
-//! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
-//! | Gemini | `{"error": {"code", "message", "status", "details"}}`, in an array or not; [details] say why, and how long to wait |
-//! | TGI, some of Ollama | `{"error": "…"}` |
-//! | FastAPI, gateways | `{"detail": …}`, `{"message": "…"}`, plain text, HTML |
+//! * OpenAI, Azure, newer vLLM: `{"error": {"message", "type", "param", "code"}}`
+//! * OpenAI in mid-response: `{"type": "error", "code", "message", "param"}`, the same in `error`,
+//!   or `{"code", "message"}` there
+//! * llama.cpp, OpenRouter: the same with a number as `code`, the HTTP status
+//! * older vLLM, Mistral: `{"object": "error", "message", "type", "param", "code"}`; Mistral's
+//!   message may be an object
+//! * Anthropic: `{"type": "error", "error": {"type", "message"}}`
+//! * Gemini: `{"error": {"code", "message", "status", "details"}}`, in an array or not; [details]
+//!   say why, and how long to wait
+//! * TGI, some of Ollama: `{"error": "…"}`
+//! * FastAPI, gateways: `{"detail": …}`, `{"message": "…"}`, plain text, HTML
 //!
 //! [details]: https://google.aip.dev/193#error_model
 
@@ -21,11 +22,11 @@ use serde_json::Value;
 
 use crate::Server;
 
-/// How much of a server's text a message quotes, in characters.
+/// How many characters of a server's text a message quotes.
 const QUOTED: usize = 200;
 
-/// How servers without a word for it say that a conversation is too long: OpenAI's likes, Ollama,
-/// Anthropic, Google.
+/// Phrases for a conversation that is too long, of servers without a code for it: OpenAI's likes,
+/// Ollama, Anthropic, Google.
 const OVERFLOWS: [&str; 6] = [
     "maximum context length",
     "context size",
@@ -35,31 +36,31 @@ const OVERFLOWS: [&str; 6] = [
     "exceeds the maximum number of tokens allowed",
 ];
 
-/// What a server says went wrong.
+/// An error that a server reports.
 #[derive(Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Complaint {
-    /// Of the response, or named in the complaint.
+pub struct ServerError {
+    /// The HTTP status, of the response or in the error.
     pub status: Option<u16>,
-    /// The sentence.
+    /// The message.
     pub message: String,
     /// `code`, `type` and `status`, in this order, then the reasons and quotas in Google's details.
     pub words: Vec<String>,
-    /// The field of the request that it is about.
+    /// The field of the request that it concerns.
     pub param: String,
-    /// How long to wait, in Google's details. A header that says it is the better word.
+    /// The time to wait, from Google's details. A header with it takes precedence.
     pub retry_after: Option<Duration>,
 }
 
-impl Complaint {
-    /// What the body of a refused request says, whatever it is.
+impl ServerError {
+    /// Parses the body of an error response, in any shape.
     pub fn of(status: u16, body: &str) -> Self {
         let said = serde_json::from_str(body).ok().and_then(|value| Self::read(&value));
         let said = said.unwrap_or_else(|| Self { message: excerpt(body), ..Self::default() });
         Self { status: Some(status), ..said }
     }
 
-    /// The complaint in a piece of JSON, if it is one.
+    /// Returns the error in a JSON value, if it is one.
     pub fn read(value: &Value) -> Option<Self> {
         let value = value.get(0).unwrap_or(value);
         let error = match value.get("error").filter(|error| !error.is_null()) {
@@ -80,7 +81,7 @@ impl Complaint {
         })
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> ErrorKind {
         if self.is_overflow() {
             return ErrorKind::ContextOverflow;
@@ -103,8 +104,8 @@ impl Complaint {
         self.words.iter().any(by_word) || self.status == Some(400) && OVERFLOWS.iter().any(by_text)
     }
 
-    /// Anthropic has no word for an empty purse among its refusals of status 400; a quota of
-    /// Google's that is counted by the day is not waited for.
+    /// Returns `true` if a quota or credit is used up. Anthropic has no code for exhausted credit
+    /// among its errors of status 400; a daily quota of Google's is not waited for.
     fn is_exhausted(&self) -> bool {
         let by_word = |word: &String| {
             matches!(&**word, "insufficient_quota" | "billing_error") || word.contains("PerDay")
@@ -113,7 +114,7 @@ impl Complaint {
             || self.status == Some(400) && self.message.contains("credit balance is too low")
     }
 
-    /// The failure of a call that was refused with this status.
+    /// Returns the failure of a call that got this status.
     pub(crate) fn refusal(&self, server: &Server, status: StatusCode) -> ModelError {
         let mut what = format!("answered {status}");
         if !self.message.is_empty() {
@@ -131,7 +132,7 @@ impl Complaint {
         self.failure(server, &what)
     }
 
-    /// The failure of a call that had been accepted.
+    /// Returns the failure of a call after a successful status.
     pub fn interruption(&self, server: &Server) -> ModelError {
         self.failure(server, &format!("broke off its answer: {}", server.quote(&self.message)))
     }
@@ -148,8 +149,8 @@ impl Complaint {
     }
 }
 
-/// The sentence, or the complaint itself where it has none. OpenRouter hides its provider's own
-/// words in the metadata.
+/// Returns the message, or the whole error if it has none. OpenRouter has its provider's own
+/// message in the metadata.
 fn message(error: &Value) -> String {
     let said = error.get("message").or_else(|| error.get("detail")).unwrap_or(error);
     let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
@@ -159,7 +160,7 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// The reason in one of Google's details, [`ErrorInfo`], and the quotas in another,
+/// Returns the reason in one of Google's details, [`ErrorInfo`], and the quotas in another,
 /// [`QuotaFailure`].
 ///
 /// [`ErrorInfo`]: https://google.aip.dev/193#errorinfo
@@ -173,7 +174,7 @@ fn reasons(detail: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// The time in Google's [`RetryInfo`]: seconds with a fraction, and an `s`.
+/// Returns the time in Google's [`RetryInfo`]: seconds with a fraction, and an `s`.
 ///
 /// [`RetryInfo`]: https://docs.cloud.google.com/tasks/docs/reference/rpc/google.rpc#retryinfo
 fn retry_delay(detail: &Value) -> Option<Duration> {
@@ -181,7 +182,7 @@ fn retry_delay(detail: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The words that servers use for codes and types, where no HTTP status tells.
+/// Returns the kind for a code or type, for errors without an HTTP status.
 fn kind_of(word: &str) -> Option<ErrorKind> {
     Some(match word {
         "invalid_api_key" | "authentication_error" | "permission_error" | "PERMISSION_DENIED" => {
@@ -196,8 +197,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
         | "BadRequestError"
         | "content_filter"
         | "INVALID_ARGUMENT" => ErrorKind::InvalidRequest,
-        // Of a response that failed: the prompt, by what it says or whose data it is, and its
-        // images.
+        // Errors of a failed response: the prompt, for its content or its owner, and its images.
         "invalid_prompt"
         | "data_residency_mismatch"
         | "bio_policy"
@@ -222,7 +222,7 @@ fn kind_of(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// The beginning of a text, on one line.
+/// Returns the beginning of a text, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut words = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).flat_map(str::chars);
     let mut excerpt: String = words.by_ref().take(QUOTED).collect();

@@ -1,4 +1,4 @@
-//! Waiting for what hardly ever happens, beside work that is polled for every event.
+//! Waiting for rare events beside work that is polled for every event.
 
 use std::{
     pin::Pin,
@@ -10,8 +10,8 @@ use pin_project::pin_project;
 
 use crate::sync::{AtomicBool, Mutex, MutexGuard};
 
-/// The work's output, or `None` if something else happens first: a cancel, a timer, a message. Of
-/// two at once the work counts. Dropping the future drops both; so does its end.
+/// Returns the work's output, or `None` if the event happens first: a cancel, a timer, a message.
+/// If both are ready, the work counts. Both are dropped with the future, and when it is ready.
 ///
 /// ```
 /// # use mainstem_tool::unless;
@@ -21,7 +21,7 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard};
 /// # });
 /// ```
 pub fn unless<E: Future, W: Future>(event: E, work: W) -> impl Future<Output = Option<W::Output>> {
-    Unless { work, event: Seldom::new(event) }
+    Unless { work, event: PollOnWake::new(event) }
 }
 
 #[pin_project]
@@ -29,7 +29,7 @@ struct Unless<W, E> {
     #[pin]
     work: W,
     #[pin]
-    event: Seldom<E>,
+    event: PollOnWake<E>,
 }
 
 impl<W: Future, E: Future> Future for Unless<W, E> {
@@ -46,17 +46,17 @@ impl<W: Future, E: Future> Future for Unless<W, E> {
 
 /// A future that is polled only after it was woken itself, however often its task is.
 ///
-/// Each event of a child passes whatever stands beside the child's work. Asking a cancel, a timer
-/// or a message takes a lock or two every time; this takes a load. Polling it once more after it is
-/// ready is an error of the inner future.
+/// A task with a child is polled for each event of the child. Polling a cancel, a timer or a
+/// message takes a lock or two every time; this takes a load. Polling it after it was ready polls
+/// the inner future again.
 ///
 /// ```
-/// # use mainstem_tool::Seldom;
+/// # use mainstem_tool::PollOnWake;
 /// # tokio_test::block_on(async {
 /// # let (cancelled, work) = (std::future::pending::<()>(), async { 42 });
 /// tokio::select! {
 ///     biased;
-///     () = Seldom::new(cancelled) => {}
+///     () = PollOnWake::new(cancelled) => {}
 ///     answer = work => assert_eq!(answer, 42),
 /// }
 /// # });
@@ -64,12 +64,11 @@ impl<W: Future, E: Future> Future for Unless<W, E> {
 #[derive(Debug)]
 #[pin_project]
 #[must_use = "futures do nothing unless you poll them"]
-pub struct Seldom<F> {
+pub struct PollOnWake<F> {
     #[pin]
     future: F,
-    bell: Arc<Bell>,
-    /// Whom the bell wakes, as long as it holds a clone: a waker and its clone need not look the
-    /// same.
+    flag: Arc<WakeFlag>,
+    /// The waker that the flag wakes. The flag holds a clone, whose identity may differ.
     outer: Identity,
 }
 
@@ -77,35 +76,35 @@ pub struct Seldom<F> {
 type Identity = (usize, usize);
 
 #[derive(Debug)]
-struct Bell {
-    rung: AtomicBool,
+struct WakeFlag {
+    is_set: AtomicBool,
     outer: Mutex<Waker>,
 }
 
-impl<F> Seldom<F> {
-    /// Of this future.
+impl<F> PollOnWake<F> {
+    /// Wraps a future.
     pub fn new(future: F) -> Self {
-        // Rung, so that the first poll reaches the future.
-        let bell = Bell { rung: AtomicBool::new(true), outer: Mutex::new(Waker::noop().clone()) };
-        Self { future, bell: Arc::new(bell), outer: identity(Waker::noop()) }
+        // Set, so that the first poll reaches the future.
+        let flag = WakeFlag { is_set: AtomicBool::new(true), outer: Mutex::new(Waker::noop().clone()) };
+        Self { future, flag: Arc::new(flag), outer: identity(Waker::noop()) }
     }
 }
 
-impl<F: Future> Future for Seldom<F> {
+impl<F: Future> Future for PollOnWake<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         if *this.outer != identity(cx.waker()) {
             *this.outer = identity(cx.waker());
-            // Before the look at the bell: who rings it after that look finds this waker.
-            this.bell.outer().clone_from(cx.waker());
+            // Stored before the flag is read: a wake after that finds this waker.
+            this.flag.outer().clone_from(cx.waker());
         }
-        if !this.bell.rung.load(Ordering::Acquire) {
+        if !this.flag.is_set.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        this.bell.rung.swap(false, Ordering::AcqRel);
-        this.future.poll(&mut Context::from_waker(&Waker::from(this.bell.clone())))
+        this.flag.is_set.swap(false, Ordering::AcqRel);
+        this.future.poll(&mut Context::from_waker(&Waker::from(this.flag.clone())))
     }
 }
 
@@ -113,19 +112,19 @@ fn identity(waker: &Waker) -> Identity {
     (waker.data().addr(), std::ptr::from_ref(waker.vtable()).addr())
 }
 
-impl Bell {
+impl WakeFlag {
     fn outer(&self) -> MutexGuard<'_, Waker> {
         self.outer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         let outer = self.outer().clone();
         outer.wake();
     }

@@ -1,4 +1,4 @@
-//! There and back, and what others left.
+//! Storing and reading, and the opaque fields of other vendors.
 
 use serde_json::json;
 
@@ -6,18 +6,18 @@ use super::*;
 
 #[test]
 fn what_is_kept_comes_back() {
-    let check = |kept: fn() -> Kept<'static>, expected: Value| {
+    let check = |kept: fn() -> Stored<'static>, expected: Value| {
         let opaque = kept().into_opaque();
         assert_eq!(Value::Object(opaque.clone()), expected);
-        assert_eq!(Kept::of(&opaque), kept());
+        assert_eq!(Stored::of(&opaque), kept());
     };
-    check(Kept::default, json!({}));
+    check(Stored::default, json!({}));
     check(
-        || Kept { thought_signature: Some("s"), ..Kept::default() },
+        || Stored { thought_signature: Some("s"), ..Stored::default() },
         json!({ "gemini": { "thoughtSignature": "s" } }),
     );
     check(
-        || Kept { id: Some("c"), thought_signature: Some("s"), thought: true, from: 7 },
+        || Stored { id: Some("c"), thought_signature: Some("s"), thought: true, from: 7 },
         json!({ "gemini": { "id": "c", "thoughtSignature": "s", "thought": true, "from": 7 } }),
     );
 }
@@ -29,6 +29,6 @@ fn what_another_vendor_keeps_is_not_ours() {
         json!({ "gemini": 1 }),
         json!({ "gemini": { "id": 1 } }),
     ] {
-        assert_eq!(Kept::of(other.as_object().unwrap()), Kept::default());
+        assert_eq!(Stored::of(other.as_object().unwrap()), Stored::default());
     }
 }

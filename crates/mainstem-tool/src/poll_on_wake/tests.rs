@@ -1,4 +1,4 @@
-//! What is polled, and when.
+//! When the inner future is polled.
 
 use std::{cell::Cell, future::poll_fn, rc::Rc, time::Duration};
 
@@ -17,7 +17,7 @@ use super::*;
 fn asks_only_when_it_was_woken() {
     let (polls, (send, receive)) = (Rc::new(Cell::new(0)), oneshot::channel::<u8>());
     let (count, mut receive) = (polls.clone(), Box::pin(receive));
-    let mut seldom = spawn(Seldom::new(poll_fn(move |cx| {
+    let mut seldom = spawn(PollOnWake::new(poll_fn(move |cx| {
         count.set(count.get() + 1);
         receive.as_mut().poll(cx)
     })));
@@ -26,7 +26,7 @@ fn asks_only_when_it_was_woken() {
     }
     assert_eq!(polls.get(), 1);
     assert!(!seldom.is_woken());
-    send.send(7).expect("it is waited for");
+    send.send(7).expect("it is awaited");
     assert!(seldom.is_woken());
     assert_ready_eq!(seldom.poll(), Ok(7));
     assert_eq!(polls.get(), 2);
@@ -35,7 +35,7 @@ fn asks_only_when_it_was_woken() {
 #[test]
 fn wakes_whoever_polled_it_last() {
     let (send, receive) = oneshot::channel::<()>();
-    let mut seldom = Box::pin(Seldom::new(receive));
+    let mut seldom = Box::pin(PollOnWake::new(receive));
     let mut first = spawn(poll_fn(|cx| seldom.as_mut().poll(cx)));
     assert_pending!(first.poll());
     drop(first);
@@ -48,7 +48,7 @@ fn wakes_whoever_polled_it_last() {
 
 #[test]
 fn a_future_that_wakes_itself_is_polled_again() {
-    let mut seldom = spawn(Seldom::new(async {
+    let mut seldom = spawn(PollOnWake::new(async {
         for _ in 0..3 {
             yield_now().await;
         }
@@ -62,10 +62,10 @@ fn a_future_that_wakes_itself_is_polled_again() {
 }
 
 proptest! {
-    /// Whatever is polled in between, and from whichever thread it is woken, nothing that happened
-    /// goes unheard.
+    /// Whatever is polled in between, and from whichever thread it is woken, each wake reaches the
+    /// future.
     #[test]
-    fn hears_everything(pauses in vec(0..50u64, 1..20)) {
+    fn no_wake_is_lost(pauses in vec(0..50u64, 1..20)) {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().expect("a runtime");
         let sent = pauses.len();
         let heard = runtime.block_on(async move {
@@ -73,10 +73,10 @@ proptest! {
             let sender = async move {
                 for pause in pauses {
                     sleep(Duration::from_micros(pause)).await;
-                    send.send(()).await.expect("it is listened to");
+                    send.send(()).await.expect("it is polled");
                 }
             };
-            let listener = Seldom::new(async move {
+            let listener = PollOnWake::new(async move {
                 let mut heard = 0;
                 while receive.recv().await.is_some() {
                     heard += 1;

@@ -1,4 +1,4 @@
-//! From a request to the beginning of an answer.
+//! Sends a request and begins to read its response.
 
 use std::{
     fmt, io,
@@ -19,18 +19,18 @@ use tokio_util::{
 };
 
 use crate::{
-    Api, Complaint, Form, HttpClient, Server, retry_after,
+    Api, Form, HttpClient, Server, ServerError, retry_after,
     transport::{Body, failure},
 };
 
-/// How much of a refusal is read.
+/// How many bytes of an error response are read.
 const REFUSAL_LIMIT: usize = 64 << 10;
 
-/// An answer that has begun.
-pub(crate) enum Answer {
-    /// Payload by payload.
+/// The body of a successful response.
+pub(crate) enum ResponseBody {
+    /// A stream of payloads.
     Payloads(Payloads),
-    /// In one piece, and why.
+    /// In one piece, with the reason.
     Whole {
         /// The body.
         body: String,
@@ -39,7 +39,7 @@ pub(crate) enum Answer {
     },
 }
 
-/// What the decoder reads, one by one: the data of server-sent events, or lines of JSON.
+/// The payloads for the decoder: the data of server-sent events, or lines of JSON.
 pub(crate) struct Payloads(Source);
 
 enum Source {
@@ -47,18 +47,18 @@ enum Source {
     Lines(Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Send>>),
 }
 
-/// Why a server did not answer.
+/// An error response.
 pub(crate) struct Refusal {
-    /// What it says.
-    pub(crate) complaint: Complaint,
+    /// The error in it.
+    pub(crate) error: ServerError,
     status: StatusCode,
     retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// The failure of the call.
+    /// Returns the failure of the call.
     pub(crate) fn into_error(self, server: &Server) -> ModelError {
-        let refusal = self.complaint.refusal(server, self.status);
+        let refusal = self.error.refusal(server, self.status);
         self.retry_after.into_iter().fold(refusal, ModelError::with_retry_after)
     }
 }
@@ -66,7 +66,7 @@ impl Refusal {
 /// Sends a body and waits for the head of the response.
 ///
 /// # Errors
-/// The outer one if no response came; the inner one if it is a refusal.
+/// The outer one if no response came; the inner one if it is an error response.
 pub(crate) async fn ask(
     http: &HttpClient,
     server: &Server,
@@ -78,32 +78,36 @@ pub(crate) async fn ask(
         return Ok(Ok(response));
     }
     let retry_after = retry_after(response.headers());
-    let complaint = Complaint::of(status.as_u16(), &beginning(response).await);
-    Ok(Err(Refusal { complaint, status, retry_after }))
+    let error = ServerError::of(status.as_u16(), &beginning(response).await);
+    Ok(Err(Refusal { error, status, retry_after }))
 }
 
-/// Reads an accepted response as its content type says; a server that names none is taken at its
-/// word that it streams.
+/// Reads a successful response by its content type; one without a content type is read as a stream.
 ///
-/// `reason` says why the answer comes in one piece, if that was asked for.
+/// `reason` is why the response comes in one piece, if that was requested.
 ///
 /// # Errors
-/// The response is of no type that the API has.
+/// If the API has no response of this type.
 pub(crate) async fn begin<A: Api>(
     server: &Server,
     response: Response,
     reason: Option<Arc<str>>,
-) -> Result<Answer, ModelError> {
+) -> Result<ResponseBody, ModelError> {
     let named =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match &*media_type {
-        "" => Ok(Answer::Payloads(Payloads::new(A::FORM, response))),
-        named if named == A::FORM.media_type() => Ok(Answer::Payloads(Payloads::new(A::FORM, response))),
+        "" => Ok(ResponseBody::Payloads(Payloads::new(A::FORM, response))),
+        named if named == A::FORM.media_type() => {
+            Ok(ResponseBody::Payloads(Payloads::new(A::FORM, response)))
+        }
         "application/json" => {
             let unasked =
                 || format!("{} answered in one piece although asked to stream", server.host()).into();
-            Ok(Answer::Whole { body: whole(server, response).await?, reason: reason.unwrap_or_else(unasked) })
+            Ok(ResponseBody::Whole {
+                body: whole(server, response).await?,
+                reason: reason.unwrap_or_else(unasked),
+            })
         }
         _ => {
             let (named, text) = (server.quote(&media_type), server.quote(&beginning(response).await));
@@ -131,7 +135,7 @@ impl Payloads {
         Self(Source::Lines(Box::pin(FramedRead::new(bytes, LinesCodec::new_with_max_length(DEFAULT_LIMIT)))))
     }
 
-    /// The next payload.
+    /// Returns the next payload.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<String, Cut>>> {
         match &mut self.0 {
             Source::Events(events) => events
@@ -144,7 +148,7 @@ impl Payloads {
     }
 }
 
-/// Why there are no more payloads.
+/// Why the payloads ended early.
 pub(crate) enum Cut {
     Events(SseError<reqwest::Error>),
     Lines(LinesCodecError),
@@ -180,7 +184,7 @@ async fn whole(server: &Server, mut response: Response) -> Result<String, ModelE
         .map_err(|_| server.error(ErrorKind::Protocol, "answered with bytes that are not UTF-8"))
 }
 
-/// The beginning of a body that only explains a failure: as much as comes, and is reasonable.
+/// Returns the beginning of a body that explains a failure, within a limit.
 async fn beginning(mut response: Response) -> String {
     let mut body = Vec::new();
     while body.len() < REFUSAL_LIMIT

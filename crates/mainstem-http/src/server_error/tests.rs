@@ -1,4 +1,4 @@
-//! The shapes, and what becomes of them.
+//! The shapes, and the failures of each.
 
 use super::*;
 use crate::{Auth, Url};
@@ -7,9 +7,9 @@ fn server() -> Server {
     Server::new(Url::parse("https://api.openai.com/v1").unwrap(), Auth::Bearer)
 }
 
-/// Kind, retryable or not, and the sentence.
+/// Checks the kind, whether it is retryable, and the message.
 fn check(status: u16, body: &str, expected: &str) {
-    let error = Complaint::of(status, body).refusal(&server(), StatusCode::from_u16(status).unwrap());
+    let error = ServerError::of(status, body).refusal(&server(), StatusCode::from_u16(status).unwrap());
     let retry = if error.is_retryable() { ", retry" } else { "" };
     let (code, status) = (error.kind().code(), error.status().unwrap_or(0));
     let sentence = error.to_string();
@@ -168,9 +168,10 @@ fn googles_details_say_more_than_its_status() {
         let info =
             format!("{}, {}", quota("PerMinute"), typed("RetryInfo", &format!(r#""retryDelay":{delay}"#)));
         let body = error(429, "Enough.", "RESOURCE_EXHAUSTED", &info);
-        let refused = Complaint::of(429, &body).refusal(&server(), StatusCode::TOO_MANY_REQUESTS);
+        let refused = ServerError::of(429, &body).refusal(&server(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(refused.retry_after(), expected.map(Duration::from_millis), "{delay}");
-        let broken = Complaint::read(&serde_json::from_str(&body).unwrap()).unwrap().interruption(&server());
+        let broken =
+            ServerError::read(&serde_json::from_str(&body).unwrap()).unwrap().interruption(&server());
         assert_eq!(broken.retry_after(), expected.map(Duration::from_millis), "{delay}");
     };
     wait(r#""57.5s""#, Some(57_500));
@@ -183,8 +184,8 @@ fn googles_details_say_more_than_its_status() {
 #[test]
 fn what_is_said_in_mid_answer_has_a_kind_too() {
     let check = |json: &str, expected: ErrorKind| {
-        let complaint = Complaint::read(&serde_json::from_str(json).unwrap()).expect(json);
-        assert_eq!(complaint.interruption(&server()).kind(), expected, "{json}");
+        let error = ServerError::read(&serde_json::from_str(json).unwrap()).expect(json);
+        assert_eq!(error.interruption(&server()).kind(), expected, "{json}");
     };
     check(r#"{"error":{"code":500,"message":"m","type":"server_error"}}"#, ErrorKind::Server);
     check(r#"{"error":{"code":429,"message":"m"},"choices":[]}"#, ErrorKind::RateLimited);
@@ -217,11 +218,11 @@ fn what_is_said_in_mid_answer_has_a_kind_too() {
 }
 
 #[test]
-fn what_is_no_complaint_is_none() {
+fn other_json_is_none() {
     for json in
         ["{}", "[]", "null", "1", r#"{"error":null}"#, r#"{"choices":[{"message":{}}]}"#, r#"{"object":""}"#]
     {
-        assert_eq!(Complaint::read(&serde_json::from_str(json).unwrap()), None, "{json}");
+        assert_eq!(ServerError::read(&serde_json::from_str(json).unwrap()), None, "{json}");
     }
 }
 
