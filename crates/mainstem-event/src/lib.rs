@@ -8,48 +8,31 @@
 //!
 //! The crate knows no runtime, no agent and no model.
 
-mod agent_event;
-mod cancel;
-mod child;
-mod clock;
-mod cursor;
-mod decision;
-pub mod diagnostics;
-mod display;
-pub mod event;
 #[cfg(test)]
 mod fixture;
-pub mod fleet;
-pub mod fold;
-mod kind;
-mod record;
-mod session_log;
-mod sink;
-mod source;
-mod sync;
+mod log;
+mod reduce;
 pub mod view;
+mod vocabulary;
 
-pub use agent_event::{AgentEvent, EventData, MAX_LINE_BYTES, markdown_table};
-pub use cancel::CancelReason;
-pub use child::{ChildStatus, ChildSummary};
-pub use clock::{Clock, Ids, RandomIds, SystemClock, Timestamp};
-pub use cursor::Cursor;
-pub use decision::Decision;
-#[doc(inline)]
-pub use diagnostics::Diagnostics;
-#[doc(inline)]
-pub use event::{Event, EventType, StreamOptions};
-#[doc(inline)]
-pub use fleet::{AgentState, FleetState};
-pub use kind::{
-    Background, ConfirmResult, EventKind, Outcome, Rollup, RunBudget, RunSettings, SendMode, TaskStatus,
+pub use log::{
+    Clock, Cursor, EventSink, Ids, LogOptions, Page, Position, RandomIds, Record, SessionLog, Settle,
+    SystemClock,
 };
-pub use record::{Page, Position, Record};
-pub use session_log::{LogOptions, SessionLog};
-pub use sink::{EventSink, Settle};
-pub use source::{EventSource, Origin};
+#[doc(inline)]
+pub use reduce::{
+    diagnostics::{self, Diagnostics},
+    event::{self, Event, EventType, StreamOptions},
+    fleet::{self, AgentState, FleetState},
+    fold,
+};
 #[doc(inline)]
 pub use view::{EventFilter, EventStreamExt};
+pub use vocabulary::{
+    AgentEvent, Background, CancelReason, ChildStatus, ChildSummary, ConfirmResult, Decision, EventData,
+    EventKind, EventSource, MAX_LINE_BYTES, Origin, Outcome, Rollup, RunBudget, RunSettings, SendMode,
+    TaskStatus, Timestamp, markdown_table,
+};
 
 // The layers in whose types this one speaks, so that it can be used alone.
 pub use mainstem_message as message;

@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use shuttle::sync::{Condvar, Mutex, atomic::AtomicU64};
 
-use crate::{AgentEvent, Page, Position, Record, sync::OnceLock};
+use crate::{AgentEvent, Page, Position, Record, log::sync::OnceLock};
 
 pub(super) struct Disk {
     queue: Mutex<VecDeque<AgentEvent>>,

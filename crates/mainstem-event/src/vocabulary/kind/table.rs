@@ -47,7 +47,7 @@ macro_rules! write_field {
         $map.serialize_entry($json, $field)?
     };
     ($map:ident, $json:literal, $field:ident, optional) => {
-        if !$crate::kind::table::Absent::is_absent($field) {
+        if !$crate::vocabulary::kind::table::Absent::is_absent($field) {
             $map.serialize_entry($json, $field)?
         }
     };
@@ -55,10 +55,10 @@ macro_rules! write_field {
 
 macro_rules! read_field {
     ($fields:ident, $tag:literal, $json:literal) => {
-        $crate::kind::table::read_field($fields, $tag, $json)?
+        $crate::vocabulary::kind::table::read_field($fields, $tag, $json)?
     };
     ($fields:ident, $tag:literal, $json:literal, optional) => {
-        $crate::kind::table::read_optional($fields, $tag, $json)?
+        $crate::vocabulary::kind::table::read_optional($fields, $tag, $json)?
     };
 }
 

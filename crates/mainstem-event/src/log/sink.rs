@@ -12,8 +12,8 @@ use mainstem_message::{ReplyId, RunId, TaskId};
 
 use crate::{
     EventKind, EventSource, Origin, SessionLog, Timestamp,
-    session_log::{Moment, Ticket},
-    sync::{AtomicU32, Mutex, OnceLock},
+    log::session_log::{Moment, Ticket},
+    log::sync::{AtomicU32, Mutex, OnceLock},
 };
 
 /// The number of deltas in a row after which a producer yields.

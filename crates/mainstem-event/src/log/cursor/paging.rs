@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::{AgentEvent, EventKind, Origin, Page, SessionLog, Timestamp, session_log::ReaderId};
+use crate::{AgentEvent, EventKind, Origin, Page, SessionLog, Timestamp, log::session_log::ReaderId};
 
 pub(super) enum Paging {
     Asked { from: u64, through: u64, page: BoxFuture<'static, Page> },

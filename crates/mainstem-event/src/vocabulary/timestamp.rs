@@ -1,9 +1,9 @@
-//! Sources of time and ids, which tests replace.
+//! Points in time.
 
 use std::{
     fmt,
     str::FromStr,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,40 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 /// A point in time, in whole microseconds UTC; RFC 3339 on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
-
-/// A source of time.
-pub trait Clock: Send + Sync + 'static {
-    /// Returns the current time, which need not be monotonic.
-    fn now(&self) -> Timestamp;
-}
-
-/// A source of unique ids.
-pub trait Ids: Send + Sync + 'static {
-    /// Returns a new id that begins with `prefix`: `run-`, `agent:reviewer:`.
-    fn next(&self, prefix: &str) -> String;
-}
-
-/// The machine's clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-/// Random ids: UUID version 7, which sort by time (RFC 9562).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RandomIds;
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(since.as_micros() as u64)
-    }
-}
-
-impl Ids for RandomIds {
-    fn next(&self, prefix: &str) -> String {
-        [prefix, uuid::Uuid::now_v7().hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer())].concat()
-    }
-}
 
 impl Timestamp {
     /// Creates a timestamp from microseconds since 1970-01-01T00:00:00Z.

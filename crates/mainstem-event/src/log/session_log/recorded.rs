@@ -10,7 +10,7 @@ use mainstem_message::Failure;
 use super::SessionLog;
 use crate::{
     AgentEvent, EventKind, Outcome, Record,
-    sync::{AtomicU64, OnceLock},
+    log::sync::{AtomicU64, OnceLock},
 };
 
 /// A record, with a cache of its progress.

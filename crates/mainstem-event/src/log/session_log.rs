@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     AgentEvent, Clock, Cursor, EventKind, Origin, Position, Record, SystemClock, Timestamp,
-    sync::{AtomicU64, Mutex, MutexGuard},
+    log::sync::{AtomicU64, Mutex, MutexGuard},
 };
 
 /// The bounds of a session log.

@@ -14,7 +14,7 @@ use futures_core::Stream;
 use self::paging::Paging;
 use crate::{
     AgentEvent, SessionLog,
-    session_log::{Read, ReaderId},
+    log::session_log::{Read, ReaderId},
 };
 
 /// Reads a session's events in order, from some number on.

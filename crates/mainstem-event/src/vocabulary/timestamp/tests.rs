@@ -42,18 +42,6 @@ fn a_clock_that_goes_back_has_waited_0_ms() {
     assert_eq!(early.millis_since(late), 0);
 }
 
-#[test]
-fn the_machine_has_a_clock() {
-    assert!(SystemClock.now() > "2020-01-01T00:00:00Z".parse().unwrap());
-}
-
-#[test]
-fn random_ids_differ_and_keep_their_prefix() {
-    let (one, two) = (RandomIds.next("run-"), RandomIds.next("run-"));
-    assert_ne!(one, two);
-    assert!(one.starts_with("run-") && one.len() == "run-".len() + 36, "{one}");
-}
-
 proptest! {
     #[test]
     fn what_is_written_is_read(micros in 0..=253_402_300_799_999_999u64) {

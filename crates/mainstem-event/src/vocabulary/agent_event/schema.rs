@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::AgentEvent;
-use crate::{EventKind, EventSource, Timestamp, kind::Row};
+use crate::{EventKind, EventSource, Timestamp, vocabulary::kind::Row};
 
 impl JsonSchema for AgentEvent {
     fn schema_name() -> Cow<'static, str> {
