@@ -13,6 +13,7 @@ mod layers;
 mod models;
 mod package;
 mod problem;
+mod public_api;
 mod sbom;
 mod schema;
 mod server;
@@ -59,6 +60,12 @@ enum Chore {
     Layers,
     /// The packages that would be published, and what is in them
     Package,
+    /// The public items of each library, compared with docs/api
+    PublicApi {
+        /// Write the listings instead
+        #[arg(long)]
+        accept: bool,
+    },
     /// What runs code while we compile: compared with the list in the tree
     Supply {
         /// Write the list instead
@@ -103,6 +110,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
+        Chore::PublicApi { accept } => public_api::run(&root, accept),
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),

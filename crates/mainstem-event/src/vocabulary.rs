@@ -18,5 +18,5 @@ pub use self::{
         Background, ConfirmResult, EventKind, Outcome, Rollup, RunBudget, RunSettings, SendMode, TaskStatus,
     },
     source::{EventSource, Origin},
-    timestamp::Timestamp,
+    timestamp::{Timestamp, TimestampError},
 };

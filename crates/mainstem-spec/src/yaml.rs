@@ -55,7 +55,7 @@ fn explain(yaml: &str, error: &Error) -> SpecError {
     let Some(location) = error.location() else {
         return SpecError::error(message);
     };
-    let at = Position::from(location);
+    let at = position(location);
     if let Some(remedy) = remedy(yaml, at.line) {
         message = format!("{message}: {remedy}");
     }
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for AnyValue {
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, value)) = items.next_entry::<Spanned<String>, Spanned<Value>>()? {
-            entries.push(Entry { at: key.referenced.into(), key: key.value, node: value.into() });
+            entries.push(Entry { at: position(key.referenced), key: key.value, node: value.into() });
         }
         Ok(Value::Map(entries))
     }
@@ -170,14 +170,12 @@ impl<'de> Visitor<'de> for AnyValue {
 
 impl From<Spanned<Value>> for Node {
     fn from(spanned: Spanned<Value>) -> Self {
-        Self { at: spanned.referenced.into(), value: spanned.value }
+        Self { at: position(spanned.referenced), value: spanned.value }
     }
 }
 
-impl From<Location> for Position {
-    fn from(location: Location) -> Self {
-        Self::new(location.line(), location.column())
-    }
+fn position(location: Location) -> Position {
+    Position::new(location.line(), location.column())
 }
 
 /// Leaves the places out of messages: they stand in front of them, and in their own field.

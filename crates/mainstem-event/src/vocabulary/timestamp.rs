@@ -44,11 +44,16 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// Why a text is not a point in time.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TimestampError(humantime::TimestampError);
+
 impl FromStr for Timestamp {
-    type Err = humantime::TimestampError;
+    type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let time = humantime::parse_rfc3339(text)?;
+        let time = humantime::parse_rfc3339(text).map_err(TimestampError)?;
         Ok(Self(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64))
     }
 }

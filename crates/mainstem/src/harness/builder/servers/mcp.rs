@@ -32,7 +32,7 @@ impl HarnessBuilder {
     /// The server is started when an agent that has it first calls a model, or by
     /// [`Harness::ready`](crate::Harness::ready). There is one for all agents and sessions of the
     /// harness, and one for those of each tenant; it ends with them. One that does not start is
-    /// said by [`Harness::warnings`](crate::Harness::warnings), and its tools are missing.
+    /// among [`Harness::diagnostics`](crate::Harness::diagnostics), and its tools are missing.
     pub fn mcp_server(mut self, name: impl Into<String>, server: Server) -> Self {
         self.servers.servers.insert(name.into(), server);
         self
