@@ -1,12 +1,20 @@
 //! The agents that can be spawned.
 
+pub(crate) mod error;
+pub(crate) mod factory;
+pub(crate) mod finding;
+pub(crate) mod generate;
+pub(crate) mod generated;
+pub(crate) mod prompt;
+pub mod trust;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::AgentSpec;
 
-use crate::SpawnError;
+use crate::error::SpawnError;
 
 /// Agents by id. Built once from specs, then shared by every session.
 #[derive(Clone, Debug, Default)]

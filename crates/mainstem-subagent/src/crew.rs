@@ -10,10 +10,13 @@ use mainstem_tool::Artifacts;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{AgentFactory, Catalog, CatalogEntry, CatalogError, lineage::Lineage, versions};
+use crate::{
+    catalog::{Catalog, CatalogEntry, error::CatalogError, factory::AgentFactory},
+    spawn::{lineage::Lineage, versions},
+};
 
 /// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes
-/// of the files meanwhile. [`Fleet::enter`](crate::Fleet::enter) puts it into the run's context.
+/// of the files meanwhile. [`Fleet::enter`](crate::fleet::Fleet::enter) puts it into the run's context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crew {

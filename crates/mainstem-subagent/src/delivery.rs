@@ -16,7 +16,7 @@ use mainstem_react::RunContext;
 use mainstem_task::{TaskError, TaskRecord};
 use mainstem_tool::unless;
 
-use crate::Fleet;
+use crate::fleet::Fleet;
 
 /// How many ends one message tells; the rest come before the next call.
 const MOST: usize = 10;

@@ -15,9 +15,14 @@ use mainstem_task::{TaskError, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 
 use crate::{
-    AnswerError, CatalogEntry, Decision, SpawnError, SpawnOptions, Spent, drafted::Drafted, people::People,
-    roster::Roster, slots::Slots, spending::Spending, start_order::StartOrder, versions::Versions,
+    approval::{AnswerError, People},
+    budget::{Spending, Spent},
+    catalog::{CatalogEntry, generated::Drafted},
+    error::SpawnError,
+    options::SpawnOptions,
+    spawn::{roster::Roster, slots::Slots, start_order::StartOrder, versions::Versions},
 };
+use mainstem_event::Decision;
 
 /// How far agents may go.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +136,7 @@ impl Fleet {
     }
 
     /// The children of the session, in the order of their start.
-    pub fn children(&self) -> Vec<crate::ChildSummary> {
+    pub fn children(&self) -> Vec<mainstem_event::ChildSummary> {
         self.roster.list(None)
     }
 

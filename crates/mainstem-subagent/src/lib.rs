@@ -6,51 +6,32 @@
 //! their context. A child runs inside its parent's tool call, with a context of its own; nothing is
 //! forwarded. What its parent no longer waits for goes on as a background task.
 
-mod agent_tool;
-mod attend;
+mod approval;
+mod budget;
 mod catalog;
 mod crew;
-mod deadline;
 mod delivery;
-mod drafted;
 mod error;
-mod external;
-mod factory;
-mod finding;
 mod fleet;
-mod guard;
-mod idle;
-mod inbox;
-mod launch;
-mod lineage;
 mod member;
 mod middleware;
 mod options;
-mod people;
-mod prompt;
-mod report;
-mod returning;
-mod roster;
-mod send;
-mod slots;
-mod spending;
-mod start_order;
+mod spawn;
 mod tools;
-pub mod trust;
-mod versions;
 
-pub use agent_tool::{AgentTool, IntoTool};
-pub use catalog::{Catalog, CatalogEntry};
+pub use approval::{AnswerError, external::ExternalTool};
+pub use budget::Spent;
+pub use catalog::{
+    Catalog, CatalogEntry,
+    error::CatalogError,
+    factory::{AgentFactory, Audience, Offer, rules},
+    trust,
+};
 pub use crew::{Crew, Crews};
-pub use error::{CatalogError, SpawnError};
-pub use external::ExternalTool;
-pub use factory::{AgentFactory, Audience, Offer, rules};
+pub use error::SpawnError;
 pub use fleet::{Fleet, Limits};
 pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};
 pub use middleware::Subagents;
 pub use options::SpawnOptions;
-pub use people::AnswerError;
-pub use report::RESTARTED;
-pub use returning::Returning;
-pub use roster::Carried;
-pub use spending::Spent;
+pub use spawn::{report::RESTARTED, returning::Returning, roster::Carried};
+pub use tools::agent_tool::{AgentTool, IntoTool};

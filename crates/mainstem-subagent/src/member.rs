@@ -7,8 +7,13 @@ use mainstem_policy::Limits;
 use mainstem_react::{RunContext, RunContextBuilder};
 
 use crate::{
-    Crew, Fleet, SpawnError, SpawnOptions, drafted::Drafted, idle::Waits, lineage::Lineage, slots::RunPlaces,
-    spending::Account,
+    budget::Account,
+    catalog::generated::Drafted,
+    crew::Crew,
+    error::SpawnError,
+    fleet::Fleet,
+    options::SpawnOptions,
+    spawn::{idle::Waits, lineage::Lineage, slots::RunPlaces},
 };
 
 /// One agent of a fleet in one run. The attachment of its [`RunContext`].

@@ -11,13 +11,15 @@ use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_tool::{Tool, unless};
 
 use crate::{
-    Background, Fleet, SpawnOptions,
+    catalog::prompt::{PLANNING, fleet_section, skills_section},
     delivery::Told,
-    inbox::Inbox,
+    fleet::Fleet,
     member::Member,
-    prompt::{PLANNING, fleet_section, skills_section},
+    options::SpawnOptions,
+    spawn::inbox::Inbox,
     tools,
 };
+use mainstem_event::Background;
 
 /// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells
 /// it whom it can spawn, and brings it, with its next model call, what others send it while it

@@ -5,7 +5,7 @@ use mainstem_react::RunContext;
 
 use crate::member::Member;
 
-/// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
+/// How a run treats its children. [`Fleet::enter`](crate::fleet::Fleet::enter) takes it; an agent without
 /// a fleet has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,10 +19,10 @@ pub struct SpawnOptions {
     /// external tools fail.
     pub has_people: bool,
     /// The depth of the deepest agent of the run, if that is below the session's
-    /// [`Limits`](crate::Limits).
+    /// [`Limits`](crate::fleet::Limits).
     pub max_depth: Option<u16>,
     /// How many children of the run execute at once, if that is below the session's
-    /// [`Limits`](crate::Limits).
+    /// [`Limits`](crate::fleet::Limits).
     pub max_children: Option<usize>,
 }
 

@@ -2,10 +2,10 @@
 
 mod agent_close;
 mod agent_fanout;
-mod agent_generate;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
+pub(crate) mod agent_tool;
 mod load_skill;
 mod plan_enter;
 mod plan_exit;
@@ -19,8 +19,7 @@ use std::sync::{Arc, LazyLock};
 use mainstem_react::RunContext;
 use mainstem_tool::{Tool, ToolContext};
 
-pub(crate) use self::agent_generate::{Drafts, GENERATE};
-use crate::SpawnError;
+use crate::error::SpawnError;
 
 /// The names of the tools for planning, which are given only where they are wanted.
 pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];

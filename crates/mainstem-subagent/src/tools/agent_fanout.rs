@@ -9,7 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{SpawnError, launch::Order, member::Member, report::Report};
+use crate::{
+    error::SpawnError,
+    member::Member,
+    spawn::{launch::Order, report::Report},
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

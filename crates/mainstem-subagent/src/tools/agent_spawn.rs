@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{SpawnError, launch::Order, member::Member};
+use crate::{error::SpawnError, member::Member, spawn::launch::Order};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

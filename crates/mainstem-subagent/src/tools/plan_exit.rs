@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::engine;
-use crate::{Decision, SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
+use mainstem_event::Decision;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::engine;
-use crate::{SpawnError, attend::LONGEST, delivery::task_text, member::Member};
+use crate::{delivery::task_text, error::SpawnError, member::Member, spawn::wait::LONGEST};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{engine, task_output::state};
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text, member::Member};
+use crate::{delivery::task_text, error::SpawnError, fleet::Fleet, member::Member, spawn::wait::LONGEST};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

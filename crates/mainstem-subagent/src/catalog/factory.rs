@@ -15,10 +15,16 @@ use mainstem_tool::{Tool, ToolSet, ToolSource};
 use self::allowed::{Allowed, is_meant};
 pub use self::offer::{Audience, Offer};
 use crate::{
-    Catalog, CatalogEntry, CatalogError, Limits, Subagents,
-    prompt::child_prompt,
-    spending::Metered,
-    tools::{self, Drafts, GENERATE},
+    budget::Metered,
+    catalog::{
+        Catalog, CatalogEntry,
+        error::CatalogError,
+        generate::{Drafts, GENERATE},
+        prompt::child_prompt,
+    },
+    fleet::Limits,
+    middleware::Subagents,
+    tools,
 };
 
 /// The id of the agent that always exists.

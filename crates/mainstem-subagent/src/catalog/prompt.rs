@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mainstem_spec::{AgentSpec, Skill, WorkspaceMode};
 
-use crate::Catalog;
+use crate::catalog::Catalog;
 
 /// A child's instructions: its own, what being a child means, and, if it works with files, who sees
 /// them.

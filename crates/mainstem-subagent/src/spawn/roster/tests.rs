@@ -5,7 +5,7 @@ use mainstem_policy::Rules;
 use mainstem_react::Agent;
 
 use super::*;
-use crate::CatalogEntry;
+use crate::catalog::CatalogEntry;
 
 /// A child by its path of names below the root: `a`, or `a/b` for its child.
 fn source(path: &str, stream_id: u64) -> EventSource {

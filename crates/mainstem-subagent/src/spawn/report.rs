@@ -6,7 +6,7 @@ use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
 
-use crate::attend::LONGEST;
+use crate::spawn::wait::LONGEST;
 
 /// How a child's turn ended, or that it goes on.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use mainstem_react::{Gate, Passing, RunContext};
 use mainstem_tool::ToolOutput;
 use serde_json::Value;
 
-use crate::{Decision, Fleet, lineage::Lineage, member::Member};
+use crate::{fleet::Fleet, member::Member, spawn::lineage::Lineage};
+use mainstem_event::Decision;
 
 #[async_trait]
 impl Gate for Fleet {

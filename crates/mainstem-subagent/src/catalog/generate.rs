@@ -13,15 +13,19 @@ use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
 use crate::{
-    AgentFactory, CatalogEntry,
-    agent_tool::{admit, turn},
-    drafted::Drafted,
-    factory::rules,
-    launch::new_source,
-    spending::Metered,
-    trust,
+    budget::Metered,
+    catalog::{
+        CatalogEntry,
+        factory::{AgentFactory, rules},
+        generated::Drafted,
+        trust,
+    },
+    spawn::launch::new_source,
+    tools::{
+        agent_tool::{admit, turn},
+        engine,
+    },
 };
 
 /// The tool's name, and the id of the child that drafts.

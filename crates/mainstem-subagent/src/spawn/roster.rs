@@ -13,7 +13,11 @@ use mainstem_spec::AgentSpec;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use crate::{SpawnError, SpawnOptions, idle::Waits, inbox::Inbox, lineage::Lineage};
+use crate::{
+    error::SpawnError,
+    options::SpawnOptions,
+    spawn::{idle::Waits, inbox::Inbox, lineage::Lineage},
+};
 
 /// No guard of these maps is held across an await: every method takes what it needs and lets go.
 #[derive(Debug, Default)]

@@ -12,7 +12,11 @@ use mainstem_react::Agent;
 use mainstem_task::{ExecutorId, MemoryTaskStore, TaskSet};
 
 use super::*;
-use crate::{Crew, Fleet, Limits, SpawnOptions};
+use crate::{
+    crew::Crew,
+    fleet::{Fleet, Limits},
+    options::SpawnOptions,
+};
 
 fn child(session: &str) -> RunContext {
     let sink = EventSink::root(SessionLog::new("s".into()), Origin::session("s".into(), None));

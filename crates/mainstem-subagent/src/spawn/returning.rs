@@ -11,7 +11,16 @@ use mainstem_message::{AgentKey, Failure, Message, RunId, SessionId, ToolCallId,
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Carried, CatalogEntry, Crew, Fleet, lineage::Lineage, report::Report, roster::Return};
+use crate::{
+    catalog::CatalogEntry,
+    crew::Crew,
+    fleet::Fleet,
+    spawn::{
+        lineage::Lineage,
+        report::Report,
+        roster::{Carried, Return},
+    },
+};
 
 /// The tools by which children are begun and sent to.
 const ABOUT_CHILDREN: [&str; 3] = ["agent_spawn", "agent_fanout", "agent_send"];

@@ -18,7 +18,7 @@ use mainstem_policy::{AccountId, Amount, Cost, Exceeded, Ledger, Limits, Reserva
 use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_spec::AgentSpec;
 
-use crate::{Crew, Fleet, SpawnError, deadline::Deadline, member::Member};
+use crate::{crew::Crew, error::SpawnError, fleet::Fleet, member::Member, spawn::deadline::Deadline};
 
 /// The books of a session.
 pub(crate) struct Spending {

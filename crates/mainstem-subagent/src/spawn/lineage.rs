@@ -4,7 +4,7 @@ use std::{iter::successors, sync::Arc};
 
 use mainstem_react::RunContext;
 
-use crate::{CatalogEntry, member::Member};
+use crate::{catalog::CatalogEntry, member::Member};
 
 /// What a child was declared as when it was spawned, and what those above it were: that stays in
 /// effect for the child's whole life, whatever the catalogs of later runs say. In the context of

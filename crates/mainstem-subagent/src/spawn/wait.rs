@@ -10,12 +10,16 @@ use mainstem_task::{CancelTask, NewTask, TaskEnd};
 use mainstem_tool::unless;
 
 use crate::{
-    Fleet, SpawnError, SpawnOptions,
-    deadline::Deadline,
-    idle::Waiting,
-    launch::{Child, Order},
-    report::{Handover, NOTHING_SAID, Report, says_nothing},
-    start_order::StartTicket,
+    error::SpawnError,
+    fleet::Fleet,
+    options::SpawnOptions,
+    spawn::{
+        deadline::Deadline,
+        idle::Waiting,
+        launch::{Child, Order},
+        report::{Handover, NOTHING_SAID, Report, says_nothing},
+        start_order::StartTicket,
+    },
 };
 
 /// What a call waits at most, whatever the model wants.

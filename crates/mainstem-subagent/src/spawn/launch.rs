@@ -9,12 +9,15 @@ use mainstem_react::{Agent, Declaration, RunContext, RunOutcome};
 use mainstem_spec::AgentSpec;
 
 use crate::{
-    Fleet, SpawnError,
-    idle::watch,
-    lineage::Lineage,
+    error::SpawnError,
+    fleet::Fleet,
     member::Member,
-    roster::{Carried, Identity, Seat},
-    start_order::StartTicket,
+    spawn::{
+        idle::watch,
+        lineage::Lineage,
+        roster::{Carried, Identity, Seat},
+        start_order::StartTicket,
+    },
 };
 
 /// What to start.

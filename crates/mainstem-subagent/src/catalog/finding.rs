@@ -3,7 +3,7 @@
 use mainstem_model::ResolveError;
 use mainstem_spec::{SpecError, SpecSet, closest, locate};
 
-use crate::CatalogError;
+use crate::catalog::error::CatalogError;
 
 impl CatalogError {
     /// Returns the error as a finding about the agent's file, with the place and a suggestion.

@@ -12,7 +12,7 @@ use mainstem_message::AgentKey;
 use mainstem_react::RunContext;
 use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::{SpawnError, idle::Waiting, member::Member};
+use crate::{error::SpawnError, member::Member, spawn::idle::Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Slots {

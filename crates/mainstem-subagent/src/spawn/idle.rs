@@ -12,7 +12,7 @@ use std::{
 use mainstem_event::CancelReason;
 use mainstem_react::RunContext;
 
-use crate::{deadline::Deadline, member::Member};
+use crate::{member::Member, spawn::deadline::Deadline};
 
 /// How many calls of an agent wait for children, tasks or people. Part of its [`Member`].
 #[derive(Debug, Default)]

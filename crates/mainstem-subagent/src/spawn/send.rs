@@ -8,8 +8,12 @@ use mainstem_react::RunContext;
 use tokio::time::timeout;
 
 use crate::{
-    Carried, Fleet, SpawnError,
-    report::{Handover, Report},
+    error::SpawnError,
+    fleet::Fleet,
+    spawn::{
+        report::{Handover, Report},
+        roster::Carried,
+    },
 };
 
 /// How long a child that is closed has to end.

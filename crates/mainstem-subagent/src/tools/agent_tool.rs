@@ -13,12 +13,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Fleet, Limits, SpawnError,
-    idle::watch,
-    launch::{new_source, run},
+    budget::Metered,
+    error::SpawnError,
+    fleet::{Fleet, Limits},
     member::Member,
-    report::Report,
-    spending::Metered,
+    spawn::{
+        idle::watch,
+        launch::{new_source, run},
+        report::Report,
+    },
     tools::engine,
 };
 

@@ -1,5 +1,8 @@
 //! What people are asked, and what they answer.
 
+pub(crate) mod external;
+pub(crate) mod gate;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
@@ -9,7 +12,7 @@ use mainstem_react::RunContext;
 use mainstem_tool::ToolOutput;
 use tokio::sync::oneshot;
 
-use crate::{Fleet, SpawnOptions};
+use crate::{fleet::Fleet, options::SpawnOptions};
 
 /// Why an answer was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

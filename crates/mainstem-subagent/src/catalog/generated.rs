@@ -7,7 +7,7 @@ use std::{
 
 use mainstem_react::RunContext;
 
-use crate::{CatalogEntry, SpawnError, member::Member};
+use crate::{catalog::CatalogEntry, error::SpawnError, member::Member};
 
 /// The agents that `agent_generate` has written in a run, beside those of its crew. Part of a
 /// [`Member`].

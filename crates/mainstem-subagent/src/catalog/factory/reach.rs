@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mainstem_policy::Effect;
 use serde_json::json;
 
-use crate::{Catalog, CatalogEntry, CatalogError, tools};
+use crate::{
+    catalog::{Catalog, CatalogEntry, error::CatalogError},
+    tools,
+};
 
 /// Returns the agents that have no tool except spawning and reach only each other.
 pub(super) fn stuck(catalog: &Catalog) -> Vec<CatalogError> {
