@@ -42,7 +42,7 @@ pub struct RunOptions {
 impl From<mainstem_api::RunOptions> for RunOptions {
     fn from(options: mainstem_api::RunOptions) -> Self {
         let mut spawn = SpawnOptions::new().with_force_sync(options.force_sync);
-        spawn.has_people = options.people.unwrap_or(true);
+        spawn.is_attended = options.people.unwrap_or(true);
         spawn.background = options.background;
         (spawn.max_depth, spawn.max_children) = (options.max_depth, options.max_children);
         Self {
@@ -96,7 +96,7 @@ impl RunOptions {
     /// not, asking is refusing.
     #[must_use]
     pub fn with_people(mut self, has_people: bool) -> Self {
-        self.spawn.has_people = has_people;
+        self.spawn.is_attended = has_people;
         self
     }
 

@@ -150,7 +150,7 @@ impl Session {
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
         let cx = self.context(crew, self.new_run_id(), &options, Arc::default(), Cancellation::new());
-        self.0.fleet.tell_unasked(cx, key, message.into(), mode)
+        self.0.fleet.tell(cx, key, message.into(), mode)
     }
 
     /// Asks a child and everything below it to stop, its background tasks too; siblings go on.

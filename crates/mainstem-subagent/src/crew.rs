@@ -1,42 +1,43 @@
-//! Who works in a run, and what they may do and know.
+//! What is assembled for a run: its root, the agents that it can spawn, their rules and skills.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstem_policy::Rules;
-use mainstem_react::{Agent, RunContext};
-use mainstem_spec::{AgentSpec, Skill, SkillSet};
+use mainstem_react::Agent;
+use mainstem_spec::{AgentSpec, SkillSet};
 use mainstem_tool::Artifacts;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    catalog::{Catalog, CatalogEntry, error::CatalogError, factory::AgentFactory},
-    spawn::{lineage::Lineage, versions},
+    catalog::{Catalog, CatalogEntry, Factory, error::CatalogError},
+    spawn::versions::version,
 };
 
-/// What a run begins with, and what it keeps to its end with all that it starts, whatever becomes
-/// of the files meanwhile. [`Fleet::enter`](crate::fleet::Fleet::enter) puts it into the run's context.
+/// What is assembled for a run. It is in effect until the run and all that it starts have ended,
+/// whatever changes in the files meanwhile. [`Fleet::enter`](crate::Fleet::enter) puts it into the
+/// run's context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crew {
-    /// Who answers the caller.
+    /// The agent that answers the caller.
     pub root: Agent,
-    /// Who can be spawned.
+    /// The agents that can be spawned.
     pub catalog: Catalog,
-    /// What all of them may run; what an agent's spec says narrows it.
+    /// What all of them may run; an agent's spec narrows it.
     pub rules: Rules,
-    /// What they can read up on; an agent's spec narrows that, too.
+    /// The skills that they can load; an agent's spec narrows that, too.
     pub skills: SkillSet,
-    /// Where results are kept that are too long for a conversation; without it they are cut.
+    /// The store of results that are too long for a conversation; without it they are cut.
     pub artifacts: Option<Arc<dyn Artifacts>>,
-    /// What builds agents that an earlier process has spawned and that are declared otherwise by
-    /// now; without it they can't be sent to.
-    pub factory: Option<Arc<AgentFactory>>,
+    /// Builds agents that an earlier process has spawned and whose declarations have changed;
+    /// without it they can't be sent to.
+    pub factory: Option<Arc<dyn Factory>>,
 }
 
 impl Crew {
-    /// A root that can spawn nobody, may run everything and has no skills.
+    /// Creates one with this root, nothing to spawn, no rules and no skills.
     pub fn new(root: Agent) -> Self {
         Self {
             root,
@@ -48,37 +49,37 @@ impl Crew {
         }
     }
 
-    /// The same with others to spawn.
+    /// Sets the agents that can be spawned.
     #[must_use]
     pub fn with_catalog(mut self, catalog: Catalog) -> Self {
         self.catalog = catalog;
         self
     }
 
-    /// The same under rules.
+    /// Sets the rules.
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// The same with skills.
+    /// Sets the skills.
     #[must_use]
     pub fn with_skills(mut self, skills: SkillSet) -> Self {
         self.skills = skills;
         self
     }
 
-    /// The same with a place for long results.
+    /// Sets the store of long results.
     #[must_use]
     pub fn with_artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         self.artifacts = artifacts;
         self
     }
 
-    /// Sets the factory that builds agents of an earlier process.
+    /// Sets what builds agents of an earlier process.
     #[must_use]
-    pub fn with_factory(mut self, factory: Arc<AgentFactory>) -> Self {
+    pub fn with_factory(mut self, factory: Arc<dyn Factory>) -> Self {
         self.factory = Some(factory);
         self
     }
@@ -88,11 +89,10 @@ impl Crew {
     pub(crate) fn spawned_as(
         &self,
         id: &str,
-        version: &str,
+        spawned: &str,
         recorded: Option<&Value>,
     ) -> Option<CatalogEntry> {
-        let is_same =
-            |entry: &&CatalogEntry| versions::version(&entry.spec).is_some_and(|(same, _)| same == version);
+        let is_same = |entry: &&CatalogEntry| version(&entry.spec).is_some_and(|(same, _)| same == spawned);
         if let Some(entry) = self.catalog.get(id).filter(is_same) {
             return Some(entry.clone());
         }
@@ -103,38 +103,25 @@ impl Crew {
         };
         entry.inspect_err(failed).ok()
     }
-
-    /// What the context's agent can read up on: what neither its spec nor that of any agent above
-    /// it leaves out.
-    pub(crate) fn skills_of(&self, cx: &RunContext) -> impl Iterator<Item = &Skill> {
-        let lists: Vec<_> = Lineage::of(cx).collect();
-        let lists = move |skill: &Skill| {
-            lists
-                .iter()
-                .filter_map(|agent| agent.entry.spec.skills.as_ref())
-                .all(|list| list.contains(&skill.name))
-        };
-        self.skills.iter().filter(move |skill| lists(skill))
-    }
 }
 
-/// Says who works in the next run of a session.
+/// Assembles what the runs of a session work with.
 #[async_trait]
 pub trait Crews: Send + Sync + 'static {
-    /// Those who work in a run that begins now. Asked once a run, when its turn has come and before
-    /// anything of it happens.
+    /// Returns what a run that starts now works with. Called once a run, when its turn has come and
+    /// before its first event.
     ///
     /// Must not block; the run may be dropped while it waits.
     async fn present(&self) -> Arc<Crew>;
 
-    /// Who is known without looking; nobody by default. Whoever opens a session asks this first,
-    /// perhaps outside a runtime.
+    /// Returns what is known without a look at files; `None` by default. Called first when a
+    /// session is opened, possibly outside a runtime.
     fn known(&self) -> Option<Arc<Crew>> {
         None
     }
 }
 
-/// The same crew for every run.
+/// The same for every run.
 #[async_trait]
 impl Crews for Arc<Crew> {
     async fn present(&self) -> Self {

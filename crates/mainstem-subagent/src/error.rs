@@ -73,14 +73,14 @@ pub enum SpawnError {
     #[error("{}", .0.without_paths())]
     Task(#[from] mainstem_task::TaskError),
     /// It works on something else, and did not end in time.
-    #[error("{key} is still at work, so nothing was sent; send with mode steer or interrupt, or later")]
+    #[error("{key} is still running, so nothing was sent; send with mode steer or interrupt, or later")]
     Busy {
         /// Who.
         key: String,
     },
     /// It is to go on with a child that works on something else.
-    #[error("{key} would go on where it stopped, but is still at work; use agent_send to tell it more")]
-    AtWork {
+    #[error("{key} would go on where it stopped, but is still running; use agent_send to tell it more")]
+    StillRunning {
         /// Who.
         key: String,
     },

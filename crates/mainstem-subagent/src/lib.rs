@@ -20,9 +20,9 @@ mod spawn;
 mod tools;
 
 pub use approval::{AnswerError, external::ExternalTool};
-pub use budget::Spent;
+pub use budget::account::Spent;
 pub use catalog::{
-    Catalog, CatalogEntry,
+    Catalog, CatalogEntry, Factory,
     error::CatalogError,
     factory::{AgentFactory, Audience, Offer, rules},
     trust,
@@ -33,5 +33,8 @@ pub use fleet::{Fleet, Limits};
 pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};
 pub use middleware::Subagents;
 pub use options::SpawnOptions;
-pub use spawn::{report::RESTARTED, returning::Returning, roster::Carried};
+pub use spawn::{
+    report::RESTARTED,
+    roster::{Carried, recorded::RecordedRoster},
+};
 pub use tools::agent_tool::{AgentTool, IntoTool};

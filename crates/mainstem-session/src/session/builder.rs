@@ -154,7 +154,7 @@ impl SessionBuilder {
         };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, begun, past, Some(checkpoints), None);
-        session.0.fleet.take_back(&crew, children);
+        session.0.fleet.restore(&crew, children);
         *lock(&session.0.crew) = Some(crew);
         session.checkpoint();
         Ok(session)

@@ -1,15 +1,15 @@
-//! Tools that the caller runs.
+//! Tools that the caller of the run executes.
 
 use async_trait::async_trait;
 use mainstem_message::{ToolCall, ToolSpec};
 use mainstem_tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 
-use crate::{member::Member, tools::engine};
+use crate::member::Member;
 
-/// A tool that is declared here and run by whoever reads the stream: a call of it says
-/// `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth, until its result is submitted; others go
-/// on.
+/// A tool that is declared here and executed by the caller of the run: a call of it emits
+/// `REQUIRE_EXTERNAL_EXECUTION` and waits, at any depth, until its result is submitted. Other calls
+/// go on.
 #[derive(Clone, Debug)]
 pub struct ExternalTool {
     spec: ToolSpec,
@@ -17,13 +17,13 @@ pub struct ExternalTool {
 }
 
 impl ExternalTool {
-    /// A tool of this name, for models to decide by this description, with arguments of this JSON
-    /// Schema.
+    /// Creates a tool with this name, a description by which models decide, and a JSON Schema of its
+    /// arguments.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self { spec: ToolSpec::new(name, description, parameters), is_read_only: false }
     }
 
-    /// Says that it changes nothing.
+    /// Marks it as a tool that changes nothing.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
@@ -43,9 +43,8 @@ impl Tool for ExternalTool {
 
     async fn call(&self, cx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
         let call = ToolCall::new(cx.call_id().clone(), &*self.spec.name, arguments.to_string());
-        let cx = engine(cx)?;
-        let fleet = &Member::of(cx)?.fleet;
-        let output = fleet.have_done(cx, call).await;
+        let (cx, member) = Member::of_call(cx)?;
+        let output = member.run_externally(cx, call).await;
         output.ok_or_else(|| ToolError::new("stopped before the caller had a result"))
     }
 }

@@ -15,9 +15,9 @@ use mainstem_tool::{Tool, ToolSet, ToolSource};
 use self::allowed::{Allowed, is_meant};
 pub use self::offer::{Audience, Offer};
 use crate::{
-    budget::Metered,
+    budget::metered::Metered,
     catalog::{
-        Catalog, CatalogEntry,
+        Catalog, CatalogEntry, Factory,
         error::CatalogError,
         generate::{Drafts, GENERATE},
         prompt::child_prompt,
@@ -127,15 +127,6 @@ impl AgentFactory {
             .middleware(Metered)
             .build()
             .map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
-    }
-
-    /// Builds one agent with its rules, for a catalog.
-    ///
-    /// # Errors
-    /// As [`build`](Self::build); a permission's pattern that can't be read.
-    pub fn entry(&self, spec: AgentSpec) -> Result<CatalogEntry, CatalogError> {
-        let (agent, rules) = (self.build(&spec)?, rules(&spec)?);
-        Ok(CatalogEntry { spec: Arc::new(spec), agent, rules })
     }
 
     /// Begins the root that a spec declares: with its instructions as they are, this factory's
@@ -268,6 +259,13 @@ impl AgentFactory {
             skill: skill.clone(),
             known: self.skills.clone(),
         })
+    }
+}
+
+impl Factory for AgentFactory {
+    fn entry(&self, spec: AgentSpec) -> Result<CatalogEntry, CatalogError> {
+        let (agent, rules) = (self.build(&spec)?, rules(&spec)?);
+        Ok(CatalogEntry { spec: Arc::new(spec), agent, rules })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `agent_generate`: a new agent file, drafted by the model.
+//! `agent_generate`: a tool that writes a new agent file, drafted by the model.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,18 +14,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    budget::Metered,
+    budget::metered::Metered,
     catalog::{
         CatalogEntry,
         factory::{AgentFactory, rules},
-        generated::Drafted,
         trust,
     },
-    spawn::launch::new_source,
-    tools::{
-        agent_tool::{admit, turn},
-        engine,
-    },
+    member::{Member, engine},
+    spawn::{launch::new_source, unlisted},
 };
 
 /// The tool's name, and the id of the child that drafts.
@@ -43,19 +39,19 @@ struct Generate {
     dry_run: bool,
 }
 
-/// What drafts, and where to.
+/// Drafts agent files and writes them into a workspace.
 pub(crate) struct Drafts {
-    /// Without tools; its one answer is the file.
+    /// An agent without tools, whose one answer is the file.
     drafter: Agent,
     workspace: PathBuf,
-    /// The tools that an agent can have.
+    /// The names of the tools that an agent can have.
     tools: Vec<String>,
-    /// Builds what was drafted.
+    /// Builds the drafted agents.
     factory: AgentFactory,
 }
 
 impl Drafts {
-    /// Drafts with this model, inside this middleware as any other child.
+    /// Creates a drafter with this model, inside this middleware as any other child.
     pub(crate) fn new(
         model: Arc<dyn Model>,
         options: ModelOptions,
@@ -72,7 +68,7 @@ impl Drafts {
         Self { drafter: drafter.with_innermost(Arc::new(Metered)), workspace, tools, factory }
     }
 
-    /// The tool of one agent.
+    /// Returns the tool of one agent.
     pub(crate) fn tool(self) -> Arc<dyn Tool> {
         let description = "Draft a new agent and write its file, subagents/<name>.md; a file that is there is never changed. For a kind \
                            of task that comes again and fits none of the agents that there are.";
@@ -110,31 +106,36 @@ impl Drafts {
         Ok(format!("path: {path}\nstatus: written\nnote: {note}\n{warnings}file:\n{text}").into())
     }
 
-    /// Makes a new agent available to the rest of the run; returns a text with the result or the reason of the failure.
+    /// Makes a new agent available to the rest of the run. Returns a text with the result or the
+    /// reason of the failure.
     fn add(&self, cx: &RunContext, spec: AgentSpec) -> String {
         let built = self.factory.build(&spec).and_then(|agent| Ok((agent, rules(&spec)?)));
         let (agent, rules) = match built {
             Ok(built) => built,
             Err(error) => return format!("it can't be spawned: {error}"),
         };
-        match Drafted::add(cx, CatalogEntry { spec: Arc::new(spec), agent, rules }) {
-            true => "agent_spawn can start it from now on".to_owned(),
-            false => "it can be spawned from the next run on".to_owned(),
+        match Member::of(cx) {
+            Ok(member) => {
+                member.generated.add(CatalogEntry { spec: Arc::new(spec), agent, rules });
+                "agent_spawn can start it from now on".to_owned()
+            }
+            Err(_) => "it can be spawned from the next run on".to_owned(),
         }
     }
 
-    /// Returns the file's text and the parsed agent, or the errors if the second draft is invalid, too.
+    /// Returns the file's text and the parsed agent, or the errors if the second draft is invalid,
+    /// too.
     async fn draft(
         &self,
         cx: &RunContext,
         name: &str,
         description: &str,
     ) -> Result<Result<(String, Parsed), ToolOutput>, ToolError> {
-        let limits = admit(cx)?;
+        unlisted::admit(cx)?;
         let mut source = new_source(cx, &self.drafter, None);
         let (mut said, mut task) = (Vec::<Arc<Message>>::new(), task(name, description));
         loop {
-            let (outcome, messages) = turn(&self.drafter, cx, limits, &source, said.clone(), task).await?;
+            let (outcome, messages) = unlisted::run(&self.drafter, cx, &source, said.clone(), task).await?;
             let Some(answer) = outcome.answer else {
                 let why =
                     outcome.error.map_or_else(String::new, |error| format!(": {}", Failure::from(&error)));
@@ -156,7 +157,8 @@ impl Drafts {
         }
     }
 
-    /// Parses the draft as the loader does, and rejects unknown tools, which the agent would silently lack, and parts that need trust.
+    /// Parses the draft as the loader does, and rejects unknown tools, which the agent would silently
+    /// lack, and parts that need trust.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");
@@ -174,7 +176,7 @@ impl Drafts {
     }
 }
 
-/// Only into the workspace: its `subagents` may be a link, and must not lead out.
+/// Writes a file in `subagents` of the workspace, which may be a link but must not lead out of it.
 fn write(workspace: &Path, dir: &Path, name: &str, text: &str) -> Result<(), ToolError> {
     std::fs::create_dir_all(dir)?;
     if !dir.canonicalize()?.starts_with(workspace.canonicalize()?) {
@@ -184,7 +186,7 @@ fn write(workspace: &Path, dir: &Path, name: &str, text: &str) -> Result<(), Too
     Ok(())
 }
 
-/// Models like to put a file into a fence, whatever they are told.
+/// Removes a fence, which models like to put around a file.
 fn unfenced(text: &str) -> String {
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));

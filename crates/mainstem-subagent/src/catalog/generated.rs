@@ -1,35 +1,33 @@
-//! Agents that a run has written itself, and can spawn.
+//! Agents that a run has written and can spawn.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use mainstem_react::RunContext;
+use crate::{
+    catalog::{Catalog, CatalogEntry},
+    error::SpawnError,
+};
 
-use crate::{catalog::CatalogEntry, error::SpawnError, member::Member};
-
-/// The agents that `agent_generate` has written in a run, beside those of its crew. Part of a
-/// [`Member`].
+/// The agents that `agent_generate` has written in a run, beside those of the run's catalog.
 #[derive(Debug, Default)]
-pub(crate) struct Drafted(Mutex<BTreeMap<String, CatalogEntry>>);
+pub(crate) struct GeneratedAgents(Mutex<BTreeMap<String, CatalogEntry>>);
 
-impl Drafted {
-    /// Adds an agent for the rest of the context's run; `false` if the run has no place for it.
-    pub(crate) fn add(cx: &RunContext, entry: CatalogEntry) -> bool {
-        let drafted = Member::of(cx).map(|member| &member.drafted);
-        drafted.map(|drafted| drafted.lock().insert(entry.spec.id.clone(), entry)).is_ok()
+impl GeneratedAgents {
+    /// Adds an agent for the rest of the run.
+    pub(crate) fn add(&self, entry: CatalogEntry) {
+        self.lock().insert(entry.spec.id.clone(), entry);
     }
 
-    /// The agent that a model asked for, of the run's crew or written since.
-    pub(crate) fn spawnable(cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
-        let Member { crew, drafted, .. } = Member::of(cx)?;
-        match crew.catalog.spawnable(id) {
+    /// Returns the agent that a model asks to spawn, of the catalog or written since.
+    pub(crate) fn spawnable(&self, catalog: &Catalog, id: &str) -> Result<CatalogEntry, SpawnError> {
+        match catalog.spawnable(id) {
             Ok(entry) => Ok(entry.clone()),
             Err(SpawnError::UnknownAgent { id, mut known }) => {
-                let drafted = drafted.lock();
-                known.extend(drafted.keys().cloned());
-                drafted.get(&id).cloned().ok_or(SpawnError::UnknownAgent { id, known })
+                let generated = self.lock();
+                known.extend(generated.keys().cloned());
+                generated.get(&id).cloned().ok_or(SpawnError::UnknownAgent { id, known })
             }
             Err(error) => Err(error),
         }

@@ -1,14 +1,16 @@
-//! How long a parent waits, not counting the time during which nobody polls its run.
+//! How long a parent waits, not counting the time during which its run is not polled.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// The shortest stretch that is measured.
+/// The shortest slice that is measured.
 const FINEST: Duration = Duration::from_millis(10);
 
-/// Time that runs only while it is polled: it is cut into slices, and of a stretch during which
-/// nobody polls one slice counts at most, a thirtieth of the whole.
+/// Time that passes only while it is polled.
+///
+/// It is cut into slices of a thirtieth of the whole; a stretch without a poll counts as one slice
+/// at most.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     left: Duration,
@@ -27,13 +29,15 @@ impl Deadline {
         self.left
     }
 
-    /// Resolves when the time is over. Dropping it loses a slice at most, so that it can be waited
-    /// for again.
+    /// Waits until the time is over.
+    ///
+    /// # Cancel safety
+    /// Dropping it loses a slice at most; it can be awaited again.
     pub(crate) async fn over(&mut self) {
         while self.pass().await.is_some() {}
     }
 
-    /// Lets a slice pass, and says how long it was; `None` when the time is over.
+    /// Waits for a slice and returns its length; `None` when the time is over.
     pub(crate) async fn pass(&mut self) -> Option<Duration> {
         let part = self.slice.min(self.left);
         if part.is_zero() {

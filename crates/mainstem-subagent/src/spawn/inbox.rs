@@ -1,4 +1,4 @@
-//! What others tell an agent while it works.
+//! Messages to an agent whose turn is running.
 
 use std::{
     mem,
@@ -8,7 +8,7 @@ use std::{
 use mainstem_message::Message;
 use tokio::sync::Notify;
 
-/// Messages that wait for the agent's next model call.
+/// The messages that the agent reads before its next model call.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     notes: Mutex<Notes>,
@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct Notes {
     waiting: Vec<Arc<Message>>,
-    /// One of them can't wait for the present call to end.
+    /// One of them interrupts the present model call.
     interrupts: bool,
 }
 
@@ -39,7 +39,7 @@ impl Inbox {
         self.lock().waiting.is_empty()
     }
 
-    /// Resolves when a message is there that can't wait.
+    /// Waits for a message that interrupts the present model call.
     pub(crate) async fn interrupted(&self) {
         while !self.lock().interrupts {
             self.bell.notified().await;

@@ -1,26 +1,27 @@
-//! A child that starts: its source, its context, its place in the roster while it works.
+//! Starts a child's turn: gives it a source, a context and an account, and keeps the roster up to
+//! date with it.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc};
 
 use mainstem_event::EventSource;
-use mainstem_message::{AgentKey, Message, SessionId};
+use mainstem_message::{AgentKey, SessionId};
 use mainstem_policy::Amount;
-use mainstem_react::{Agent, Declaration, RunContext, RunOutcome};
-use mainstem_spec::AgentSpec;
+use mainstem_react::{Agent, RunContext};
 
 use crate::{
+    catalog::CatalogEntry,
     error::SpawnError,
-    fleet::Fleet,
     member::Member,
     spawn::{
         idle::watch,
         lineage::Lineage,
         roster::{Carried, Identity, Seat},
+        runner::{Runner, RunningTurn, Turn},
         start_order::StartTicket,
     },
 };
 
-/// What to start.
+/// A request for a new child.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) agent_id: String,
@@ -28,130 +29,131 @@ pub(crate) struct Order {
     pub(crate) label: Option<String>,
 }
 
-/// A child's turn, about to begin or under way. Owned, so that it can go on without whoever began
-/// it. Dropping it stops the child.
+/// A child's turn, about to start or running. Dropping it stops the child.
 pub(crate) struct Child {
     pub(crate) source: EventSource,
     pub(crate) cx: RunContext,
-    pub(crate) label: Option<String>,
     pub(crate) task: String,
-    /// Resolves when it is its turn to start.
-    pub(crate) turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    pub(crate) work: Pin<Box<dyn Future<Output = RunOutcome> + Send>>,
+    /// Waits until it is the child's turn to start.
+    pub(crate) start: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub(crate) turn: RunningTurn,
 }
 
-impl Fleet {
-    /// A new child, or the next turn of the one that a spec wants to be found again. Nothing is
-    /// created unless everything is in order.
+impl Member {
+    /// Returns the agent to spawn, if this one may spawn it.
+    pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
+        self.check_depth(cx)?;
+        drop(self.account.reserve(Amount::spawn)?);
+        self.generated.spawnable(&self.crew.catalog, id)
+    }
+
+    /// Checks that this agent may have children.
+    pub(crate) fn check_depth(&self, cx: &RunContext) -> Result<(), SpawnError> {
+        let (depth, session) = (cx.depth(), self.fleet.limits().max_depth);
+        let max_depth = self.options.max_depth.map_or(session, |own| own.min(session));
+        if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) }
+    }
+
+    /// Starts a new child, or the next turn of the one that its spec finds again. Nothing is
+    /// created before every check has passed.
     pub(crate) fn launch(
-        self: &Arc<Self>,
+        &self,
         cx: &RunContext,
         order: Order,
         start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
-        let member = Member::of(cx)?;
-        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, member.lineage.clone());
+        let lineage = Lineage::new(self.admit(cx, &order.agent_id)?, self.lineage.clone());
         let label = order.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
-        let persists = lineage.entry.spec.persist_session;
-        let identity = persists.then(|| identity(cx, order.agent_id, label.as_deref()));
-        if let Some(key) = identity.as_ref().and_then(|identity| self.roster.same(identity)) {
+        let identity = lineage
+            .entry
+            .spec
+            .persist_session
+            .then(|| Identity::new(cx.session_id(), &order.agent_id, label.as_deref(), cx.user()));
+        let roster = &self.fleet.roster;
+        if let Some(key) = identity.as_ref().and_then(|identity| roster.same(identity)) {
             return self.relaunch(cx, &key, order.task, start).map_err(|error| match error {
-                SpawnError::Busy { key } => SpawnError::AtWork { key },
+                SpawnError::Busy { key } => SpawnError::StillRunning { key },
                 error => error,
             });
         }
         let source = new_source(cx, &lineage.entry.agent, label.as_deref());
-        let spawn = self.reserve_spawn(cx)?;
+        let spawn = self.account.reserve(Amount::spawn)?;
         if let Some(label) = &label {
-            self.roster.claim(label, &source.agent_key)?;
+            roster.claim(label, &source.agent_key)?;
         }
         if let Some(identity) = identity {
-            self.roster
-                .identify(identity, &source.agent_key)
-                .inspect_err(|_| self.roster.forget(&source.agent_key))?;
+            roster.identify(identity, &source.agent_key).inspect_err(|_| roster.forget(&source.agent_key))?;
         }
         spawn.settle(Some(Amount::spawn()));
-        self.roster.enter(lineage.clone(), source.clone(), label.clone(), Carried::of(cx), cx.now());
-        Ok(self.child(cx, member, Seat { lineage, source, history: Vec::new(), label }, order.task, start))
+        roster.enter(lineage.clone(), source.clone(), Carried::new(cx, self.options), cx.now());
+        Ok(self.start(cx, Seat { lineage, source, history: Vec::new() }, order.task, start))
     }
 
-    /// An idle child's next turn.
+    /// Starts an idle child's next turn.
     pub(crate) fn relaunch(
-        self: &Arc<Self>,
+        &self,
         cx: &RunContext,
         key: &AgentKey,
         message: String,
         start: Option<StartTicket>,
     ) -> Result<Child, SpawnError> {
-        let member = Member::of(cx)?;
-        let seat = self.roster.resume(key, cx.now(), cx.call_id().cloned())?;
-        Ok(self.child(cx, member, seat, message, start))
+        let seat = self.fleet.roster.resume(key, cx.now(), cx.call_id().cloned())?;
+        Ok(self.start(cx, seat, message, start))
     }
 
-    fn child(
-        self: &Arc<Self>,
+    fn start(&self, cx: &RunContext, seat: Seat, task: String, start: Option<StartTicket>) -> Child {
+        // Each child runs here; this is the place to choose another runner.
+        let runner = seat.lineage.entry.agent.clone();
+        self.start_on(&runner, cx, seat, task, start)
+    }
+
+    /// Starts a turn on this runner.
+    pub(crate) fn start_on(
+        &self,
+        runner: &dyn Runner,
         cx: &RunContext,
-        member: &Member,
         seat: Seat,
         task: String,
         start: Option<StartTicket>,
     ) -> Child {
-        let Seat { lineage, source, history, label } = seat;
-        let account = member.account.for_child(&source, &lineage.entry.spec);
-        let (reply, declared) = (cx.new_id("reply-"), self.declaration(&source, &lineage.entry.spec));
-        let cx = cx.detachable_child(source.clone(), reply.into(), declared);
-        let cx = cx.with_attachment(member.child(account, Some(lineage.clone())));
-        self.roster.works_in(&source.agent_key, &cx);
-        let place = Place { fleet: self.clone(), cx: cx.clone() };
-        let turn = start.as_ref().map(|start| Box::pin(start.turn()) as _);
-        let aside = async move {
-            // Asked for the first time after the child has started.
+        let Seat { lineage, source, history } = seat;
+        let spec = lineage.entry.spec.clone();
+        let member = self.child(self.account.for_child(&source, &spec), Some(lineage));
+        // A child records its declaration in its first turn.
+        let declared = if source.turn > 1 { None } else { self.fleet.versions.declaration(&spec) };
+        let cx = cx.detachable_child(source.clone(), cx.new_id("reply-").into(), declared);
+        let cx = cx.with_attachment(member.clone());
+        self.fleet.roster.set_context(&source.agent_key, &cx, &member.waits);
+        let presence = Presence { member, cx: cx.clone() };
+        let ready = start.as_ref().map(|start| Box::pin(start.turn()) as _);
+        let aside = Box::pin(async move {
+            // First polled after the child has started.
             drop(start);
-            watch(&place.cx, place.fleet.limits().idle).await;
-        };
-        let work = Box::pin(run(&lineage.entry.agent, &cx, history, task.clone(), aside));
-        Child { source, cx, label, task, turn, work }
+            let Presence { member, cx } = &presence;
+            watch(cx, &member.waits, member.fleet.limits().idle).await;
+        });
+        let turn = runner.run_turn(Turn { cx: cx.clone(), history, task: task.clone(), aside });
+        Child { source, cx, task, start: ready, turn }
     }
 }
 
-impl Fleet {
-    /// What a child records in its first turn.
-    fn declaration(&self, source: &EventSource, spec: &AgentSpec) -> Option<Arc<Declaration>> {
-        if source.turn > 1 { None } else { self.versions.declaration(spec) }
-    }
-}
-
-/// A child's place in the roster while it works; gives back what was said, however it ends.
-struct Place {
-    fleet: Arc<Fleet>,
+/// A child's turn in the roster; when it ends, the roster and the account get what came of it,
+/// however it ends.
+struct Presence {
+    member: Arc<Member>,
     cx: RunContext,
 }
 
-impl Drop for Place {
+impl Drop for Presence {
     fn drop(&mut self) {
         if let Some(key) = self.cx.agent_key() {
-            self.fleet.spending.ends_turn(&self.cx, key);
-            self.fleet.roster.leave(key, self.cx.messages(), self.cx.now());
+            self.member.account.end_turn(key);
+            self.member.fleet.roster.leave(key, &self.cx.messages(), self.cx.now());
         }
     }
 }
 
-pub(crate) fn run(
-    agent: &Agent,
-    cx: &RunContext,
-    history: Vec<Arc<Message>>,
-    task: String,
-    aside: impl Future<Output = ()> + Send + 'static,
-) -> impl Future<Output = RunOutcome> + Send + 'static {
-    agent.run_beside(cx.clone(), history, vec![Arc::new(Message::user(task))], aside)
-}
-
-fn identity(cx: &RunContext, agent_id: String, label: Option<&str>) -> Identity {
-    let user = cx.user().map(str::to_owned);
-    Identity { parent: cx.session_id().clone(), agent_id, label: label.map(str::to_lowercase), user }
-}
-
-/// Who a new child of the context's agent is.
+/// Returns the source of a new child of the context's agent.
 pub(crate) fn new_source(cx: &RunContext, agent: &Agent, label: Option<&str>) -> EventSource {
     let agent_id = agent.id();
     EventSource {
@@ -166,7 +168,7 @@ pub(crate) fn new_source(cx: &RunContext, agent: &Agent, label: Option<&str>) ->
         task_id: None,
         turn: 1,
         parent_tool_call_id: cx.call_id().cloned(),
-        // The session log gives it when the child starts.
+        // The session log sets it when the child starts.
         stream_id: 0,
     }
 }

@@ -1,14 +1,11 @@
-//! What a child and those above it were spawned as.
+//! What a child and its ancestors were spawned as.
 
 use std::{iter::successors, sync::Arc};
 
-use mainstem_react::RunContext;
+use crate::catalog::CatalogEntry;
 
-use crate::{catalog::CatalogEntry, member::Member};
-
-/// What a child was declared as when it was spawned, and what those above it were: that stays in
-/// effect for the child's whole life, whatever the catalogs of later runs say. In the context of
-/// each of its turns.
+/// What a child was declared as when it was spawned, and its ancestors when they were. It is in
+/// effect for the child's whole life, whatever the catalogs of later runs contain.
 #[derive(Debug)]
 pub(crate) struct Lineage {
     pub(crate) entry: CatalogEntry,
@@ -16,14 +13,13 @@ pub(crate) struct Lineage {
 }
 
 impl Lineage {
-    /// That of a new child of an agent with this one; the root has none.
+    /// Creates that of a child of the agent with the lineage `above`; the root has none.
     pub(crate) fn new(entry: CatalogEntry, above: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self { entry, above })
     }
 
-    /// The context's agent, then those above it up to the root's child; nobody for the root.
-    pub(crate) fn of(cx: &RunContext) -> impl Iterator<Item = &Self> {
-        let lineage = Member::of(cx).ok().and_then(|member| member.lineage.as_deref());
-        successors(lineage, |child| child.above.as_deref())
+    /// Returns the child's own, then that of each ancestor up to the root's child.
+    pub(crate) fn up(&self) -> impl Iterator<Item = &Self> {
+        successors(Some(self), |child| child.above.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! What a parent reads of its child: `key: value` lines, then the body.
+//! The text by which a parent learns of its child: `key: value` lines, then the body.
 
 use mainstem_event::{EventSource, Outcome, SendMode};
 use mainstem_message::{AgentKey, ContentBlock, Failure, Message, TaskId, ToolState};
@@ -6,9 +6,9 @@ use mainstem_react::RunOutcome;
 use mainstem_task::{TaskEnd, TaskError};
 use mainstem_tool::ToolOutput;
 
-use crate::spawn::wait::LONGEST;
+use crate::spawn::wait_time::LONGEST;
 
-/// How a child's turn ended, or that it goes on.
+/// How a child's turn ended, or that it goes on in the background.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     head: String,
@@ -21,7 +21,7 @@ pub(crate) struct Report {
 pub(crate) enum Handover {
     /// At once.
     Accepted,
-    /// It took longer than its parent wanted to wait.
+    /// Its call's time was over.
     Promoted,
 }
 
@@ -32,10 +32,10 @@ impl Report {
     }
 
     fn of(source: &EventSource, outcome: Outcome, answer: Option<&Message>, error: Option<&Failure>) -> Self {
-        let is_mute = outcome == Outcome::MaxIterations && says_nothing(answer);
-        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations) && !is_mute;
+        let is_empty = outcome == Outcome::MaxIterations && says_nothing(answer);
+        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations) && !is_empty;
         let body = match (answer, error) {
-            _ if is_mute => format!("error: {NOTHING_SAID}"),
+            _ if is_empty => format!("error: {NOTHING_SAID}"),
             (Some(answer), _) => format!("reply:\n{}", answer.text()),
             (None, Some(error)) => format!("error: {error}"),
             (None, None) => "reply:\n".to_owned(),
@@ -45,7 +45,7 @@ impl Report {
         Self { head: head(source), body: format!("status: {status}\n{body}"), state }
     }
 
-    /// How a turn ended in an earlier process, or with it.
+    /// Returns the report of a turn that ended in an earlier process, or with it.
     pub(crate) fn recorded(
         source: &EventSource,
         outcome: Outcome,
@@ -64,7 +64,7 @@ impl Report {
         }
     }
 
-    /// The child goes on in the background.
+    /// Reports that the child goes on in the background.
     pub(crate) fn handed_over(source: &EventSource, task: &TaskId, how: Handover) -> Self {
         let (status, note) = match how {
             Handover::Accepted => ("accepted", ACCEPTED),
@@ -74,8 +74,8 @@ impl Report {
         Self { head: head(source), body, state: ToolState::Running }
     }
 
-    /// The child was to go on in the background, could not, and has ended.
-    pub(crate) fn kept(source: &EventSource, end: TaskEnd, why: &TaskError) -> Self {
+    /// Reports the end of a child that could not become a background task.
+    pub(crate) fn not_promoted(source: &EventSource, end: TaskEnd, why: &TaskError) -> Self {
         let (status, body, state) = match end {
             TaskEnd::Completed(reply) => ("completed", format!("reply:\n{reply}"), ToolState::Success),
             TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
@@ -94,11 +94,12 @@ impl Report {
             SendMode::Interrupt => "It stops what it is saying and reads the message at once",
             _ => "It reads the message before its next step",
         };
-        let body = format!("status: sent\n{when}; its reply goes to whoever waits for its present turn.");
+        let body =
+            format!("status: sent\n{when}; its reply goes to the call that waits for its present turn.");
         Self { head: format!("agent_key: {key}"), body, state: ToolState::Success }
     }
 
-    /// Says that the wait was shorter than asked for.
+    /// Adds that the wait was shorter than the model asked, if it was.
     pub(crate) fn clamped(mut self, is_clamped: bool) -> Self {
         if is_clamped {
             self.head.push_str(&format!("\nnote: timeout_seconds is {} at most", LONGEST.as_secs()));
@@ -124,7 +125,7 @@ fn is_data(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Data { .. })
 }
 
-/// Of an agent that ended at its limit of iterations.
+/// The error of an agent that ended at its limit of iterations without an answer.
 pub(crate) const NOTHING_SAID: &str =
     "it reached its limit of model calls and gave no answer; give it a smaller task, or more `steps`";
 
@@ -146,7 +147,7 @@ const PROMOTED: &str = "It takes longer than you wanted to wait and goes on in t
 it again. You are told when it is done; task_wait waits for it, task_output shows how it stands, task_cancel stops it.";
 
 impl From<Report> for ToolOutput {
-    /// The state says whether the child failed; no text is ever read for it.
+    /// The state tells whether the child failed; the text is not parsed for that.
     fn from(report: Report) -> Self {
         Self::from(report.text()).with_state(report.state)
     }

@@ -1,4 +1,4 @@
-//! Telling a child something: between its turns, or in the midst of one; and stopping it.
+//! Sends messages to a child, between its turns or into the present one, and stops it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,39 +10,59 @@ use tokio::time::timeout;
 use crate::{
     error::SpawnError,
     fleet::Fleet,
+    member::Member,
     spawn::{
         report::{Handover, Report},
         roster::Carried,
     },
 };
 
-/// How long a child that is closed has to end.
-const ENDED: Duration = Duration::from_secs(30);
+/// How long `agent_close` waits for a child to end.
+const CLOSING: Duration = Duration::from_secs(30);
 
-impl Fleet {
-    /// Tells a child something and attends to what it says to that. What is sent into a turn is
-    /// only handed over: whoever began that turn gets its reply.
+impl Member {
+    /// Sends a child a message. One that enters a running turn is only handed over: the call that
+    /// began the turn gets its reply. Otherwise waits for the reply.
     pub(crate) async fn tell(
-        self: &Arc<Self>,
+        &self,
         cx: &RunContext,
         key: &AgentKey,
         message: String,
         mode: SendMode,
         asked: Option<u64>,
     ) -> Result<Report, SpawnError> {
-        if mode != SendMode::Queue && self.roster.is_at_work(key) {
-            self.steer(cx, key, &message, mode);
+        if mode != SendMode::Queue && self.fleet.roster.is_running(key) {
+            self.fleet.steer(cx, key, &message, mode);
             return Ok(Report::sent(key, mode));
         }
         self.send(cx, key, message, asked).await
     }
 
-    /// The same for code, in the name of the root in whose context this is. Returns at once: a turn
-    /// that the message begins is a background task of the root's.
+    /// Starts a turn with a message as a background task, once the child is idle.
+    async fn relaunch_in_background(
+        &self,
+        cx: &RunContext,
+        key: &AgentKey,
+        message: String,
+    ) -> Result<(), SpawnError> {
+        loop {
+            self.fleet.roster.idle(key).await;
+            match self.relaunch(cx, key, message.clone(), None) {
+                // Another message was first.
+                Err(SpawnError::Busy { .. }) => {}
+                child => return self.hand_over(cx, child?, Handover::Accepted).await.map(drop),
+            }
+        }
+    }
+}
+
+impl Fleet {
+    /// Sends a child a message in the name of the root, whose context this is. Returns at once: a
+    /// turn that the message begins is a background task of the root's.
     ///
     /// # Errors
-    /// There is no such child, or it was closed.
-    pub fn tell_unasked(
+    /// There is no such child, or it was closed; the context has no fleet.
+    pub fn tell(
         self: &Arc<Self>,
         cx: RunContext,
         key: &AgentKey,
@@ -50,37 +70,21 @@ impl Fleet {
         mode: SendMode,
     ) -> Result<(), SpawnError> {
         let key = self.roster.find(Some(key.as_str()), None, None)?;
-        if mode != SendMode::Queue && self.roster.is_at_work(&key) {
+        if mode != SendMode::Queue && self.roster.is_running(&key) {
             self.steer(&cx, &key, &message, mode);
             return Ok(());
         }
-        self.roster.is_open(&key)?;
-        let fleet = self.clone();
+        self.roster.check_open(&key)?;
+        let root = Member::of(&cx)?.clone();
         self.tasks.drive(async move {
-            if let Err(error) = fleet.relaunch_unasked(&cx, &key, message).await {
+            if let Err(error) = root.relaunch_in_background(&cx, &key, message).await {
                 tracing::error!(agent = %key, %error, "a message was not sent");
             }
         });
         Ok(())
     }
 
-    async fn relaunch_unasked(
-        self: &Arc<Self>,
-        cx: &RunContext,
-        key: &AgentKey,
-        message: String,
-    ) -> Result<(), SpawnError> {
-        loop {
-            self.roster.idle(key).await;
-            match self.relaunch(cx, key, message.clone(), None) {
-                // Somebody else's message was faster.
-                Err(SpawnError::Busy { .. }) => {}
-                child => return self.hand_over(cx, child?, Handover::Accepted).await.map(drop),
-            }
-        }
-    }
-
-    /// What a child was given by the run that spawned it; `None` if there is no such child.
+    /// Returns what a child was given by the run that spawned it; `None` if there is no such child.
     pub fn carried(&self, key: &AgentKey) -> Option<Carried> {
         self.roster.carried(key)
     }
@@ -96,7 +100,7 @@ impl Fleet {
         self.roster.inbox(Some(key)).put(message, mode == SendMode::Interrupt);
     }
 
-    /// Stops a child and everything below it in the name of `by`, and forgets it. Returns when it
+    /// Stops a child and everything below it in the name of `by`, and closes it. Returns when it
     /// has ended.
     pub(crate) async fn close(
         &self,
@@ -105,7 +109,7 @@ impl Fleet {
         by: &Arc<str>,
     ) -> Result<(), SpawnError> {
         self.cancel(key, by);
-        if timeout(ENDED, self.roster.idle(key)).await.is_err() {
+        if timeout(CLOSING, self.roster.idle(key)).await.is_err() {
             return Err(SpawnError::StillEnding { key: key.to_string() });
         }
         if self.roster.close(key) {

@@ -1,9 +1,9 @@
 //! Limits how many children execute at once.
 //!
-//! A child holds a permit while it runs, and lends it out while it waits for children of its own:
-//! so a parent never holds what its children wait for. Background tasks have separate permits, so
-//! that a paused caller does not block them: an agent that becomes part of a task while it waits
-//! changes to the line of those.
+//! A child holds a permit while it runs, and lends it out while it waits for children of its own,
+//! so that a parent never holds what its children wait for. Background tasks have separate permits,
+//! so that a paused caller does not block them. An agent that becomes part of a task while it waits
+//! changes to their queue.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,10 @@ use mainstem_message::AgentKey;
 use mainstem_react::RunContext;
 use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::{error::SpawnError, member::Member, spawn::idle::Waiting};
+use crate::{
+    error::SpawnError,
+    spawn::idle::{Waiting, Waits},
+};
 
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -22,31 +25,40 @@ pub(crate) struct Slots {
     moved: Notify,
 }
 
-/// Places in the foreground, and as many in the background.
+/// Permits in the foreground, and as many in the background.
 #[derive(Debug)]
 struct Lines {
     foreground: Line,
     background: Line,
 }
 
-/// Places, and those who wait for one.
+/// Permits, and the queue for them.
 #[derive(Debug)]
 struct Line {
-    places: Arc<Semaphore>,
-    /// Held by the first of them: two who were given places at once could go on in another order.
+    permits: Arc<Semaphore>,
+    /// Held by the first in the queue: two that get permits at once could go on in another order.
     head: Mutual<()>,
 }
 
-/// How many children of one run execute at once, within the limit of its session. Part of a
-/// [`Member`].
+/// How many children of one run execute at once, within the limit of its session.
 #[derive(Debug)]
-pub(crate) struct RunPlaces(Lines);
+pub(crate) struct RunSlots(Lines);
 
-/// One child's permits: its run's if that has a limit of its own, and the session's.
+/// An agent that asks for a slot for its child, or that lends its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller<'a> {
+    pub(crate) cx: &'a RunContext,
+    /// The limit of its run.
+    pub(crate) run: Option<&'a RunSlots>,
+    /// The number of its calls that wait.
+    pub(crate) waits: &'a Arc<Waits>,
+}
+
+/// One child's permits: its run's, if that has a limit of its own, and the session's.
 #[derive(Debug)]
 struct Slot {
     hold: Mutex<Hold>,
-    /// Notified when the child may need no permits any longer.
+    /// Notified when the child may have stopped needing permits.
     changed: Notify,
 }
 
@@ -55,23 +67,23 @@ struct Hold {
     permits: Vec<OwnedSemaphorePermit>,
     /// How many of its calls wait for children.
     waiting: usize,
-    /// The child has left, or went on in the background.
+    /// The child's turn has ended, or goes on in the background.
     is_over: bool,
 }
 
-/// A place among those who work; given back on drop.
+/// A child's hold on its slot; given back on drop.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Held<'a> {
     slots: &'a Slots,
     slot: Arc<Slot>,
     key: Option<AgentKey>,
 }
 
-/// The caller's own place, lent out while it waits.
+/// The caller's own slot, lent out while it waits.
 #[derive(Debug)]
 pub(crate) struct Lent<'a> {
     slots: &'a Slots,
-    cx: &'a RunContext,
+    caller: Caller<'a>,
     slot: Option<Arc<Slot>>,
     _waiting: Waiting,
 }
@@ -81,49 +93,51 @@ impl Slots {
         Self { lines: Lines::new(children), held: DashMap::new(), moved: Notify::new() }
     }
 
-    /// Returns a place if one is free and no other call waits for it. It polls nothing: near the
-    /// end of a task's budget, tokio's semaphores are pending although a permit is free.
-    pub(crate) fn try_enter(&self, cx: &RunContext) -> Option<Place<'_>> {
-        let permits = self.lines(cx).map(Line::try_pass).collect::<Option<_>>()?;
-        Some(self.place(permits))
+    /// Returns a slot if one is free and the queue is empty. It polls nothing: near the end of a
+    /// task's cooperative budget, tokio's semaphores are pending although a permit is free.
+    pub(crate) fn try_enter(&self, caller: Caller<'_>) -> Option<Held<'_>> {
+        let permits = self.lines(caller).map(Line::try_pass).collect::<Option<_>>()?;
+        Some(self.held_with(permits))
     }
 
-    /// Waits for a place, first come, first served; not beyond a cancel of the caller.
-    pub(crate) async fn enter(&self, cx: &RunContext) -> Result<Place<'_>, SpawnError> {
+    /// Waits for a slot, first come, first served.
+    ///
+    /// # Errors
+    /// The caller is cancelled meanwhile.
+    pub(crate) async fn enter(&self, caller: Caller<'_>) -> Result<Held<'_>, SpawnError> {
         tokio::select! {
             biased;
-            () = cx.cancelled() => Err(SpawnError::Interrupted),
-            permits = self.permits(cx, true) => Ok(self.place(permits)),
+            () = caller.cx.cancelled() => Err(SpawnError::Interrupted),
+            permits = self.permits(caller, true) => Ok(self.held_with(permits)),
         }
     }
 
-    /// Wakes the agents that wait for a place in the foreground and are part of a background task
-    /// by now.
+    /// Wakes the agents that wait in the foreground and have become part of a background task.
     pub(crate) fn notify_moved(&self) {
         self.moved.notify_waiters();
     }
 
-    fn place(&self, permits: Vec<OwnedSemaphorePermit>) -> Place<'_> {
-        Place { slots: self, slot: Arc::new(Slot::new(permits)), key: None }
+    fn held_with(&self, permits: Vec<OwnedSemaphorePermit>) -> Held<'_> {
+        Held { slots: self, slot: Arc::new(Slot::new(permits)), key: None }
     }
 
     /// Waits for a permit of each line, of the background if the agent is or becomes part of a
     /// task. `is_new` is as in [`Line::pass`].
-    async fn permits(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
-        if cx.sink().task().is_none() {
+    async fn permits(&self, caller: Caller<'_>, is_new: bool) -> Vec<OwnedSemaphorePermit> {
+        if caller.cx.sink().task().is_none() {
             tokio::select! {
                 biased;
-                () = self.until_moved(cx) => {}
-                permits = self.pass(cx, is_new) => return permits,
+                () = self.until_moved(caller.cx) => {}
+                permits = self.pass(caller, is_new) => return permits,
             }
         }
-        self.pass(cx, is_new).await
+        self.pass(caller, is_new).await
     }
 
-    async fn pass(&self, cx: &RunContext, is_new: bool) -> Vec<OwnedSemaphorePermit> {
+    async fn pass(&self, caller: Caller<'_>, is_new: bool) -> Vec<OwnedSemaphorePermit> {
         let mut permits = Vec::new();
         // All of one kind, even if the agent moves to the background meanwhile.
-        let lines: Vec<_> = self.lines(cx).collect();
+        let lines: Vec<_> = self.lines(caller).collect();
         for line in lines {
             permits.extend(line.pass(is_new).await);
         }
@@ -140,15 +154,16 @@ impl Slots {
         }
     }
 
-    /// The run's first: a child that waits there takes no place from others.
-    fn lines<'a>(&'a self, cx: &'a RunContext) -> impl Iterator<Item = &'a Line> + use<'a> {
-        let own = Member::of(cx).ok().and_then(|member| member.places.as_deref());
-        own.map(|own| &own.0).into_iter().chain([&self.lines]).map(|lines| lines.of(cx))
+    /// The run's first: a child that waits there takes no permit from other runs.
+    fn lines<'a>(&'a self, caller: Caller<'a>) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let own = caller.run.map(|own| &own.0);
+        own.into_iter().chain([&self.lines]).map(move |lines| lines.of(caller.cx))
     }
 
-    /// Lends out the permit of an agent that is about to wait for a child.
-    pub(crate) fn lend<'a>(&'a self, cx: &'a RunContext) -> Lent<'a> {
-        let slot = cx.agent_key().and_then(|key| self.held.get(key).map(|slot| slot.clone()));
+    /// Lends out the permits of an agent that is about to wait.
+    pub(crate) fn lend<'a>(&'a self, caller: Caller<'a>) -> Lent<'a> {
+        let key = caller.cx.agent_key();
+        let slot = key.and_then(|key| self.held.get(key).map(|slot| slot.clone()));
         if let Some(slot) = &slot {
             let mut hold = slot.hold();
             hold.waiting += 1;
@@ -156,11 +171,11 @@ impl Slots {
             drop(hold);
             slot.changed.notify_waiters();
         }
-        Lent { slots: self, cx, slot, _waiting: Waiting::of(cx) }
+        Lent { slots: self, caller, slot, _waiting: Waiting::new(caller.waits) }
     }
 }
 
-impl RunPlaces {
+impl RunSlots {
     /// Creates the permits of a run: `children`, at least 1.
     pub(crate) fn new(children: usize) -> Self {
         Self(Lines::new(children))
@@ -168,8 +183,8 @@ impl RunPlaces {
 }
 
 impl Lines {
-    fn new(places: usize) -> Self {
-        Self { foreground: Line::new(places), background: Line::new(places) }
+    fn new(permits: usize) -> Self {
+        Self { foreground: Line::new(permits), background: Line::new(permits) }
     }
 
     fn of(&self, cx: &RunContext) -> &Line {
@@ -178,37 +193,37 @@ impl Lines {
 }
 
 impl Line {
-    fn new(places: usize) -> Self {
-        let places = Arc::new(Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { places, head: Mutual::new(()) }
+    fn new(permits: usize) -> Self {
+        let permits = Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { permits, head: Mutual::new(()) }
     }
 
-    /// Waits for a permit, in line if the agent is new; one that has lent out its permit does not
-    /// queue again.
+    /// Waits for a permit, in the queue if the agent is new; one that has lent out its permit does
+    /// not queue again.
     async fn pass(&self, is_new: bool) -> Option<OwnedSemaphorePermit> {
         let _head = if is_new { Some(self.head.lock().await) } else { None };
-        // Never closed; without a permit a child would merely not wait for others.
-        self.places.clone().acquire_owned().await.ok()
+        // Never closed; without a permit a child would only not wait for others.
+        self.permits.clone().acquire_owned().await.ok()
     }
 
     fn try_pass(&self) -> Option<OwnedSemaphorePermit> {
         let _head = self.head.try_lock().ok()?;
-        self.places.clone().try_acquire_owned().ok()
+        self.permits.clone().try_acquire_owned().ok()
     }
 }
 
-impl Place<'_> {
-    /// Whose place it is.
+impl Held<'_> {
+    /// Sets the child that holds it.
     pub(crate) fn belongs_to(&mut self, key: &AgentKey) {
         self.slots.held.insert(key.clone(), self.slot.clone());
         self.key = Some(key.clone());
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
-            // A turn that came after may have a place of its own by now.
+            // The child's next turn may have a slot of its own already.
             self.slots.held.remove_if(key, |_, slot| Arc::ptr_eq(slot, &self.slot));
         }
         let mut hold = self.slot.hold();
@@ -220,7 +235,7 @@ impl Drop for Place<'_> {
 }
 
 impl Lent<'_> {
-    /// Takes the place back before the caller goes on, unless another of its calls still waits.
+    /// Takes the slot back before the caller goes on, unless another of its calls still waits.
     pub(crate) async fn take_back(mut self) {
         let Some(slot) = self.slot.take() else { return };
         slot.stops_waiting();
@@ -229,7 +244,7 @@ impl Lent<'_> {
             // Another call of the agent may take it back first, or begin to wait; that one then
             // takes it back when it goes on.
             () = slot.until_settled() => {}
-            permits = self.slots.permits(self.cx, false) => slot.refill(permits),
+            permits = self.slots.permits(self.caller, false) => slot.refill(permits),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Starts the children of one agent in the order of its calls.
 //!
-//! A child that its call waits for starts while the run is polled, a task at any time. So that no
-//! task waits for a run that is not polled, a task begins after the children before it that are
-//! waited for; only a task that can't be recorded keeps its turn until its call is polled.
+//! A child that its call waits for starts while the run is polled, a task at any time. A task begins
+//! after the children before it whose calls wait, so that it never waits for a run that is not
+//! polled. Only a task that can't be recorded keeps its turn until its call is polled.
 
 use std::{
     collections::VecDeque,
@@ -24,7 +24,7 @@ pub(crate) struct StartOrder(Arc<Queues>);
 struct Queues {
     of_parent: DashMap<SessionId, VecDeque<Turn>>,
     next: AtomicU64,
-    /// Whenever one has left.
+    /// Notified when one has left.
     moved: Notify,
 }
 
@@ -34,7 +34,7 @@ struct Turn {
     is_task: bool,
 }
 
-/// A child's place in the order, from its call to its start. Dropping it lets the next one start.
+/// A child's turn in the order, from its call to its start. Dropping it lets the next one start.
 #[derive(Debug)]
 pub(crate) struct StartTicket {
     queues: Arc<Queues>,
@@ -43,7 +43,7 @@ pub(crate) struct StartTicket {
 }
 
 impl StartOrder {
-    /// Takes the last place; `is_task` is a child that its call does not wait for.
+    /// Takes the last turn; `is_task` is a child that its call does not wait for.
     pub(crate) fn ticket(&self, parent: &SessionId, is_task: bool) -> StartTicket {
         let turn = Turn { number: self.0.next.fetch_add(1, Ordering::Relaxed), is_task };
         self.0.of_parent.entry(parent.clone()).or_default().push_back(turn);
@@ -52,17 +52,17 @@ impl StartOrder {
 }
 
 impl StartTicket {
-    /// Resolves when every child that was called before has started, or will not.
+    /// Waits until each child that was called before has started or is dropped.
     pub(crate) fn turn(&self) -> impl Future<Output = ()> + Send + 'static {
         self.after(|_| true)
     }
 
-    /// Resolves when only tasks are before it.
+    /// Waits until only tasks are before it.
     pub(crate) fn after_calls(&self) -> impl Future<Output = ()> + Send + 'static {
         self.after(|turn| !turn.is_task)
     }
 
-    /// Resolves when none of these is before it.
+    /// Waits until none of these is before it.
     fn after(&self, is_awaited: fn(&Turn) -> bool) -> impl Future<Output = ()> + Send + 'static {
         let (queues, parent, number) = (self.queues.clone(), self.parent.clone(), self.turn.number);
         async move {

@@ -1,5 +1,5 @@
-//! What children were spawned as: the versions of declarations that a session records, and reads
-//! back after a restart.
+//! The versions of declarations: what a session records of the specs that its children were spawned
+//! as, and restores them from.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 pub(crate) struct Versions(DashMap<String, Arc<Declaration>>);
 
 impl Versions {
-    /// The declaration that a child records when it starts; `None` if it can't be written as JSON,
-    /// for its directory's name is not Unicode.
+    /// Returns the declaration that a child records when it starts; `None` if it can't be written
+    /// as JSON, because its directory's name is not Unicode.
     pub(crate) fn declaration(&self, spec: &AgentSpec) -> Option<Arc<Declaration>> {
         let (version, json) = version(spec)?;
         let declaration = || Arc::new(Declaration::new(version.as_str(), json));
@@ -23,8 +23,8 @@ impl Versions {
     }
 }
 
-/// The version of a declaration, and the declaration as it is recorded: the first half of the
-/// SHA-256 of its JSON, in hex.
+/// Returns the version of a declaration, the first half of the SHA-256 of its JSON in hex, and the
+/// declaration as it is recorded.
 pub(crate) fn version(spec: &AgentSpec) -> Option<(String, Value)> {
     let json = serde_json::to_value(spec).ok()?;
     let hash = Sha256::digest(json.to_string());

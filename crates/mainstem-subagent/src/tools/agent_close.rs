@@ -7,7 +7,6 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
 use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,8 +24,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Stop a subagent, if it is at work, with all below it, and forget it; its label is free then. Give exactly one of \
                        agent_key and label.";
     Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
+        let fleet = &member.fleet;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
         fleet.close(cx, &key, &CancelReason::agent(cx.agent())).await?;

@@ -8,7 +8,6 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
 use crate::{
     error::SpawnError,
     member::Member,
@@ -48,10 +47,9 @@ impl From<Spawn> for Order {
 pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start several subagents at once and wait for all their replies. One result for each, in the same order.";
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
         let Fanout { spawns, timeout_seconds } = fanout;
-        let spawn = |spawn: Spawn| fleet.spawn(cx, Box::new(spawn.into()), timeout_seconds);
+        let spawn = |spawn: Spawn| member.spawn(cx, Box::new(spawn.into()), timeout_seconds);
         let reports = join_all(spawns.into_iter().map(spawn)).await;
         let parts: Vec<_> = reports
             .iter()

@@ -7,7 +7,6 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
 use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,11 +34,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Send a further message to a subagent and wait for its reply; it still knows its conversation. One that is at work \
                        can be steered or interrupted. Give exactly one of agent_key and label.";
     Arc::new(tool_fn("agent_send", description, |cx, send: Send| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
         let Send { agent_key, label, message, mode, timeout_seconds } = send;
-        let key = fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
-        let report = fleet.tell(cx, &key, message, mode, timeout_seconds).await?;
+        let key = member.fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
+        let report = member.tell(cx, &key, message, mode, timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

@@ -6,7 +6,6 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
 use crate::{error::SpawnError, member::Member, spawn::launch::Order};
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,8 +32,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
         let order = Box::new(Order { agent_id, task, label });
         async move {
-            let cx = engine(&cx)?;
-            let report = Member::of(cx)?.fleet.spawn(cx, order, timeout_seconds).await?;
+            let (cx, member) = Member::of_call(&cx)?;
+            let report = member.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }
     }))

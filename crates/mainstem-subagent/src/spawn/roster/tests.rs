@@ -1,4 +1,4 @@
-//! Who is there, under which name, and who may talk to whom.
+//! The children of a session, their names, and which agent may talk to which.
 
 use mainstem_model::ScriptedModel;
 use mainstem_policy::Rules;
@@ -46,7 +46,8 @@ fn enter(roster: &Roster, path: &str, stream_id: u64, label: Option<&str>) {
     if let Some(label) = label {
         roster.claim(label, &source(path, stream_id).agent_key).unwrap();
     }
-    roster.enter(lineage, source(path, stream_id), label.map(str::to_owned), Carried::default(), at(1));
+    let source = EventSource { label: label.map(Arc::from), ..source(path, stream_id) };
+    roster.enter(lineage, source, Carried::default(), at(1));
 }
 
 /// `a` with its child `b` and its grandchild `c`, and `d` beside it.
@@ -139,14 +140,14 @@ fn a_child_is_found_by_key_or_label_from_above_only() {
 }
 
 #[test]
-fn a_child_works_on_one_thing_at_a_time_and_remembers() {
+fn a_child_has_one_turn_at_a_time_and_remembers() {
     let (roster, a) = (family(), key("a"));
     let said = |text: &str| Arc::new(Message::user(text));
     let busy =
-        "agent:worker:a is still at work, so nothing was sent; send with mode steer or interrupt, or later";
+        "agent:worker:a is still running, so nothing was sent; send with mode steer or interrupt, or later";
     assert_eq!(roster.resume(&a, at(2), None).unwrap_err().to_string(), busy);
 
-    roster.leave(&a, vec![said("one")], at(3));
+    roster.leave(&a, &[said("one")], at(3));
     assert_eq!((roster.list(None)[0].status, roster.list(None)[0].last_activity), (ChildStatus::Idle, at(3)));
     let seat = roster.resume(&a, at(4), Some("call-9".into())).unwrap();
     assert_eq!(seat.history, [said("one")]);
@@ -156,17 +157,17 @@ fn a_child_works_on_one_thing_at_a_time_and_remembers() {
     assert_eq!((now.status, now.turns, now.last_activity), (ChildStatus::Running, 2, at(4)));
     assert_eq!(roster.resume(&a, at(5), None).unwrap_err().to_string(), busy);
 
-    roster.leave(&a, vec![said("two")], at(6));
+    roster.leave(&a, &[said("two")], at(6));
     let seat = roster.resume(&a, at(7), None).unwrap();
     assert_eq!((seat.source.turn, seat.history), (3, vec![said("one"), said("two")]));
 }
 
 #[test]
-fn nobody_is_not_resumed_and_does_not_leave() {
+fn an_unknown_child_is_not_resumed_and_does_not_leave() {
     let roster = Roster::default();
     let error = roster.resume(&key("x"), at(1), None).unwrap_err();
     assert_eq!(error.to_string(), r#"there is no child "agent:worker:x"; known: none"#);
-    roster.leave(&key("x"), Vec::new(), at(1));
+    roster.leave(&key("x"), &[], at(1));
     assert_eq!(keys(&roster, None), "");
 }
 
@@ -175,7 +176,7 @@ fn a_child_is_found_by_its_session() {
     let roster = family();
     let found = |name: &str| roster.source(&session(name)).map(|source| source.path.to_string());
     assert_eq!(found("b").as_deref(), Some("s/a/b"));
-    assert_eq!((found(""), found("nobody")), (None, None), "the root is no child");
+    assert_eq!((found(""), found("unknown")), (None, None), "the root is no child");
     roster.close(&key("b"));
-    assert!(found("b").is_some(), "its children may still be at work");
+    assert!(found("b").is_some(), "its children may still be running");
 }
