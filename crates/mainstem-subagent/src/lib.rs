@@ -24,7 +24,7 @@ pub use budget::account::Spent;
 pub use catalog::{
     Catalog, CatalogEntry, Factory,
     error::CatalogError,
-    factory::{AgentFactory, Audience, Offer, rules},
+    factory::{AgentFactory, Grantee, ToolGrant, rules},
     trust,
 };
 pub use crew::{Crew, Crews};

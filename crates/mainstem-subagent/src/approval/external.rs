@@ -17,8 +17,8 @@ pub struct ExternalTool {
 }
 
 impl ExternalTool {
-    /// Creates a tool with this name, a description by which models decide, and a JSON Schema of its
-    /// arguments.
+    /// Creates a tool with this name, a description by which models decide, and a JSON Schema of
+    /// its arguments.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         Self { spec: ToolSpec::new(name, description, parameters), is_read_only: false }
     }

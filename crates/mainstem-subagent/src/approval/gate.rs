@@ -44,8 +44,8 @@ impl Member {
         }
     }
 
-    /// Returns the strictest verdict of the run's rules, which include the root's, and those of each
-    /// agent down to the caller: rights only narrow.
+    /// Returns the strictest verdict of the run's rules, which include the root's, and those of
+    /// each agent down to the caller: rights only narrow.
     fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
         let mut worst = (Effect::Allow, String::new());
         let mut consider = |rules: &Rules| {

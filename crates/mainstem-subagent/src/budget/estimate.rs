@@ -1,14 +1,14 @@
-//! What a model call will use, before it is made.
+//! An estimate of what a model call uses, before it is made.
 
 use mainstem_message::{ContentBlock, DataSource, Message, ToolSpec, Usage};
 use mainstem_model::ModelRequest;
 use mainstem_policy::estimated_usage;
 use serde_json::Value;
 
-/// What a model writes at most where the request doesn't say: what most take for their limit.
+/// The output limit of a request without one: what most models have.
 const USUAL_OUTPUT: u64 = 4_096;
 
-/// An estimate: the bytes of what is said in the request ÷ 4, and all the output that it allows.
+/// Returns an estimate: the bytes of the request ÷ 4, and all the output that it allows.
 pub(super) fn of(request: &ModelRequest) -> Usage {
     let system = request.system.as_ref().map_or(0, |text| text.len());
     let messages: usize = request.messages.iter().map(|message| of_message(message)).sum();

@@ -4,65 +4,65 @@ use mainstem_model::ResolveError;
 
 use crate::error::or_none;
 
-/// Why an agent can't be in the catalog.
+/// Why an agent is not in the catalog, or lacks something that it lists.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
-    /// Its model is not known.
+    /// Its model is unknown.
     #[error("agent {id:?}: {source}")]
     Model {
-        /// Which agent.
+        /// The agent.
         id: String,
         /// Why.
         source: ResolveError,
     },
-    /// A pattern of its permissions can't be read.
+    /// A pattern of its permissions is invalid.
     #[error("agent {id:?}: permissions: {source}")]
     Permissions {
-        /// Which agent.
+        /// The agent.
         id: String,
         /// Why.
         source: mainstem_policy::PatternError,
     },
-    /// Its tools clash.
+    /// Two of its tools have the same name.
     #[error("agent {id:?}: {source}")]
     Tools {
-        /// Which agent.
+        /// The agent.
         id: String,
         /// Why.
         source: mainstem_tool::ToolSetError,
     },
-    /// It names a tool that does not exist. The agent is there all the same, without that tool.
+    /// It names a tool that does not exist. A warning: the agent lacks that tool.
     #[error("agent {id:?} {} tool {tool:?}, which does not exist; known: {}", verb(key), known.join(", "))]
     UnknownTool {
-        /// Which agent.
+        /// The agent.
         id: String,
-        /// Where: `tools` or `disallowed_tools`.
+        /// `tools` or `disallowed_tools`.
         key: &'static str,
-        /// What it lists.
+        /// The name that it lists.
         tool: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
-    /// It lists a skill that does not exist. The agent is there all the same, without that skill.
+    /// It lists a skill that does not exist. A warning: the agent lacks that skill.
     #[error("agent {id:?} lists skill {skill:?}, which does not exist; known: {}", or_none(known))]
     UnknownSkill {
-        /// Which agent.
+        /// The agent.
         id: String,
-        /// What it lists.
+        /// The name that it lists.
         skill: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
-    /// It lists an MCP server that is not configured. The agent is there all the same, without that
-    /// server's tools.
+    /// It lists an MCP server that is not configured. A warning: the agent lacks that server's
+    /// tools.
     #[error("agent {id:?} lists MCP server {server:?}, which is not configured; known: {}", or_none(known))]
     UnknownServer {
-        /// Which agent.
+        /// The agent.
         id: String,
-        /// What it lists.
+        /// The name that it lists.
         server: String,
-        /// What there is.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// Neither the agent nor any agent that it can spawn has a tool besides spawning. A warning:
@@ -72,30 +72,30 @@ pub enum CatalogError {
         or_none(reaches)
     )]
     OnlySpawns {
-        /// Which agent.
+        /// The agent.
         id: String,
         /// The agents that it may spawn.
         reaches: Vec<String>,
     },
-    /// It asks for a directory, and there is no workspace to find it in.
+    /// It needs a directory of a workspace, and there is no workspace.
     #[error("agent {id:?}: workspace.path needs a harness with a workspace, so the agent is left out")]
     NoWorkspace {
-        /// Which agent.
+        /// The agent.
         id: String,
     },
-    /// It says something that this version does not do, and that would change where the agent
-    /// works.
+    /// It has a key that this version does not implement and without which the agent would run
+    /// somewhere else.
     #[error("agent {id:?}: {key} is not in effect in this version, so the agent is left out")]
     NotInEffect {
-        /// Which agent.
+        /// The agent.
         id: String,
-        /// What it says.
+        /// The key.
         key: &'static str,
     },
-    /// The form of its answer is none.
+    /// Its output schema is invalid.
     #[error("agent {id:?}: output_schema: {source}")]
     Output {
-        /// Which agent.
+        /// The agent.
         id: String,
         /// Why.
         source: mainstem_react::OutputSchemaError,
@@ -103,7 +103,7 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// Which agent.
+    /// Returns the agent.
     pub fn agent_id(&self) -> &str {
         match self {
             Self::Model { id, .. }
@@ -119,7 +119,7 @@ impl CatalogError {
         }
     }
 
-    /// Whether the agent is in the catalog in spite of it.
+    /// Returns `true` if the agent is in the catalog nevertheless.
     pub fn is_warning(&self) -> bool {
         matches!(
             self,

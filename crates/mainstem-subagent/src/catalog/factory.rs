@@ -1,8 +1,9 @@
-//! From a spec to an agent: what it inherits, and what its spec says otherwise.
+//! Builds agents from specs: what they inherit, and what their specs change.
 
 mod allowed;
-mod offer;
+mod check;
 mod reach;
+mod tool_grant;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,8 +13,8 @@ use mainstem_react::{Agent, AgentBuilder, Middleware, OutputSchema, StructuredOu
 use mainstem_spec::{AgentSpec, Origin, Permission, SpecSet, WorkspaceMode};
 use mainstem_tool::{Tool, ToolSet, ToolSource};
 
-use self::allowed::{Allowed, is_meant};
-pub use self::offer::{Audience, Offer};
+use self::allowed::Allowed;
+pub use self::tool_grant::{Grantee, ToolGrant};
 use crate::{
     budget::metered::Metered,
     catalog::{
@@ -30,39 +31,38 @@ use crate::{
 /// The id of the agent that always exists.
 pub(crate) const GENERAL_PURPOSE: &str = "general-purpose";
 
-/// What children have unless their spec says otherwise: the parent's model, tools, options and
-/// middleware.
+/// Builds agents from specs. Its fields are what children have unless their specs change it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AgentFactory {
     /// The model of a spec that names none.
     pub model: Arc<dyn Model>,
-    /// Where the others are found.
+    /// The models that specs name.
     pub registry: ModelRegistry,
     /// The tools that can be inherited.
     pub tools: ToolSet,
-    /// Where more tools come from, and for whom.
-    pub servers: Vec<Offer>,
-    /// How a model shall answer, unless the spec says otherwise.
+    /// The servers with more tools, and the agents that have them.
+    pub servers: Vec<ToolGrant>,
+    /// The options of model calls, unless the spec changes them.
     pub options: ModelOptions,
-    /// What stands around each call of a child too.
+    /// The middleware around each call, also of children.
     pub middleware: Vec<Arc<dyn Middleware>>,
     /// Whether the root gets `plan_enter` and `plan_exit`.
     pub plan_tools: bool,
-    /// The names of the skills that there are. Without any, nobody gets `load_skill`.
+    /// The names of the skills. Without any, no agent has `load_skill`.
     pub skills: Vec<String>,
     /// The workspace in which the root can write new agents, by `agent_generate`; so can children
     /// that list it.
     pub generate_in: Option<PathBuf>,
     /// Whether there is a workspace. Without one, an agent with a `workspace.path` is left out.
     pub has_workspace: bool,
-    /// The names of the tools that work in that directory. Agents that have any are told who sees
-    /// it.
+    /// The names of the tools for files. The prompts of agents that have any say which agents see
+    /// the files.
     pub file_tools: Vec<String>,
 }
 
 impl AgentFactory {
-    /// Children inherit this model, and nothing else yet.
+    /// Creates a factory whose agents have this model and nothing else.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self {
             model,
@@ -81,7 +81,7 @@ impl AgentFactory {
 
     /// Builds all agents of a set, and `general-purpose` unless the set declares it.
     ///
-    /// Never fails as a whole: what can't be built is left out and said.
+    /// Never fails as a whole: an agent that can't be built is left out, and the reason returned.
     pub fn catalog(&self, specs: &SpecSet) -> (Catalog, Vec<CatalogError>) {
         let (mut catalog, mut problems) = (Catalog::default(), Vec::new());
         let general = general_purpose();
@@ -101,8 +101,8 @@ impl AgentFactory {
     /// Builds one agent.
     ///
     /// # Errors
-    /// A model that is not known: never a silent fallback to another. A spec that asks for what
-    /// this version cannot do.
+    /// The spec names an unknown model (there is no silent fallback), or needs what this version
+    /// does not have.
     pub fn build(&self, spec: &AgentSpec) -> Result<Agent, CatalogError> {
         if spec.url.is_some() {
             return Err(CatalogError::NotInEffect { id: spec.id.clone(), key: "url" });
@@ -129,12 +129,12 @@ impl AgentFactory {
             .map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
 
-    /// Begins the root that a spec declares: with its instructions as they are, this factory's
-    /// model, and the tools for children unless the spec takes them away or the limits leave no
-    /// room for any.
+    /// Returns the builder of the root that a spec declares. It has the spec's instructions
+    /// unchanged, this factory's model, and the tools for children unless the spec or the limits
+    /// exclude them.
     ///
     /// # Errors
-    /// An output schema that is none.
+    /// The output schema is invalid.
     pub fn root(&self, spec: &AgentSpec, limits: Limits) -> Result<AgentBuilder, CatalogError> {
         let fleet_tools = self.fleet_tools().filter(|tool| limits.max_depth > 0 && inherits(spec, tool));
         let plan_tools = tools::PLAN.into_iter().filter(|_| self.plan_tools).map(str::to_owned);
@@ -144,7 +144,7 @@ impl AgentFactory {
         Ok(agent.middleware(output).middleware(Metered))
     }
 
-    /// The tool for skills, where there are some for the agent, and the program has no tool of that
+    /// Returns the tool for skills, if the agent has skills and the program has no tool of that
     /// name.
     fn load_skill(&self, spec: &AgentSpec) -> Option<String> {
         let listed = |skill| spec.skills.as_ref().is_none_or(|list| list.contains(skill));
@@ -154,7 +154,7 @@ impl AgentFactory {
         is_given.then(|| tools::LOAD_SKILL.to_owned())
     }
 
-    /// All but what stands between the fleet and the model: the form of the answer, and the budget.
+    /// Builds all but the innermost middleware: the form of the answer, and the budget.
     fn builder(
         &self,
         spec: &AgentSpec,
@@ -181,12 +181,12 @@ impl AgentFactory {
         agent.middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
     }
 
-    /// Whether an agent works with files.
+    /// Returns `true` if an agent has tools for files.
     fn has_files(&self, spec: &AgentSpec) -> bool {
         self.file_tools.iter().any(|tool| inherits(spec, tool))
     }
 
-    /// `agent_generate` for an agent that thinks with this model.
+    /// Returns `agent_generate` for an agent with this model.
     fn generate(&self, model: Arc<dyn Model>) -> Option<Arc<dyn Tool>> {
         let workspace = self.generate_in.clone()?;
         let tools = self.tools.names().chain(self.fleet_tools()).collect();
@@ -195,13 +195,13 @@ impl AgentFactory {
         )
     }
 
-    /// The names of the tools for children.
+    /// Returns the names of the tools for children.
     fn fleet_tools(&self) -> impl Iterator<Item = String> {
         let generate = self.generate_in.iter().map(|_| GENERATE.to_owned());
         tools::all().map(|(name, _)| name.clone()).chain(generate)
     }
 
-    /// The tools that an agent has without those for children.
+    /// Returns the tools of an agent except those for children.
     fn tools_of(&self, spec: &AgentSpec) -> ToolSet {
         let mut tools = self.tools.clone();
         self.servers_of(spec).for_each(|source| tools.insert_source(source.clone()));
@@ -209,56 +209,15 @@ impl AgentFactory {
         tools.filtered(move |name| allowed.has(name))
     }
 
-    /// The servers whose tools an agent has; its own first.
+    /// Returns the servers whose tools an agent has, its own first.
     fn servers_of(&self, spec: &AgentSpec) -> impl Iterator<Item = &Arc<dyn ToolSource>> {
         let (own, others): (Vec<_>, Vec<_>) =
-            self.servers.iter().filter(|offer| offer.is_for(spec)).partition(|offer| offer.is_own());
-        let mut servers: Vec<_> = own.iter().map(|offer| &offer.source).collect();
-        let is_hidden = |other: &Offer| own.iter().any(|offer| offer.source.name() == other.source.name());
-        servers.extend(others.into_iter().filter(|other| !is_hidden(other)).map(|offer| &offer.source));
+            self.servers.iter().filter(|grant| grant.is_for(spec)).partition(|grant| grant.is_own());
+        let mut servers: Vec<_> = own.iter().map(|grant| &grant.source).collect();
+        let is_hidden =
+            |other: &ToolGrant| own.iter().any(|grant| grant.source.name() == other.source.name());
+        servers.extend(others.into_iter().filter(|other| !is_hidden(other)).map(|grant| &grant.source));
         servers.into_iter()
-    }
-
-    fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
-        let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).collect();
-        let has = self.tools_of(spec);
-        let may_come =
-            |tool: &str| has.may_have(tool) || tool.contains('*') && has.sources().next().is_some();
-        let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);
-        let unknown = |key, tool: &String| {
-            let (id, tool, known) = (spec.id.clone(), tool.clone(), known.clone());
-            CatalogError::UnknownTool { id, key, tool, known }
-        };
-        let listed = spec.tools.iter().flatten();
-        let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);
-        let denied = spec.disallowed_tools.iter().filter(|tool| !is_known(tool) && !can_be_denied(tool));
-        let listed = listed.map(|tool| unknown("tools", tool));
-        listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).collect()
-    }
-
-    fn unknown_servers(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
-        let has = |name: &str| self.servers_of(spec).any(|source| source.name() == name);
-        let listed = spec
-            .mcp_servers
-            .iter()
-            .flatten()
-            .filter(move |server| server.declaration.is_none() && !has(&server.name));
-        let shared = self.servers.iter().filter(|offer| !offer.is_own());
-        let known: Vec<_> = shared.map(|offer| offer.source.name().to_owned()).collect();
-        listed.map(move |server| CatalogError::UnknownServer {
-            id: spec.id.clone(),
-            server: server.name.clone(),
-            known: known.clone(),
-        })
-    }
-
-    fn unknown_skills(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
-        let unknown = spec.skills.iter().flatten().filter(|skill| !self.skills.contains(skill));
-        unknown.map(|skill| CatalogError::UnknownSkill {
-            id: spec.id.clone(),
-            skill: skill.clone(),
-            known: self.skills.clone(),
-        })
     }
 }
 
@@ -275,16 +234,16 @@ impl std::fmt::Debug for AgentFactory {
     }
 }
 
-/// The form that a spec wants its agent's answer to have.
+/// Returns the form of an agent's answer that its spec declares.
 fn output(spec: &AgentSpec) -> Result<Option<OutputSchema>, CatalogError> {
     let schema = spec.output_schema.clone().map(OutputSchema::new).transpose();
     schema.map_err(|source| CatalogError::Output { id: spec.id.clone(), source })
 }
 
-/// What an agent's spec says about what it may run.
+/// Returns the permissions in an agent's spec as rules.
 ///
 /// # Errors
-/// A pattern that can't be read.
+/// A pattern is invalid.
 pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
     let mut set = RuleSet::default();
     for (pattern, permission) in &spec.permissions {
@@ -300,24 +259,17 @@ pub fn rules(spec: &AgentSpec) -> Result<Rules, CatalogError> {
     Ok(Rules::from(set.with_origin(&format!("agent {:?}", spec.id))))
 }
 
-/// Whether an agent can be denied a tool that this harness does not have now: one that comes with
-/// this version, or with a server.
-fn can_be_denied(tool: &str) -> bool {
-    let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
-    tool.starts_with("mcp__") || own.into_iter().any(|own| is_meant(tool, own))
-}
-
-/// Whether a spec lets its agent have a tool that it would inherit.
+/// Returns `true` if a spec lets its agent inherit a tool.
 fn inherits(spec: &AgentSpec, tool: &str) -> bool {
     Allowed::of(spec).has(tool)
 }
 
-/// Whether a spec names a tool itself; what lets a child spawn is never inherited.
+/// Returns `true` if a spec names a tool. The tools that let a child spawn are never inherited.
 fn lists(spec: &AgentSpec, tool: &str) -> bool {
     Allowed::of(spec).names(tool)
 }
 
-/// Same model, tools, skills and directory as the parent, no spawning.
+/// Declares an agent with the parent's model, tools, skills and directory, which can't spawn.
 fn general_purpose() -> AgentSpec {
     let description =
         "Has the same tools as you. For any task that can be handed over whole and answered in one reply.";

@@ -1,4 +1,4 @@
-//! What is wrong with an agent, at the place in its file.
+//! Catalog errors as findings about an agent's file, each with its place.
 
 use mainstem_model::ResolveError;
 use mainstem_spec::{SpecError, SpecSet, closest, locate};
@@ -23,7 +23,7 @@ impl CatalogError {
         }
     }
 
-    /// The key that it is about, and the name that stands there.
+    /// Returns the key that it is about, and the name at that key.
     fn about(&self) -> (&str, Option<&str>) {
         match self {
             Self::Model { source, .. } => ("model", Some(name(source))),
@@ -38,7 +38,7 @@ impl CatalogError {
         }
     }
 
-    /// The known name that is nearest to the one that is wrong.
+    /// Returns the known name that is nearest to the wrong one.
     fn suggestion(&self) -> Option<String> {
         let (wrong, known) = match self {
             Self::Model { source: ResolveError::Unknown { name, known }, .. } => return model(name, known),
@@ -58,7 +58,7 @@ fn name(error: &ResolveError) -> &str {
     }
 }
 
-/// A registered name, or the same model of a provider whose name is nearly that.
+/// Returns a registered name, or the same model of the provider with the nearest name.
 fn model(name: &str, known: &[String]) -> Option<String> {
     let names = known.iter().filter(|known| !known.ends_with(":…")).map(String::as_str);
     let of_provider = || {

@@ -157,8 +157,8 @@ impl Drafts {
         }
     }
 
-    /// Parses the draft as the loader does, and rejects unknown tools, which the agent would silently
-    /// lack, and parts that need trust.
+    /// Parses the draft as the loader does, and rejects parts that need trust and unknown tools,
+    /// which the agent would silently lack.
     fn check(&self, name: &str, text: &str) -> Result<Parsed, Vec<SpecError>> {
         let parsed = parse(name, text, Path::new(&format!("subagents/{name}.md")))?;
         let known = self.tools.join(", ");

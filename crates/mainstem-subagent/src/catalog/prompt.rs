@@ -1,4 +1,4 @@
-//! What agents are told about one another.
+//! The parts of prompts by which agents learn about one another.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use mainstem_spec::{AgentSpec, Skill, WorkspaceMode};
 
 use crate::catalog::Catalog;
 
-/// A child's instructions: its own, what being a child means, and, if it works with files, who sees
-/// them.
+/// Returns a child's instructions: its own, what a child does, and, if it has tools for files,
+/// which agents see them.
 pub(crate) fn child_prompt(spec: &AgentSpec, has_files: bool) -> String {
     let own = spec.prompt.trim();
     let gap = if own.is_empty() { "" } else { "\n\n" };
@@ -31,12 +31,12 @@ const SHARED: &str = "
 const ISOLATED: &str = "
 - You work in a directory of your own, which the other agent does not see: put what it needs from there into your reply.";
 
-/// What an agent is told while the session plans.
+/// The part of a prompt in plan mode.
 pub(crate) const PLANNING: &str = "# Plan mode
 You are planning: you and your subagents can only run tools that change nothing; any other call is denied. Look around, then make \
 a plan. The work begins when a person has accepted it.";
 
-/// What an agent that can spawn is told: whom, and how.
+/// Returns the part of a prompt that lists the agents to spawn, and says how.
 pub(crate) fn fleet_section(catalog: &Catalog, has_files: bool) -> String {
     let mut text = format!("{FLEET}{}\n\nAgents:", if has_files { FILES } else { "" });
     for entry in catalog.offered() {
@@ -60,7 +60,7 @@ differently or go on without it.";
 const FILES: &str = "
 An agent sees your files only if it is said to work in your directory; to any other give what it needs to know in `task`.";
 
-/// What an agent that has skills is told: what it can read up on.
+/// Returns the part of a prompt that lists the skills to load.
 pub(crate) fn skills_section<'a>(skills: impl Iterator<Item = &'a Skill>) -> Option<String> {
     let mut skills = skills.peekable();
     skills.peek()?;
@@ -82,7 +82,7 @@ Instructions for particular tasks. Before you do what one of them is about, read
 const MAX_SKILLS: usize = 100;
 const MAX_DESCRIPTION: usize = 300;
 
-/// A text as one line that isn't too long.
+/// Returns a text as one line of limited length.
 fn line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_DESCRIPTION) {

@@ -13,7 +13,7 @@ pub const ADDRESS: &str = "url";
 /// servers that it declares, which start a process or send tool calls to an address, and a remote
 /// agent's address with its headers.
 ///
-/// Everything else is in effect at once, for it only narrows what the run may do anyway: tools,
+/// Everything else is in effect at once, because it only narrows what the run may do anyway: tools,
 /// permissions, limits and names of MCP servers choose from what the program or the user gives to
 /// the run; model, prompt and directory are bounded by it. A spec that code declares has no such
 /// parts.

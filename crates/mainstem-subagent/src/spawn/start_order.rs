@@ -1,8 +1,8 @@
 //! Starts the children of one agent in the order of its calls.
 //!
-//! A child that its call waits for starts while the run is polled, a task at any time. A task begins
-//! after the children before it whose calls wait, so that it never waits for a run that is not
-//! polled. Only a task that can't be recorded keeps its turn until its call is polled.
+//! A child whose call waits for it starts while the run is polled, a task at any time. A task
+//! starts after the children before it whose calls wait, so that it never waits for a run that is
+//! not polled. Only a task that can't be recorded keeps its turn until its call is polled.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! `agent_close`: a child that is not needed any more.
+//! `agent_close`: stops a child and frees its label.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Close {
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
-    let description = "Stop a subagent, if it is at work, with all below it, and forget it; its label is free then. Give exactly one of \
+    let description = "Stop a subagent, if it is running, with all below it, and forget it; its label is free then. Give exactly one of \
                        agent_key and label.";
     Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
         let (cx, member) = Member::of_call(&cx)?;

@@ -1,4 +1,4 @@
-//! `agent_fanout`: several children by one call, for models that make one call a turn.
+//! `agent_fanout`: starts several children by one call, for models that make one call a turn.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ struct Fanout {
     /// What to start, all at once.
     #[schemars(length(min = 1))]
     spawns: Vec<Spawn>,
-    /// How many seconds to wait for each reply: 30 unless said otherwise, 600 at most; who is not done then goes on in the background. 0
-    /// does not wait at all.
+    /// How many seconds to wait for each reply: 30 by default, 600 at most; a child that has not
+    /// answered then goes on in the background. 0 does not wait at all.
     #[serde(default)]
     timeout_seconds: Option<u64>,
 }
@@ -65,7 +65,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     }))
 }
 
-/// Running if one still is, for its child goes on; else an error if one has failed.
+/// Returns `Running` if a child goes on in the background, else `Error` if one has failed.
 fn state(reports: &[Result<Report, SpawnError>]) -> ToolState {
     let state = |report: &Result<Report, _>| report.as_ref().map_or(ToolState::Error, Report::state);
     let has = |wanted| reports.iter().any(|report| state(report) == wanted);

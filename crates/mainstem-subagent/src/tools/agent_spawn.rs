@@ -1,4 +1,4 @@
-//! `agent_spawn`: start a child, get its reply.
+//! `agent_spawn`: starts a child and returns its reply.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ struct Spawn {
     /// A short name of your own for it, unique in this session.
     #[serde(default)]
     label: Option<String>,
-    /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
-    /// wait at all.
+    /// How many seconds to wait for the reply: 30 by default, 600 at most; then the child goes on
+    /// in the background. 0 does not wait at all.
     #[serde(default)]
     timeout_seconds: Option<u64>,
 }

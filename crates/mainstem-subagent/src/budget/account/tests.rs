@@ -15,7 +15,7 @@ fn tally(books: &Arc<Account>, of: &Arc<Account>) -> Option<Tally> {
 }
 
 #[test]
-fn an_account_is_open_as_long_as_somebody_has_it_or_one_below() {
+fn an_account_is_open_as_long_as_it_or_one_below_is_held() {
     let Spending { session } = Spending::new(tokens(100));
     let run = session.open("the run", None, Limits::default());
     let child = run.open("kid", Some("agent:kid:1".into()), tokens(50));
@@ -51,10 +51,10 @@ fn without_an_answer_the_estimate_is_kept_and_marked() {
 }
 
 #[test]
-fn where_nothing_is_limited_nothing_is_estimated() {
+fn without_a_limit_nothing_is_estimated() {
     let Spending { session } = Spending::default();
     let run = session.open("the run", None, Limits::default());
-    run.reserve(|| unreachable!("nobody asks")).unwrap().settle(None);
+    run.reserve(|| unreachable!("it is not estimated")).unwrap().settle(None);
     assert!(run.open("kid", None, tokens(1)).reserve(|| Amount::tokens(2)).is_err());
 }
 

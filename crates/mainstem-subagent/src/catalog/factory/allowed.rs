@@ -1,9 +1,9 @@
-//! Which tools a spec lets its agent have.
+//! The tools that a spec lets its agent have.
 
 use mainstem_policy::Pattern;
 use mainstem_spec::AgentSpec;
 
-/// What a spec says about the tools that its agent would inherit.
+/// The tools that a spec lists and disallows.
 pub(super) struct Allowed {
     only: Option<Vec<String>>,
     never: Vec<String>,
@@ -14,7 +14,7 @@ impl Allowed {
         Self { only: spec.tools.clone(), never: spec.disallowed_tools.clone() }
     }
 
-    /// Whether it lets its agent have a tool that would be inherited.
+    /// Returns `true` if the agent may inherit the tool.
     pub(super) fn has(&self, tool: &str) -> bool {
         let is_in = |list: &[String]| list.iter().any(|listed| is_meant(listed, tool));
         self.only.as_deref().is_none_or(is_in) && !is_in(&self.never)
@@ -27,7 +27,7 @@ impl Allowed {
     }
 }
 
-/// Whether a list's entry is this tool's name, or a glob for it.
+/// Returns `true` if a list's entry is this tool's name, or a glob for it.
 pub(super) fn is_meant(listed: &str, tool: &str) -> bool {
     let by_glob = || listed.parse::<Pattern>().is_ok_and(|pattern| pattern.is_about_all_of(tool));
     listed == tool || listed.contains('*') && by_glob()

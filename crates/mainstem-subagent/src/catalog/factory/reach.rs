@@ -1,4 +1,4 @@
-//! Agents that can only spawn, and reach no agent that can do the work. Pure.
+//! Finds agents that can only spawn, and reach no agent with a tool to work with. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) fn stuck(catalog: &Catalog) -> Vec<CatalogError> {
     circle.into_iter().map(problem).collect()
 }
 
-/// Whether an agent can spawn and has no tool besides those for children.
+/// Returns `true` if an agent can spawn and has no tool except those for children.
 fn only_spawns(entry: &CatalogEntry) -> bool {
     let tools = entry.agent.tools();
     let mut names = tools.names();

@@ -261,7 +261,7 @@ fn a_finding_names_key_and_what_was_meant() {
     let mut factory = factory();
     factory.skills = vec!["pdf".to_owned()];
     factory.registry = factory.registry.with_provider("openai", |_| Ok(Arc::new(ScriptedModel::new())));
-    factory.servers = vec![Offer::new(Arc::new(Source("git", "log")), Audience::Everyone)];
+    factory.servers = vec![ToolGrant::new(Arc::new(Source("git", "log")), Grantee::Everyone)];
     let specs = set([
         spec().with_tools(["serach", "fly"]).with_skills(["pfd"]).with_mcp_servers(["gti"]),
         AgentSpec::new("lost", "L").with_model("fsat"),
@@ -355,9 +355,9 @@ impl ToolSource for Source {
 fn servers_are_for_those_who_list_them_and_an_own_one_hides_another() {
     let mut factory = AgentFactory::new(Arc::new(ScriptedModel::named("own")));
     factory.servers = vec![
-        Offer::new(Arc::new(Source("git", "log")), Audience::Everyone),
-        Offer::new(Arc::new(Source("docs", "find")), Audience::Listed),
-        Offer::new(Arc::new(Source("git", "mine")), Audience::Agent("worker".to_owned())),
+        ToolGrant::new(Arc::new(Source("git", "log")), Grantee::Everyone),
+        ToolGrant::new(Arc::new(Source("docs", "find")), Grantee::Listed),
+        ToolGrant::new(Arc::new(Source("git", "mine")), Grantee::Agent("worker".to_owned())),
     ];
     let check = |spec: &AgentSpec, expected: &str| {
         let agent = factory.build(spec).unwrap();

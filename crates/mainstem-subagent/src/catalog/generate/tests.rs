@@ -1,4 +1,4 @@
-//! What of an answer is the file. The tool at work is in `tests/it/generate.rs`.
+//! Which part of an answer is the file. `tests/it/generate.rs` calls the tool.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What agents read about one another, word by word.
+//! The text of the prompts.
 
 use mainstem_model::ScriptedModel;
 use mainstem_policy::Rules;
