@@ -5,13 +5,16 @@
 //! so that a paused caller does not block them. An agent that becomes part of a task while it waits
 //! changes to their queue.
 
+mod line;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dashmap::DashMap;
 use mainstem_message::AgentKey;
 use mainstem_react::RunContext;
-use tokio::sync::{Mutex as Mutual, Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
+use self::line::{Line, Lines};
 use crate::{
     error::SpawnError,
     spawn::idle::{Waiting, Waits},
@@ -23,21 +26,6 @@ pub(crate) struct Slots {
     held: DashMap<AgentKey, Arc<Slot>>,
     /// Notified after a child has moved to the background.
     moved: Notify,
-}
-
-/// Permits in the foreground, and as many in the background.
-#[derive(Debug)]
-struct Lines {
-    foreground: Line,
-    background: Line,
-}
-
-/// Permits, and the queue for them.
-#[derive(Debug)]
-struct Line {
-    permits: Arc<Semaphore>,
-    /// Held by the first in the queue: two that get permits at once could go on in another order.
-    head: Mutual<()>,
 }
 
 /// How many children of one run execute at once, within the limit of its session.
@@ -179,36 +167,6 @@ impl RunSlots {
     /// Creates the permits of a run: `children`, at least 1.
     pub(crate) fn new(children: usize) -> Self {
         Self(Lines::new(children))
-    }
-}
-
-impl Lines {
-    fn new(permits: usize) -> Self {
-        Self { foreground: Line::new(permits), background: Line::new(permits) }
-    }
-
-    fn of(&self, cx: &RunContext) -> &Line {
-        if cx.sink().task().is_some() { &self.background } else { &self.foreground }
-    }
-}
-
-impl Line {
-    fn new(permits: usize) -> Self {
-        let permits = Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { permits, head: Mutual::new(()) }
-    }
-
-    /// Waits for a permit, in the queue if the agent is new; one that has lent out its permit does
-    /// not queue again.
-    async fn pass(&self, is_new: bool) -> Option<OwnedSemaphorePermit> {
-        let _head = if is_new { Some(self.head.lock().await) } else { None };
-        // Never closed; without a permit a child would only not wait for others.
-        self.permits.clone().acquire_owned().await.ok()
-    }
-
-    fn try_pass(&self) -> Option<OwnedSemaphorePermit> {
-        let _head = self.head.try_lock().ok()?;
-        self.permits.clone().try_acquire_owned().ok()
     }
 }
 
