@@ -1,10 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a
+//! A session has a [`Fleet`]: the children that were spawned in it. Each of its runs has a
 //! [`Crew`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
 //! [`Subagents`] is the middleware that gives an agent the tools for it; the tools find both in
-//! their context. A child runs inside its parent's tool call, with a context of its own; nothing is
-//! forwarded. What its parent no longer waits for goes on as a background task.
+//! their context. A child runs inside its parent's tool call, with a context of its own, and its
+//! events go into the same log. A child whose call stops waiting goes on as a background task.
+//!
+//! State (`fleet`, `spawn/roster.rs`, `spawn/slots.rs`, `budget/account.rs`) knows nothing of what
+//! uses it. `member` is one agent of a fleet in one run, and what an agent does is a method of it:
+//! it launches, waits for and sends to children (`spawn`), asks for approval (`approval`), and gets
+//! reports of ended tasks (`delivery`). `catalog` builds the agents that can be spawned.
 
 mod approval;
 mod budget;
