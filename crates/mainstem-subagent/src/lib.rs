@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! A session has a [`Fleet`]: the children that were spawned in it. Each of its runs has a
-//! [`Crew`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
+//! [`Assembly`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
 //! [`Subagents`] is the middleware that gives an agent the tools for it; the tools find both in
 //! their context. A child runs inside its parent's tool call, with a context of its own, and its
 //! events go into the same log. A child whose call stops waiting goes on as a background task.
@@ -12,9 +12,9 @@
 //! reports of ended tasks (`delivery`). `catalog` builds the agents that can be spawned.
 
 mod approval;
+mod assembly;
 mod budget;
 mod catalog;
-mod crew;
 mod delivery;
 mod error;
 mod fleet;
@@ -25,6 +25,7 @@ mod spawn;
 mod tools;
 
 pub use approval::{AnswerError, external::ExternalTool};
+pub use assembly::{Assembly, AssemblySource};
 pub use budget::account::Spent;
 pub use catalog::{
     Catalog, CatalogEntry, Factory,
@@ -32,7 +33,6 @@ pub use catalog::{
     factory::{AgentFactory, Grantee, ToolGrant, rules},
     trust,
 };
-pub use crew::{Crew, Crews};
 pub use error::SpawnError;
 pub use fleet::{Fleet, Limits};
 pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};

@@ -9,9 +9,9 @@ use mainstem_spec::Skill;
 use mainstem_tool::ToolContext;
 
 use crate::{
+    assembly::Assembly,
     budget::account::Account,
     catalog::generated::GeneratedAgents,
-    crew::Crew,
     error::SpawnError,
     fleet::Fleet,
     options::SpawnOptions,
@@ -27,7 +27,7 @@ use crate::{
 pub(crate) struct Member {
     // The same for all agents of the run.
     pub(crate) fleet: Arc<Fleet>,
-    pub(crate) crew: Arc<Crew>,
+    pub(crate) assembly: Arc<Assembly>,
     pub(crate) options: SpawnOptions,
     pub(crate) generated: Arc<GeneratedAgents>,
     /// The run's own limit of children that execute at once.
@@ -61,12 +61,17 @@ impl Member {
     }
 
     /// Creates the root of a run.
-    pub(crate) fn root(fleet: Arc<Fleet>, crew: Arc<Crew>, options: SpawnOptions, budget: Limits) -> Self {
-        let spec = crew.catalog.get(crew.root.id()).map(|entry| &*entry.spec);
+    pub(crate) fn root(
+        fleet: Arc<Fleet>,
+        assembly: Arc<Assembly>,
+        options: SpawnOptions,
+        budget: Limits,
+    ) -> Self {
+        let spec = assembly.catalog.get(assembly.root.id()).map(|entry| &*entry.spec);
         Self {
             account: fleet.spending.open_run(spec, budget),
             fleet,
-            crew,
+            assembly,
             options,
             generated: Arc::default(),
             slots: options.max_children.map(|most| Arc::new(RunSlots::new(most))),
@@ -100,7 +105,7 @@ impl Member {
     /// out.
     pub(crate) fn skills(&self) -> impl Iterator<Item = &Skill> {
         let lists: Vec<_> = self.lineage().filter_map(|agent| agent.entry.spec.skills.as_ref()).collect();
-        let skills = self.crew.skills.iter();
+        let skills = self.assembly.skills.iter();
         skills.filter(move |skill| lists.iter().all(|list| list.contains(&skill.name)))
     }
 }
@@ -114,16 +119,16 @@ pub(crate) fn engine(cx: &ToolContext) -> Result<&RunContext, SpawnError> {
 }
 
 impl Fleet {
-    /// Puts the fleet into the context of a run: with this crew, under a budget, and as its gate.
+    /// Puts the fleet into the context of a run, with its assembly and budget, and as its gate.
     pub fn enter(
         self: &Arc<Self>,
         cx: RunContextBuilder,
-        crew: Arc<Crew>,
+        assembly: Arc<Assembly>,
         options: SpawnOptions,
         budget: Limits,
     ) -> RunContextBuilder {
-        let cx = cx.artifacts(crew.artifacts.clone()).gate(self.clone());
-        cx.attachment(Arc::new(Member::root(self.clone(), crew, options, budget)))
+        let cx = cx.artifacts(assembly.artifacts.clone()).gate(self.clone());
+        cx.attachment(Arc::new(Member::root(self.clone(), assembly, options, budget)))
     }
 
     /// Returns the fleet that a context's agent is part of.

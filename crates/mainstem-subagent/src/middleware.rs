@@ -64,11 +64,11 @@ impl Middleware for Subagents {
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
         let member = Member::of(cx).ok()?;
-        let Member { fleet, crew, .. } = member;
+        let Member { fleet, assembly, .. } = member;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
         let plans = fleet.plan_mode() == PlanMode::On;
         let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
-        let whom = spawns.then(|| fleet_section(&crew.catalog, self.has_files));
+        let whom = spawns.then(|| fleet_section(&assembly.catalog, self.has_files));
         let skills = if reads { skills_section(member.skills()) } else { None };
         let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();

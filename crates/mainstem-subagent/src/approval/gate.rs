@@ -54,7 +54,7 @@ impl Member {
                 worst = (decision.effect, decision.to_string());
             }
         };
-        consider(&self.crew.rules);
+        consider(&self.assembly.rules);
         self.lineage().for_each(|agent| consider(&agent.entry.rules));
         worst
     }

@@ -44,7 +44,7 @@ impl Member {
     pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
         self.check_depth(cx)?;
         drop(self.account.reserve(Amount::spawn)?);
-        self.generated.spawnable(&self.crew.catalog, id)
+        self.generated.spawnable(&self.assembly.catalog, id)
     }
 
     /// Checks that this agent may have children.

@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::{
+    assembly::Assembly,
     catalog::CatalogEntry,
-    crew::Crew,
     fleet::{Fleet, Limits},
     member::Member,
     options::SpawnOptions,
@@ -100,9 +100,9 @@ impl Session {
         let log = SessionLog::new("s".into());
         let sink = EventSink::root(log.clone(), Origin::session("s".into(), Some("run-1".into())));
         let fleet = Arc::new(Fleet::new(Limits::default(), TaskSet::in_memory()));
-        let crew = Arc::new(Crew::new(root));
+        let assembly = Arc::new(Assembly::new(root));
         let cx = RunContext::root("main", sink);
-        let cx = fleet.enter(cx, crew, SpawnOptions::new(), Budget::default()).build();
+        let cx = fleet.enter(cx, assembly, SpawnOptions::new(), Budget::default()).build();
         let remote = Remote { answers: Mutex::new(answers.into_iter().collect()), ..Remote::default() };
         Self { log, cx, remote, lineage }
     }

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    assembly::Assembly,
     catalog::factory::AgentFactory,
-    crew::Crew,
     fleet::{Fleet, Limits},
     options::SpawnOptions,
     spawn::report::RESTARTED,
@@ -278,9 +278,9 @@ async fn the_fold_of_the_events_is_the_roster_of_the_session() {
     let mut reader = log.subscribe_from(1);
     let sink =
         mainstem_event::EventSink::root(log.clone(), Origin::session("s".into(), Some("run-1".into())));
-    let crew = Arc::new(Crew::new(root.clone()).with_catalog(catalog));
+    let assembly = Arc::new(Assembly::new(root.clone()).with_catalog(catalog));
     let cx = RunContext::root("main", sink);
-    let cx = fleet.enter(cx, crew, SpawnOptions::new(), Budget::default()).build();
+    let cx = fleet.enter(cx, assembly, SpawnOptions::new(), Budget::default()).build();
     let outcome = root.run(cx, Vec::new(), vec![Arc::new(Message::user("go"))]).await;
     assert_eq!(outcome.outcome, Outcome::Success);
 

@@ -20,7 +20,7 @@ use crate::{
 /// run's context.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Crew {
+pub struct Assembly {
     /// The agent that answers the caller.
     pub root: Agent,
     /// The agents that can be spawned.
@@ -36,7 +36,7 @@ pub struct Crew {
     pub factory: Option<Arc<dyn Factory>>,
 }
 
-impl Crew {
+impl Assembly {
     /// Creates one with this root, nothing to spawn, no rules and no skills.
     pub fn new(root: Agent) -> Self {
         Self {
@@ -107,23 +107,23 @@ impl Crew {
 
 /// Assembles what the runs of a session work with.
 #[async_trait]
-pub trait Crews: Send + Sync + 'static {
+pub trait AssemblySource: Send + Sync + 'static {
     /// Returns what a run that starts now works with. Called once a run, when its turn has come and
     /// before its first event.
     ///
     /// Must not block; the run may be dropped while it waits.
-    async fn present(&self) -> Arc<Crew>;
+    async fn present(&self) -> Arc<Assembly>;
 
     /// Returns what is known without a look at files; `None` by default. Called first when a
     /// session is opened, possibly outside a runtime.
-    fn known(&self) -> Option<Arc<Crew>> {
+    fn known(&self) -> Option<Arc<Assembly>> {
         None
     }
 }
 
 /// The same for every run.
 #[async_trait]
-impl Crews for Arc<Crew> {
+impl AssemblySource for Arc<Assembly> {
     async fn present(&self) -> Self {
         self.clone()
     }
