@@ -594,7 +594,7 @@ async fn no_more_than_so_many_tasks() {
     let harness = fleet(model).max_tasks(1).build().unwrap();
     let events = whole(&harness, harness.stream_events("go")).await;
     assert!(result_of(&events, "call-1").contains("status: accepted"));
-    assert!(result_of(&events, "call-2").starts_with("1 background tasks are at work, which is the limit"));
+    assert!(result_of(&events, "call-2").starts_with("background tasks are limited to 1 at a time"));
     assert_eq!(ends(&events).len(), 2, "the refused one was never created");
 }
 

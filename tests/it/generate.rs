@@ -89,8 +89,8 @@ async fn a_draft_is_a_child_whose_file_is_written() {
     assert!(usage.inclusive.output_tokens > usage.own.output_tokens);
     // Read again, it is an agent.
     let harness = harness(model).workspace(dir.path()).file_tools(true).build().unwrap();
-    assert_eq!(harness.crew().catalog.get("typo-finder").unwrap().spec.prompt, "You find typos.");
-    assert!(harness.crew().root.tools().get("agent_generate").is_none(), "only for those who want it");
+    assert_eq!(harness.assembly().catalog.get("typo-finder").unwrap().spec.prompt, "You find typos.");
+    assert!(harness.assembly().root.tools().get("agent_generate").is_none(), "only for those who want it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn children_have_it_if_they_list_it() {
         .build()
         .unwrap();
     let has =
-        |id: &str| harness.crew().catalog.get(id).unwrap().agent.tools().get("agent_generate").is_some();
+        |id: &str| harness.assembly().catalog.get(id).unwrap().agent.tools().get("agent_generate").is_some();
     assert_eq!((has("maker"), has("other"), has("general-purpose")), (true, false, false));
     assert_eq!(harness.diagnostics(), []);
 }

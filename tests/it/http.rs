@@ -50,7 +50,7 @@ async fn who_leads_a_run_by_choice_has_its_own_prompt() {
     let harness = harness.build().unwrap();
     let session = harness.session("s");
     let reviewers = harness.led_by("reviewer").await.unwrap();
-    session.run("go", RunOptions::new().with_crew(reviewers)).unwrap().reply().await.unwrap();
+    session.run("go", RunOptions::new().with_assembly(reviewers)).unwrap().reply().await.unwrap();
     session.run("on", RunOptions::new()).unwrap().reply().await.unwrap();
     let prompts: Vec<_> =
         server.requests().iter().map(|body| body["messages"][0]["content"].to_string()).collect();

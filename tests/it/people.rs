@@ -370,7 +370,7 @@ async fn without_anybody_to_ask_the_answer_is_no() {
     let events = answering(run, |_, _| ()).await;
     assert_eq!(
         results(&events, "poke"),
-        ["denied: poke was denied: a person would have to allow it, and nobody is there to be asked"]
+        ["denied: poke was denied: it needs approval, and the run is unattended"]
     );
     assert!(events.iter().all(|event| asked(event).is_none()));
     assert_eq!(harness.call("go").await.unwrap().text(), "I see.", "a call without events does not hang");

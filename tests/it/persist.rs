@@ -96,7 +96,7 @@ async fn one_that_is_at_work_is_not_spawned_and_one_that_was_closed_begins_anew(
         Turn::new().text("Done."),
     ]);
     insta::assert_snapshot!(run(&session, RunOptions::new()).await, @r#"
-    agent:keeper:1 would go on where it stopped, but is still at work; use agent_send to tell it more
+    agent:keeper:1 would go on where it stopped, but is still running; use agent_send to tell it more
     agent:keeper:2 turn 1: AGENT_RESULT "keeper one"
     agent:keeper:2 turn 2: AGENT_RESULT "keeper two"
     # result 1 of 2

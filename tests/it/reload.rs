@@ -135,7 +135,7 @@ async fn what_a_run_began_keeps_its_catalog_when_the_run_is_over() {
     write(ws.path(), "subagents/critic.md", &agent("New", "You are the new critic."));
     session.run("two", RunOptions::new()).unwrap().reply().await.unwrap();
     assert_eq!(prompts(&told, "critic"), ["You are the old critic."]);
-    assert_eq!(harness.crew().catalog.get("critic").unwrap().spec.description, "New");
+    assert_eq!(harness.assembly().catalog.get("critic").unwrap().spec.description, "New");
     harness.shutdown(ms(10)).await;
 }
 
@@ -161,30 +161,30 @@ async fn a_file_that_has_errors_now_leaves_its_agent_as_it_was() {
     subagents/poet.md:3:8: error: agent "poet": unknown model "unknown:model"; known: 
     warning: agent "poet" stays in effect as it was before
     "#);
-    let crew = harness.crew();
+    let assembly = harness.assembly();
     let is_good = |id: &str| {
-        let entry = crew.catalog.get(id).unwrap();
+        let entry = assembly.catalog.get(id).unwrap();
         assert_eq!((&*entry.spec.description, &*entry.spec.prompt), ("Good", "You are good."), "{id}");
     };
     ["critic", "poet"].into_iter().for_each(is_good);
-    assert_eq!(crew.skills.get("pdf").unwrap().body, "Good.");
+    assert_eq!(assembly.skills.get("pdf").unwrap().body, "Good.");
     // It stays so as long as the errors do, whatever else changes.
     write(ws.path(), "subagents/other.md", &agent("Other", "You are another."));
     harness.call("two").await.unwrap();
-    let crew = harness.crew();
-    assert_eq!(crew.catalog.get("poet").unwrap().spec.description, "Good");
-    assert_eq!(crew.catalog.get("critic").unwrap().spec.description, "Good");
-    assert!(crew.catalog.get("other").is_some());
+    let assembly = harness.assembly();
+    assert_eq!(assembly.catalog.get("poet").unwrap().spec.description, "Good");
+    assert_eq!(assembly.catalog.get("critic").unwrap().spec.description, "Good");
+    assert!(assembly.catalog.get("other").is_some());
     // And until they are gone, with the file or without.
     write(ws.path(), "subagents/critic.md", &agent("Better", "You are better."));
     write(ws.path(), "skills/pdf/SKILL.md", "---\ndescription: Better\n---\nBetter.\n");
     fs::remove_file(ws.path().join("subagents/poet.md")).unwrap();
     harness.call("three").await.unwrap();
-    let crew = harness.crew();
+    let assembly = harness.assembly();
     assert_eq!(warnings(&harness, &ws), "");
-    assert_eq!(crew.catalog.get("critic").unwrap().spec.description, "Better");
-    assert_eq!(crew.skills.get("pdf").unwrap().body, "Better.");
-    assert!(crew.catalog.get("poet").is_none());
+    assert_eq!(assembly.catalog.get("critic").unwrap().spec.description, "Better");
+    assert_eq!(assembly.skills.get("pdf").unwrap().body, "Better.");
+    assert!(assembly.catalog.get("poet").is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,12 +215,12 @@ async fn nothing_is_read_again_where_nothing_has_changed() {
     ]);
     let turns = [Turn::new().text("ok"), Turn::new().text("ok")];
     let harness = harness(ScriptedModel::new().agent("main", turns)).workspace(ws.path()).build().unwrap();
-    let before = harness.crew();
+    let before = harness.assembly();
     harness.call("one").await.unwrap();
-    assert!(Arc::ptr_eq(&before, &harness.crew()));
+    assert!(Arc::ptr_eq(&before, &harness.assembly()));
     write(ws.path(), "skills/pdf/SKILL.md", "---\ndescription: other\n---\nx\n");
     harness.call("two").await.unwrap();
-    assert!(!Arc::ptr_eq(&before, &harness.crew()));
+    assert!(!Arc::ptr_eq(&before, &harness.assembly()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,7 +233,7 @@ async fn a_prompt_that_a_directory_brings_is_read_again() {
     let harness = harness(ScriptedModel::new().agent("main", turns)).workspace(ws.path()).build().unwrap();
     write(ws.path(), "team/AGENTS.md", "You edit with care.");
     harness.call("go").await.unwrap();
-    assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit with care.");
+    assert_eq!(harness.assembly().catalog.get("editor").unwrap().spec.prompt, "You edit with care.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -244,7 +244,7 @@ async fn a_body_and_what_its_directory_says_are_one_prompt_once() {
     ]);
     let turns = || (0..3).map(|_| Turn::new().text("ok")).collect::<Vec<_>>();
     let harness = harness(ScriptedModel::new().agent("main", turns())).workspace(ws.path()).build().unwrap();
-    let prompt = || harness.crew().catalog.get("editor").unwrap().spec.prompt.clone();
+    let prompt = || harness.assembly().catalog.get("editor").unwrap().spec.prompt.clone();
     assert_eq!(prompt(), "You are the editor.\n\nNames are in English.");
     assert_eq!(warnings(&harness, &ws), "");
     // What stays as it was is not added to again.
@@ -268,8 +268,8 @@ async fn a_file_can_list_everything_and_spawning() {
         .tool(edits(ws.path().to_owned()))
         .build()
         .unwrap();
-    let crew = harness.crew();
-    let tools: Vec<_> = crew.catalog.get("lead").unwrap().agent.tools().names().collect();
+    let assembly = harness.assembly();
+    let tools: Vec<_> = assembly.catalog.get("lead").unwrap().agent.tools().names().collect();
     assert!(
         ["edits", "read_file", "agent_spawn"].iter().all(|name| tools.iter().any(|tool| tool == name)),
         "{tools:?}"

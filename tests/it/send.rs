@@ -324,7 +324,7 @@ async fn what_can_not_be_queued_in_time_is_not_sent() {
     let events = read(fleet(model).build().unwrap().stream_events_with("go", options)).await;
     assert_eq!(
         result_of(&events, "call-2"),
-        "agent:kid:1 is still at work, so nothing was sent; send with mode steer or interrupt, or later"
+        "agent:kid:1 is still running, so nothing was sent; send with mode steer or interrupt, or later"
     );
 }
 

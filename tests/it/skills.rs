@@ -123,7 +123,7 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     let build = |harness: HarnessBuilder| harness.workspace(ws.path()).file_tools(true).build().unwrap();
     let bare = || Harness::builder("main", ScriptedModel::new());
     let harness = build(bare().skill(Skill::new("pdf", "Mine", "Mine.")));
-    assert_eq!(harness.crew().skills.get("pdf").unwrap().description, "Mine");
+    assert_eq!(harness.assembly().skills.get("pdf").unwrap().description, "Mine");
     let root = format!("{}/", ws.path().display());
     let said: String =
         harness.diagnostics().iter().map(|line| format!("{line}\n").replace(&root, "")).collect();
@@ -135,7 +135,7 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
     // Nor does the program's own tool of that name give way.
     let own = tool_fn("load_skill", "Mine", |_, (): ()| async { Ok::<_, ToolError>("mine") });
     let harness = build(bare().tool(own));
-    assert_eq!(harness.crew().root.tools().get("load_skill").unwrap().spec().description, "Mine");
+    assert_eq!(harness.assembly().root.tools().get("load_skill").unwrap().spec().description, "Mine");
     let taken = "warning: the program has a tool \"load_skill\", so the workspace's is not used";
     assert!(harness.diagnostics().iter().any(|found| found.to_string() == taken));
     let error = bare().skill(Skill::new("a/b", "Mine", "")).build().unwrap_err().to_string();
@@ -145,5 +145,5 @@ fn a_skill_of_the_program_wins_and_what_is_wrong_is_said() {
 #[test]
 fn without_skills_nobody_has_the_tool() {
     let harness = Harness::builder("main", ScriptedModel::new()).build().unwrap();
-    assert!(harness.crew().root.tools().get("load_skill").is_none());
+    assert!(harness.assembly().root.tools().get("load_skill").is_none());
 }

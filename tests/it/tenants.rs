@@ -82,7 +82,7 @@ async fn two_tenants_have_different_agents_and_neither_hears_of_the_others() {
     check(&globex, &["agent_id\":\"alpha"]);
     assert!(acme.contains("skill: alchemy") && !globex.contains("skill: alchemy"));
     // Nor does the harness itself have what is a tenant's.
-    assert!(["alpha", "omega", "insider"].iter().all(|id| harness.crew().catalog.get(id).is_none()));
+    assert!(["alpha", "omega", "insider"].iter().all(|id| harness.assembly().catalog.get(id).is_none()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +164,8 @@ async fn a_tenants_files_are_read_again_and_win_over_those_for_all() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("ok"), Turn::new().text("ok")]);
     let harness = harness(model).workspace(ws.path()).build().unwrap();
     let acme = harness.tenant("acme").unwrap();
-    let critic = |harness: &Harness| harness.crew().catalog.get("critic").unwrap().spec.description.clone();
+    let critic =
+        |harness: &Harness| harness.assembly().catalog.get("critic").unwrap().spec.description.clone();
     assert_eq!(critic(&acme), "Common");
     write(ws.path(), "tenants/acme/subagents/critic.md", &agent("Own"));
     acme.call("go").await.unwrap();

@@ -244,7 +244,7 @@ async fn a_directory_that_a_spec_names_brings_files_and_prompt() {
     fs::write(ws.path().join("subagents/editor.md"), file).unwrap();
     let harness = harness(model).workspace(ws.path()).file_tools(true).build().unwrap();
     assert_eq!(harness.diagnostics(), []);
-    assert_eq!(harness.crew().catalog.get("editor").unwrap().spec.prompt, "You edit.");
+    assert_eq!(harness.assembly().catalog.get("editor").unwrap().spec.prompt, "You edit.");
     assert_eq!(
         answers(harness.stream_events("go")).await,
         [
@@ -361,8 +361,8 @@ fn tools(harness: HarnessBuilder) -> String {
         harness.subagent(spec("kid").with_disallowed_tools(["write_file"])).max_depth(0).build().unwrap();
     let names = |agent: &Agent| agent.tools().names().collect::<Vec<_>>().join(" ");
     let warnings: String = harness.diagnostics().iter().map(|warning| format!("{warning}\n")).collect();
-    let kid = names(&harness.crew().catalog.get("kid").unwrap().agent);
-    format!("{}\n{kid}\n{warnings}", names(&harness.crew().root))
+    let kid = names(&harness.assembly().catalog.get("kid").unwrap().agent);
+    format!("{}\n{kid}\n{warnings}", names(&harness.assembly().root))
 }
 
 fn bare() -> HarnessBuilder {
@@ -389,7 +389,7 @@ fn who_has_which_tools() {
     warning: the program has a tool "read_file", so the workspace's is not used
     "#);
     let harness = with().tool(own()).build().unwrap();
-    assert_eq!(harness.crew().root.tools().get("read_file").unwrap().spec().description, "Mine");
+    assert_eq!(harness.assembly().root.tools().get("read_file").unwrap().spec().description, "Mine");
     assert_eq!(tools(with().tool(own()).file_tools(false)), "read_file\nread_file\n");
 }
 

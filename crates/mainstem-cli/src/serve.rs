@@ -123,7 +123,7 @@ fn greet(
     token: Option<&str>,
     terminal: Terminal,
 ) -> anyhow::Result<()> {
-    let agent = harness.crew().root.id().clone();
+    let agent = harness.assembly().root.id().clone();
     progress::say(&format!("serving {agent} with {model}; Ctrl-C stops"), terminal);
     if let Some(token) = token {
         progress::say(&format!("token {token} (for this process; --token-file names your own)"), terminal);

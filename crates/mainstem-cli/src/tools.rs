@@ -70,12 +70,12 @@ fn harness(args: &Tools, settings: &Settings) -> anyhow::Result<Harness> {
 
 /// What the agent has as the one that runs.
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
-    let crew = harness.crew();
-    if let Some(id) = args.agent.as_deref().filter(|id| crew.catalog.get(id).is_none()) {
-        let known: Vec<_> = crew.catalog.iter().map(|entry| &*entry.spec.id).collect();
+    let assembly = harness.assembly();
+    if let Some(id) = args.agent.as_deref().filter(|id| assembly.catalog.get(id).is_none()) {
+        let known: Vec<_> = assembly.catalog.iter().map(|entry| &*entry.spec.id).collect();
         return Err(anyhow!("--agent: unknown agent {id:?}; known: {}", known.join(", ")));
     }
-    Ok(crew.root.tools().clone())
+    Ok(assembly.root.tools().clone())
 }
 
 fn list(args: &Tools, tools: &ToolSet) -> Result<(), Fault> {

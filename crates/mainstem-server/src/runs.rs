@@ -16,7 +16,7 @@ use mainstem::{
     policy::Tenant,
     prelude::{RunActive, RunOptions, Session},
     react::OutputSchema,
-    session::{Crew, FoundRun},
+    session::{Assembly, FoundRun},
 };
 use mainstem_api::{self as api, CancelQuery, Code, Input, Items, NewRun, OnDisconnect, RunView};
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ pub(crate) async fn post(
     let options = checked(wanted.options, &app, &caller).await?;
     let agent = wanted.agent;
     let mut wanted = Wanted { input: wanted.input, queue: wanted.queue, options };
-    wanted.options.crew = crew(&app, &caller, agent).await?;
+    wanted.options.assembly = assembly(&app, &caller, agent).await?;
     let session = match wanted.input {
         Some(_) => app.open(&caller, &id).await?,
         None => app.session(&caller, &id).await?,
@@ -159,9 +159,13 @@ pub(crate) async fn post(
     Ok(response)
 }
 
-/// Returns the crew of the requested leader; `None` for the harness's own.
-async fn crew(app: &App, caller: &Caller, agent: Option<String>) -> Result<Option<Arc<Crew>>, Problem> {
-    let own = caller.harness.crew().root.id().to_string();
+/// Returns the assembly of the requested leader; `None` for the harness's own.
+async fn assembly(
+    app: &App,
+    caller: &Caller,
+    agent: Option<String>,
+) -> Result<Option<Arc<Assembly>>, Problem> {
+    let own = caller.harness.assembly().root.id().to_string();
     let Some(agent) = agent.filter(|agent| *agent != own) else { return Ok(None) };
     if !app.agents.contains(&agent) {
         let known: Vec<_> = std::iter::once(&own).chain(&app.agents).map(String::as_str).collect();

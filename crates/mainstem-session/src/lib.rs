@@ -27,7 +27,7 @@ mod wake;
 
 pub use error::{NothingToResume, RunActive, RunError};
 pub use handle::RunHandle;
-pub use mainstem_subagent::{AnswerError, Background, Crew, Crews, Decision, SpawnOptions};
+pub use mainstem_subagent::{AnswerError, Assembly, AssemblySource, Background, Decision, SpawnOptions};
 pub use options::RunOptions;
 pub use records::Records;
 pub use run::Run;

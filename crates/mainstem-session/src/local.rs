@@ -145,7 +145,7 @@ async fn begin(session: &Session, run: NewRun) -> Result<Run, Problem> {
     }
 }
 
-/// A session of this process is led by the agent of its crew.
+/// A session of this process is led by the agent of its assembly.
 async fn check_leader(session: &Session, agent: &str) -> Result<(), Problem> {
     let leader = session.leader().await;
     if *leader == *agent {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mainstem_message::RunId;
 use mainstem_policy::Limits;
 use mainstem_react::OutputSchema;
-use mainstem_subagent::{Background, Crew, SpawnOptions};
+use mainstem_subagent::{Assembly, Background, SpawnOptions};
 use serde_json::{Map, Value};
 
 /// Settings of one run; all have defaults.
@@ -32,7 +32,7 @@ pub struct RunOptions {
     /// The form that the root's answer shall have; any by default.
     pub output: Option<OutputSchema>,
     /// Who works in it; by default those whom the session finds when the run's turn has come.
-    pub crew: Option<Arc<Crew>>,
+    pub assembly: Option<Arc<Assembly>>,
     /// Whether the run keeps count of what it hands out, for
     /// [`Run::diagnostics`](crate::Run::diagnostics); off by default.
     pub diagnostics: bool,
@@ -42,7 +42,7 @@ pub struct RunOptions {
 impl From<mainstem_api::RunOptions> for RunOptions {
     fn from(options: mainstem_api::RunOptions) -> Self {
         let mut spawn = SpawnOptions::new().with_force_sync(options.force_sync);
-        spawn.has_people = options.people.unwrap_or(true);
+        spawn.is_attended = options.people.unwrap_or(true);
         spawn.background = options.background;
         (spawn.max_depth, spawn.max_children) = (options.max_depth, options.max_children);
         Self {
@@ -96,7 +96,7 @@ impl RunOptions {
     /// not, asking is refusing.
     #[must_use]
     pub fn with_people(mut self, has_people: bool) -> Self {
-        self.spawn.has_people = has_people;
+        self.spawn.is_attended = has_people;
         self
     }
 
@@ -131,8 +131,8 @@ impl RunOptions {
     /// turns that the session begins by itself after it
     /// ([`OnTaskFinished`](crate::OnTaskFinished)).
     #[must_use]
-    pub fn with_crew(mut self, crew: Arc<Crew>) -> Self {
-        self.crew = Some(crew);
+    pub fn with_assembly(mut self, assembly: Arc<Assembly>) -> Self {
+        self.assembly = Some(assembly);
         self
     }
 

@@ -11,7 +11,7 @@ use mainstem_event::{
 use mainstem_journal::{Checkpoint, Journal, JournalError};
 use mainstem_message::{AgentKey, Failure, Message, ReplyId, SessionId, StopReason, TaskId};
 use mainstem_policy::Prices;
-use mainstem_subagent::{RESTARTED, Returning, Spent};
+use mainstem_subagent::{RESTARTED, RecordedRoster, Spent};
 use mainstem_task::{TaskEnd, TaskRecord, TaskSet};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ use crate::{
 const PAGE: usize = 1024;
 
 /// What a checkpoint of another form than this is worth nothing.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// What a session's events come to, taken in one by one.
 #[derive(Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub(crate) struct Past {
     #[serde(default)]
     failures: BTreeMap<TaskId, Failure>,
     /// Who can be sent to again.
-    pub(crate) children: Returning,
+    pub(crate) children: RecordedRoster,
     /// What all of it has used.
     pub(crate) used: Used,
     /// What the latest run has used.
@@ -188,7 +188,7 @@ impl Past {
             }
             EventKind::AgentEnd { outcome, error, usage, .. } => {
                 let Some(ended) = self.open.remove(reply) else { return };
-                self.end(ended, event.at, *outcome, error.as_ref(), usage);
+                self.end(ended, *outcome, error.as_ref(), usage);
             }
             _ => {}
         }
@@ -224,9 +224,8 @@ impl Past {
         }
     }
 
-    /// What becomes of an invocation that has ended: what was said is remembered, and its parent
-    /// may still have to hear of it.
-    fn end(&mut self, ended: Open, at: Timestamp, outcome: Outcome, error: Option<&Failure>, usage: &Rollup) {
+    /// Remembers what an invocation that has ended came to, and counts its usage for its parent.
+    fn end(&mut self, ended: Open, outcome: Outcome, error: Option<&Failure>, usage: &Rollup) {
         let said = ended.transcript.messages();
         let Some(source) = &ended.origin.source else {
             self.history.extend_from_slice(said);
@@ -242,7 +241,6 @@ impl Past {
             let answer = ended.transcript.last_answer().map(|answer| answer.text());
             self.done.insert(task.clone(), Done { outcome, answer, error: error.cloned() });
         }
-        self.children.end(source, said, at, outcome, error);
         let parent = self.open.values_mut().find(|open| *open.session() == source.parent_session_id);
         let Some(parent) = parent else { return };
         parent.usage.add_child(usage);
@@ -258,7 +256,7 @@ impl Past {
             while let Some(mut kind) = cut.transcript.next_closing(StopReason::Cancelled) {
                 self.children.amend(cut.session(), &mut kind);
                 cut.transcript.apply(&kind);
-                sink.emit(kind);
+                self.emit(&sink, kind);
             }
             let (outcome, error) = match cut.answered {
                 Some(outcome) => (outcome, None),
@@ -266,13 +264,19 @@ impl Past {
             };
             let (usage, now) = (cut.usage, log.clock().now());
             let duration_ms = now.millis_since(cut.began);
-            sink.emit(EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
+            self.emit(&sink, EventKind::AgentEnd { outcome, error: error.clone(), usage, duration_ms });
             if cut.origin.source.is_none() {
                 self.used.ran(duration_ms);
                 self.latest.ran(duration_ms);
             }
-            self.end(cut, now, outcome, error.as_ref(), &usage);
+            self.end(cut, outcome, error.as_ref(), &usage);
         }
+    }
+
+    /// Emits an event that closes an invocation, from which its parent learns what it came to.
+    fn emit(&mut self, sink: &EventSink, kind: EventKind) {
+        let (seq, at) = sink.emit_timed(kind.clone());
+        self.children.apply(&AgentEvent::new(seq, at, sink.origin().clone(), kind));
     }
 
     /// Of the invocations that are open, the one that began last: it has no children.

@@ -205,7 +205,7 @@ impl Start {
                 return Err(RunOutcome::cancelled(reason));
             }
         };
-        let crew = session.muster(options.crew.clone()).await;
+        let assembly = session.muster(options.assembly.clone()).await;
         // Nothing waits from here on, so it has an end whatever happens.
         let settings = settings::recorded(&options);
         session.enter(&run_id, settings.clone());
@@ -214,10 +214,10 @@ impl Start {
         if let Some(plans) = options.plan_mode {
             session.set_plan_mode(if plans { PlanMode::On } else { PlanMode::Off });
         }
-        let cx = session.context(crew.clone(), run_id.clone(), &options, settings, cancel);
+        let cx = session.context(assembly.clone(), run_id.clone(), &options, settings, cancel);
         let cx = session.fleet_of().with_deadline(cx);
         let time = session.fleet_of().time_run(cx.clone()).map(|time| Box::pin(time) as _);
-        let stream = crew.root.stream_in(cx.clone(), session.history(), input);
+        let stream = assembly.root.stream_in(cx.clone(), session.history(), input);
         Ok(Active {
             stream,
             time,

@@ -16,7 +16,9 @@ use mainstem_event::{
 use mainstem_message::{AgentKey, ConfirmId, Failure, Message, ReplyId, Role, RunId, SessionId, ToolCallId};
 use mainstem_policy::{PlanMode, Prices};
 use mainstem_react::{Cancellation, RunContext};
-use mainstem_subagent::{AnswerError, Carried, ChildSummary, Crew, Crews, Decision, Fleet, SpawnError};
+use mainstem_subagent::{
+    AnswerError, Assembly, AssemblySource, Carried, ChildSummary, Decision, Fleet, SpawnError,
+};
 use mainstem_task::{TaskError, TaskFilter, TaskRecord, TaskSet};
 use mainstem_tool::ToolOutput;
 use serde_json::{Map, Value};
@@ -35,9 +37,9 @@ const GO_ON: &str = "Your answer was cut off. Go on where it stopped.";
 pub struct Session(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    crews: Arc<dyn Crews>,
+    assemblies: Arc<dyn AssemblySource>,
     /// Of the latest run; in its name a child is sent to from outside.
-    crew: Mutex<Option<Arc<Crew>>>,
+    assembly: Mutex<Option<Arc<Assembly>>>,
     log: Arc<SessionLog>,
     begun: Begun,
     buffer: usize,
@@ -66,8 +68,8 @@ pub(crate) struct Begun {
 
 impl Session {
     /// A session in whose runs these work.
-    pub fn builder(crews: Arc<dyn Crews>) -> SessionBuilder {
-        SessionBuilder::new(crews)
+    pub fn builder(assemblies: Arc<dyn AssemblySource>) -> SessionBuilder {
+        SessionBuilder::new(assemblies)
     }
 
     /// Its id.
@@ -146,11 +148,11 @@ impl Session {
     pub fn send(&self, key: &AgentKey, message: impl Into<String>, mode: SendMode) -> Result<(), SpawnError> {
         // Before the first run there are no children.
         let unknown = || SpawnError::UnknownChild { name: key.to_string(), known: Vec::new() };
-        let crew = lock(&self.0.crew).clone().ok_or_else(unknown)?;
+        let assembly = lock(&self.0.assembly).clone().ok_or_else(unknown)?;
         let Carried { user, attributes, options: spawn, .. } = self.0.fleet.carried(key).unwrap_or_default();
         let options = RunOptions { user, attributes, spawn, ..RunOptions::new() };
-        let cx = self.context(crew, self.new_run_id(), &options, Arc::default(), Cancellation::new());
-        self.0.fleet.tell_unasked(cx, key, message.into(), mode)
+        let cx = self.context(assembly, self.new_run_id(), &options, Arc::default(), Cancellation::new());
+        self.0.fleet.tell(cx, key, message.into(), mode)
     }
 
     /// Asks a child and everything below it to stop, its background tasks too; siblings go on.
@@ -300,11 +302,11 @@ impl Session {
 
     /// Returns the id of the agent that leads the next run.
     pub(crate) async fn leader(&self) -> Arc<str> {
-        let crew = match self.0.crews.known() {
-            Some(crew) => crew,
-            None => self.0.crews.present().await,
+        let assembly = match self.0.assemblies.known() {
+            Some(assembly) => assembly,
+            None => self.0.assemblies.present().await,
         };
-        crew.root.id().clone()
+        assembly.root.id().clone()
     }
 
     /// A run begins.
@@ -368,18 +370,18 @@ impl Session {
     }
 
     /// Those who work in a run that begins now, unless others were chosen.
-    pub(crate) async fn muster(&self, chosen: Option<Arc<Crew>>) -> Arc<Crew> {
-        let crew = match chosen {
-            Some(crew) => crew,
-            None => self.0.crews.present().await,
+    pub(crate) async fn muster(&self, chosen: Option<Arc<Assembly>>) -> Arc<Assembly> {
+        let assembly = match chosen {
+            Some(assembly) => assembly,
+            None => self.0.assemblies.present().await,
         };
-        *lock(&self.0.crew) = Some(crew.clone());
-        crew
+        *lock(&self.0.assembly) = Some(assembly.clone());
+        assembly
     }
 
     /// The agent that leads the latest run.
     pub(crate) fn root_id(&self) -> Arc<str> {
-        lock(&self.0.crew).as_ref().map_or_else(|| "main".into(), |crew| crew.root.id().clone())
+        lock(&self.0.assembly).as_ref().map_or_else(|| "main".into(), |assembly| assembly.root.id().clone())
     }
 
     pub(crate) fn turns(&self) -> &Turns {
@@ -392,7 +394,7 @@ impl Session {
 
     pub(crate) fn context(
         &self,
-        crew: Arc<Crew>,
+        assembly: Arc<Assembly>,
         run_id: RunId,
         options: &RunOptions,
         settings: Arc<RunSettings>,
@@ -403,7 +405,7 @@ impl Session {
         attributes.extend(inner.attributes.clone());
         let reply_id = Some(ReplyId::new(inner.ids.next("reply-")));
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
-        let cx = RunContext::root(crew.root.id().clone(), EventSink::root(inner.log.clone(), origin));
+        let cx = RunContext::root(assembly.root.id().clone(), EventSink::root(inner.log.clone(), origin));
         let cx = cx
             .ids(inner.ids.clone())
             .cancel(cancel)
@@ -413,7 +415,7 @@ impl Session {
             .output(options.output.clone())
             .prices(inner.prices.clone())
             .lifetime(inner.tasks.token().clone());
-        inner.fleet.enter(cx, crew, options.spawn, options.budget).build()
+        inner.fleet.enter(cx, assembly, options.spawn, options.budget).build()
     }
 }
 

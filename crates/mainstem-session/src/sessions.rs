@@ -27,11 +27,11 @@ use crate::{Records, Session, SessionBuilder, view};
 /// ```
 /// # use std::sync::Arc;
 /// # use mainstem_session::{Records, Session, Sessions, Store};
-/// # use mainstem_subagent::Crews;
+/// # use mainstem_subagent::AssemblySource;
 /// use mainstem_task::TaskSet;
 ///
-/// # async fn example(crews: Arc<dyn Crews>) -> Result<(), Box<dyn std::error::Error>> {
-/// let begin = move || Session::builder(crews.clone());
+/// # async fn example(source: Arc<dyn AssemblySource>) -> Result<(), Box<dyn std::error::Error>> {
+/// let begin = move || Session::builder(source.clone());
 /// let sessions = Sessions::new(Store::new(), None, Records::new(TaskSet::in_memory()), begin);
 /// let session = sessions.open("greeting").await?;
 /// assert_eq!(sessions.opened().len(), 1);

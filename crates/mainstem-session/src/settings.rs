@@ -10,11 +10,11 @@ use crate::{RunOptions, RunRecord};
 
 /// Returns the recorded part of a run's options.
 pub(crate) fn recorded(options: &RunOptions) -> Arc<RunSettings> {
-    let SpawnOptions { force_sync, background, has_people, max_depth, max_children, .. } = options.spawn;
+    let SpawnOptions { force_sync, background, is_attended, max_depth, max_children, .. } = options.spawn;
     let mut settings = RunSettings::default();
     (settings.user, settings.attributes) = (options.user.clone(), options.attributes.clone());
     settings.budget = budget(options.budget);
-    (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !has_people);
+    (settings.force_sync, settings.background, settings.unattended) = (force_sync, background, !is_attended);
     (settings.max_depth, settings.max_children) = (max_depth, max_children);
     Arc::new(settings)
 }

@@ -1,27 +1,45 @@
-//! The agents that can be spawned.
+//! The agents that can be spawned: how they are built from specs, which of them a run has, and what
+//! they are told about one another.
 
-use std::{collections::BTreeMap, sync::Arc};
+pub(crate) mod error;
+pub(crate) mod factory;
+pub(crate) mod finding;
+pub(crate) mod generate;
+pub(crate) mod generated;
+pub(crate) mod prompt;
+pub mod trust;
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use mainstem_policy::Rules;
 use mainstem_react::Agent;
 use mainstem_spec::AgentSpec;
 
-use crate::SpawnError;
+use crate::{catalog::error::CatalogError, error::SpawnError};
 
-/// Agents by id. Built once from specs, then shared by every session.
+/// Agents by id. Built from specs once, then shared by all sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(BTreeMap<String, CatalogEntry>);
 
-/// An agent and what it was declared as.
+/// An agent, with its declaration.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CatalogEntry {
     /// The declaration.
     pub spec: Arc<AgentSpec>,
-    /// What runs.
+    /// The agent.
     pub agent: Agent,
-    /// What it and everything below it may run, besides what holds for its parent.
+    /// What it and everything below it may run, within the rules of its parent.
     pub rules: Rules,
+}
+
+/// Builds agents from their declarations.
+pub trait Factory: fmt::Debug + Send + Sync {
+    /// Builds one agent with its rules.
+    ///
+    /// # Errors
+    /// The declaration is invalid, or names what does not exist.
+    fn entry(&self, spec: AgentSpec) -> Result<CatalogEntry, CatalogError>;
 }
 
 impl Catalog {
@@ -35,25 +53,25 @@ impl Catalog {
         self.0.insert(entry.spec.id.clone(), entry);
     }
 
-    /// All of them, ordered by id.
+    /// Returns all agents, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = &CatalogEntry> {
         self.0.values()
     }
 
-    /// The agent of that id, for code: hidden ones too.
+    /// Returns the agent with this id, also a hidden one.
     pub fn get(&self, id: &str) -> Option<&CatalogEntry> {
         self.0.get(id)
     }
 
-    /// The agents that a model is offered.
+    /// Returns the agents that a model can spawn.
     pub fn offered(&self) -> impl Iterator<Item = &CatalogEntry> {
         self.iter().filter(|entry| entry.spec.is_spawnable())
     }
 
-    /// The agent that a model asked for.
+    /// Returns the agent that a model asks to spawn.
     ///
     /// # Errors
-    /// An id that is not known (a hidden one is not), or one that cannot be a child.
+    /// The id is unknown (to a model a hidden one is), or the agent can't be a child.
     pub fn spawnable(&self, id: &str) -> Result<&CatalogEntry, SpawnError> {
         match self.0.get(id) {
             Some(entry) if entry.spec.is_spawnable() => Ok(entry),

@@ -1,10 +1,10 @@
-//! Telling a parent which of its background tasks have ended: before its very next model call,
-//! once.
+//! Delivery: reports to a parent, once and before its next model call, which of its background
+//! tasks have ended.
 //!
-//! A record says that its parent was told only after the event that tells it is committed. A crash
-//! in between loses the record's change, never the message: what the log has is looked for in the
-//! conversation.
+//! A task's record is marked as delivered after the event with the report is committed. A crash in
+//! between loses the mark, never the report: the conversation is searched for it.
 
+pub(crate) mod tasks;
 mod text;
 
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use mainstem_react::RunContext;
 use mainstem_task::{TaskError, TaskRecord};
 use mainstem_tool::unless;
 
-use crate::Fleet;
+use crate::fleet::Fleet;
 
-/// How many ends one message tells; the rest come before the next call.
+/// How many ends one message reports; the rest come before the next call.
 const MOST: usize = 10;
 
-/// The tasks whose ends a request tells the model.
+/// The tasks whose ends a request reports to the model.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     tasks: Vec<TaskId>,
-    /// The number of the last event that tells of one.
+    /// The number of the last event that reports one.
     seq: u64,
 }
 
 impl Fleet {
     /// Adds the ends of tasks to the request and to the conversation.
     ///
-    /// Ends that the conversation has already, even if the model call for which they were added
-    /// failed, are not added again.
+    /// Ends that the conversation already has are not added again, even if the model call for which
+    /// they were added has failed.
     pub(crate) async fn deliver(
         &self,
         cx: &RunContext,
@@ -57,22 +57,22 @@ impl Fleet {
         Ok(Told { tasks, seq: cx.sink().log().last_seq() })
     }
 
-    /// Returns `true` if tasks of the agent with this session have ended and its conversation does
-    /// not tell of them.
+    /// Returns `true` if tasks of the agent with this session have ended that its conversation does
+    /// not report.
     pub async fn has_news(&self, session: &SessionId, said: &[Arc<Message>]) -> bool {
         let ended = self.tasks.undelivered(session).await.unwrap_or_default();
         ended.iter().any(|task| !self.is_told(said, &task.id))
     }
 
-    /// Notes which ends a tool's result tells the caller. Tasks of others, which the root may read,
-    /// are left out: their parents are not told by that.
+    /// Notes which ends a tool's result reports to the caller. Tasks of others, which the root may
+    /// read, are left out: that is no report to their parents.
     pub(crate) fn told_by_tool(&self, cx: &RunContext, tasks: &[TaskRecord]) {
         let own = tasks.iter().filter(|task| task.parent_session_id == *cx.session_id());
         own.filter(|task| task.is_undelivered()).for_each(|task| _ = self.told.insert(task.id.clone()));
     }
 
-    /// Records that the model has been told, as soon as the log has committed it. If the log can't,
-    /// or the run is cancelled before, the records stay as they are.
+    /// Marks the records as delivered once the log has committed the report. If it can't, or if the
+    /// run is cancelled first, the records stay as they are.
     pub(crate) async fn mark_delivered(&self, cx: &RunContext, told: &Told) {
         if told.tasks.is_empty() {
             return;
@@ -84,20 +84,20 @@ impl Fleet {
         for task in &told.tasks {
             match self.tasks.mark_delivered(task).await {
                 Ok(_) => _ = self.told.remove(task),
-                Err(error) => tracing::warn!(%task, %error, "could not record that the parent was told"),
+                Err(error) => tracing::warn!(%task, %error, "a task could not be marked as delivered"),
             }
         }
     }
 
-    /// Returns `true` if the conversation tells of a task's end. Nothing that a child says can look
-    /// like that: it is escaped.
+    /// Returns `true` if the conversation reports a task's end. A child's text can't imitate a
+    /// report, because it is escaped.
     fn is_told(&self, messages: &[Arc<Message>], task: &TaskId) -> bool {
         let mut said = messages.iter().rev().filter(|message| message.role == Role::User);
         self.told.contains(task) || said.any(|message| text::tells_of(&message.text(), task))
     }
 }
 
-/// What a task came to, for the model that asks for it.
+/// Returns all about a task, for `task_output` and `task_wait`.
 pub(crate) fn task_text(record: &TaskRecord) -> String {
     text::of_task(record)
 }

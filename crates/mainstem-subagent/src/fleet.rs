@@ -1,4 +1,4 @@
-//! A session's agents: who can be spawned, who was.
+//! The agents of a session, as data.
 
 use std::{
     sync::{Arc, Mutex},
@@ -6,34 +6,35 @@ use std::{
 };
 
 use dashmap::DashSet;
-use mainstem_event::EventSource;
+use mainstem_event::{ChildSummary, Decision, EventSource};
 use mainstem_message::{AgentKey, ConfirmId, SessionId, TaskId, ToolCallId};
 use mainstem_policy::{Limits as Budget, PlanMode};
-use mainstem_react::RunContext;
 use mainstem_spec::AgentSpec;
-use mainstem_task::{TaskError, TaskRecord, TaskSet};
+use mainstem_task::TaskSet;
 use mainstem_tool::ToolOutput;
 
 use crate::{
-    AnswerError, CatalogEntry, Decision, SpawnError, SpawnOptions, Spent, drafted::Drafted, people::People,
-    roster::Roster, slots::Slots, spending::Spending, start_order::StartOrder, versions::Versions,
+    approval::{AnswerError, Approvals},
+    budget::account::{Spending, Spent},
+    spawn::{roster::Roster, slots::Slots, start_order::StartOrder, versions::Versions},
 };
 
-/// How far agents may go.
+/// The limits of a session's agents.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The deepest agent; the root is at 0. Default 3.
+    /// The depth of the deepest agent; the root is at 0. Default 3.
     pub max_depth: u16,
-    /// How many children of a session are at work at once; more wait for their turn. Default 16, at
-    /// least 1. One that waits for children of its own does not count.
+    /// How many children of a session execute at once; further ones wait. Default 16, at least 1. A
+    /// child that waits for children of its own does not count.
     pub max_children: usize,
-    /// How many background tasks of a session there can be at once; more are refused. Default 16.
+    /// How many background tasks of a session are open at once; further ones are refused. Default
+    /// 16.
     pub max_tasks: usize,
-    /// How long a call waits for its child, unless it says otherwise. Default 30 s.
+    /// How long a call waits for its child, unless it sets a time. Default 30 s.
     pub wait: Duration,
-    /// How long a child may be silent: without an event of its own, and not waiting for children,
-    /// tasks or people. Then it ends with `timeout`. Default 10 min; `Duration::MAX` is for ever.
+    /// How long a child may be silent: without an event, and without waiting for children, tasks or
+    /// approvals. Then it ends with `timeout`. Default 10 min; `Duration::MAX` is no limit.
     pub idle: Duration,
 }
 
@@ -49,8 +50,8 @@ impl Default for Limits {
     }
 }
 
-/// One session's children. [`enter`](Self::enter) puts it into the context of each of its runs; the
-/// tools find it there.
+/// The children of one session. [`enter`](Self::enter) puts it into the context of each of its
+/// runs, where the tools find it.
 #[derive(Debug)]
 pub struct Fleet {
     limits: Limits,
@@ -60,14 +61,14 @@ pub struct Fleet {
     pub(crate) tasks: TaskSet,
     pub(crate) plans: Mutex<PlanMode>,
     pub(crate) versions: Versions,
-    pub(crate) people: People,
+    pub(crate) approvals: Approvals,
     pub(crate) spending: Spending,
-    /// Tasks whose ends were told by the results of tools, until their records say so.
+    /// Tasks whose ends the results of tools have reported, until their records say so.
     pub(crate) told: DashSet<TaskId>,
 }
 
 impl Fleet {
-    /// A fleet without children, whose background work is done in this set.
+    /// Creates a fleet without children, whose background tasks run in `tasks`.
     pub fn new(limits: Limits, tasks: TaskSet) -> Self {
         let slots = Slots::new(limits.max_children);
         Self {
@@ -78,13 +79,13 @@ impl Fleet {
             tasks,
             plans: Mutex::default(),
             versions: Versions::default(),
-            people: People::default(),
+            approvals: Approvals::default(),
             spending: Spending::default(),
             told: DashSet::new(),
         }
     }
 
-    /// The same with a budget for the whole session.
+    /// Sets a budget for the whole session.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.spending = Spending::new(budget);
@@ -105,95 +106,44 @@ impl Fleet {
         self
     }
 
-    /// Answers a question that waits, whichever agent asked it.
+    /// Answers an open approval request of any agent.
     ///
     /// # Errors
-    /// Nobody asked it, or it was answered already.
+    /// The request does not exist, or was answered already.
     pub fn confirm(&self, id: &ConfirmId, decision: Decision) -> Result<(), AnswerError> {
-        self.people.confirm(id, decision)
+        self.approvals.confirm(id, decision)
     }
 
-    /// Gives the result of an external tool's call, whichever agent made it.
+    /// Gives the result of an external tool's call, of any agent.
     ///
     /// # Errors
-    /// No such call waits.
+    /// The call does not wait for a result.
     pub fn submit_tool_result(
         &self,
         call: &ToolCallId,
         result: impl Into<ToolOutput>,
     ) -> Result<(), AnswerError> {
-        self.people.submit(call, result.into())
+        self.approvals.submit(call, result.into())
     }
 
-    /// How far agents may go.
+    /// Returns the limits of the session's agents.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The children of the session, in the order of their start.
-    pub fn children(&self) -> Vec<crate::ChildSummary> {
+    /// Returns the children of the session, in the order of their start.
+    pub fn children(&self) -> Vec<ChildSummary> {
         self.roster.list(None)
     }
 
-    /// Who has this session, among the children; nobody for the root's session, and for an agent
+    /// Returns the child that has this session; `None` for the root's session, and for an agent
     /// that is a tool.
     pub fn child_of_session(&self, session: &SessionId) -> Option<EventSource> {
         self.roster.source(session)
     }
 
-    /// What a child was spawned as; nothing for the root, and for an agent that is a tool.
+    /// Returns what a child was spawned as; `None` for the root, and for an agent that is a tool.
     pub fn spec_of(&self, child: &AgentKey) -> Option<Arc<AgentSpec>> {
         self.roster.spec(child)
-    }
-
-    /// The deepest agent of the context's run.
-    pub(crate) fn max_depth(&self, cx: &RunContext) -> u16 {
-        let own = SpawnOptions::of(cx).max_depth;
-        own.map_or(self.limits.max_depth, |own| own.min(self.limits.max_depth))
-    }
-
-    /// The agent to spawn, if the caller may spawn it.
-    pub(crate) fn admit(&self, cx: &RunContext, id: &str) -> Result<CatalogEntry, SpawnError> {
-        let (depth, max_depth) = (cx.depth(), self.max_depth(cx));
-        if depth >= max_depth {
-            return Err(SpawnError::TooDeep { depth, max_depth });
-        }
-        drop(self.reserve_spawn(cx)?);
-        Drafted::spawnable(cx, id)
-    }
-
-    /// A task that the caller may ask about: its own; the root may ask about all of its session.
-    pub(crate) async fn task(&self, cx: &RunContext, id: &TaskId) -> Result<TaskRecord, SpawnError> {
-        let task = self.tasks.get(id).await?;
-        let mine = task.parent_session_id == *cx.session_id();
-        let below = cx.depth() == 0 && task.root_session_id == *cx.session_id();
-        if mine || below { Ok(task) } else { Err(TaskError::Unknown { id: id.clone() }.into()) }
-    }
-
-    /// Waits until tasks are over, lending out the caller's own place; what they are then, or when
-    /// the time is over.
-    pub(crate) async fn await_tasks(
-        &self,
-        cx: &RunContext,
-        ids: &[TaskId],
-        time: Duration,
-    ) -> Result<Vec<TaskRecord>, SpawnError> {
-        let lent = self.slots.lend(cx);
-        let over = self.tasks.wait(ids, time).await;
-        lent.take_back().await;
-        if let Some(tasks) = over? {
-            return Ok(tasks);
-        }
-        let mut tasks = Vec::new();
-        for id in ids {
-            tasks.push(self.tasks.get(id).await?);
-        }
-        Ok(tasks)
-    }
-
-    /// Whether one more background task may begin.
-    pub(crate) fn admit_task(&self, cx: &RunContext) -> Result<(), SpawnError> {
-        let (live, max) = (self.tasks.live_below(cx.sink().log().session_id()).len(), self.limits.max_tasks);
-        if live < max { Ok(()) } else { Err(SpawnError::TooManyTasks { max }) }
     }
 }

@@ -1,56 +1,45 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A session has a [`Fleet`]: a roster of the children that were spawned. Each of its runs has a
-//! [`Crew`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
+//! A session has a [`Fleet`]: the children that were spawned in it. Each of its runs has a
+//! [`Assembly`]: the root, a [`Catalog`] of the agents that can be spawned, their rules and skills.
 //! [`Subagents`] is the middleware that gives an agent the tools for it; the tools find both in
-//! their context. A child runs inside its parent's tool call, with a context of its own; nothing is
-//! forwarded. What its parent no longer waits for goes on as a background task.
+//! their context. A child runs inside its parent's tool call, with a context of its own, and its
+//! events go into the same log. A child whose call stops waiting goes on as a background task.
+//!
+//! State (`fleet`, `spawn/roster.rs`, `spawn/slots.rs`, `budget/account.rs`) knows nothing of what
+//! uses it. `member` is one agent of a fleet in one run, and what an agent does is a method of it:
+//! it launches, waits for and sends to children (`spawn`), asks for approval (`approval`), and gets
+//! reports of ended tasks (`delivery`). `catalog` builds the agents that can be spawned.
 
-mod agent_tool;
-mod attend;
+mod approval;
+mod assembly;
+mod budget;
 mod catalog;
-mod crew;
-mod deadline;
 mod delivery;
-mod drafted;
 mod error;
-mod external;
-mod factory;
-mod finding;
 mod fleet;
-mod guard;
-mod idle;
-mod inbox;
-mod launch;
-mod lineage;
 mod member;
 mod middleware;
 mod options;
-mod people;
-mod prompt;
-mod report;
-mod returning;
-mod roster;
-mod send;
-mod slots;
-mod spending;
-mod start_order;
+mod spawn;
 mod tools;
-pub mod trust;
-mod versions;
 
-pub use agent_tool::{AgentTool, IntoTool};
-pub use catalog::{Catalog, CatalogEntry};
-pub use crew::{Crew, Crews};
-pub use error::{CatalogError, SpawnError};
-pub use external::ExternalTool;
-pub use factory::{AgentFactory, Audience, Offer, rules};
+pub use approval::{AnswerError, external::ExternalTool};
+pub use assembly::{Assembly, AssemblySource};
+pub use budget::account::Spent;
+pub use catalog::{
+    Catalog, CatalogEntry, Factory,
+    error::CatalogError,
+    factory::{AgentFactory, Grantee, ToolGrant, rules},
+    trust,
+};
+pub use error::SpawnError;
 pub use fleet::{Fleet, Limits};
 pub use mainstem_event::{Background, ChildStatus, ChildSummary, Decision};
 pub use middleware::Subagents;
 pub use options::SpawnOptions;
-pub use people::AnswerError;
-pub use report::RESTARTED;
-pub use returning::Returning;
-pub use roster::Carried;
-pub use spending::Spent;
+pub use spawn::{
+    report::RESTARTED,
+    roster::{Carried, recorded::RecordedRoster},
+};
+pub use tools::agent_tool::{AgentTool, IntoTool};

@@ -5,10 +5,21 @@ use std::sync::Arc;
 
 use mainstem_policy::Limits;
 use mainstem_react::{RunContext, RunContextBuilder};
+use mainstem_spec::Skill;
+use mainstem_tool::ToolContext;
 
 use crate::{
-    Crew, Fleet, SpawnError, SpawnOptions, drafted::Drafted, idle::Waits, lineage::Lineage, slots::RunPlaces,
-    spending::Account,
+    assembly::Assembly,
+    budget::account::Account,
+    catalog::generated::GeneratedAgents,
+    error::SpawnError,
+    fleet::Fleet,
+    options::SpawnOptions,
+    spawn::{
+        idle::Waits,
+        lineage::Lineage,
+        slots::{Caller, RunSlots},
+    },
 };
 
 /// One agent of a fleet in one run. The attachment of its [`RunContext`].
@@ -16,14 +27,14 @@ use crate::{
 pub(crate) struct Member {
     // The same for all agents of the run.
     pub(crate) fleet: Arc<Fleet>,
-    pub(crate) crew: Arc<Crew>,
+    pub(crate) assembly: Arc<Assembly>,
     pub(crate) options: SpawnOptions,
-    pub(crate) drafted: Arc<Drafted>,
+    pub(crate) generated: Arc<GeneratedAgents>,
     /// The run's own limit of children that execute at once.
-    pub(crate) places: Option<Arc<RunPlaces>>,
+    slots: Option<Arc<RunSlots>>,
     /// Where its calls are counted.
     pub(crate) account: Arc<Account>,
-    /// What it and those above it were spawned as; `None` for the root.
+    /// What it and its ancestors were spawned as; `None` for the root.
     pub(crate) lineage: Option<Arc<Lineage>>,
     /// How many of its calls wait.
     pub(crate) waits: Arc<Waits>,
@@ -40,15 +51,30 @@ impl Member {
         cx.attachment().ok_or(SpawnError::NoFleet)
     }
 
+    /// Returns the member that calls a tool, and the engine's context of the call.
+    ///
+    /// # Errors
+    /// The agent is part of no fleet.
+    pub(crate) fn of_call(cx: &ToolContext) -> Result<(&RunContext, &Self), SpawnError> {
+        let cx = engine(cx)?;
+        Ok((cx, Self::of(cx)?))
+    }
+
     /// Creates the root of a run.
-    pub(crate) fn root(fleet: Arc<Fleet>, crew: Arc<Crew>, options: SpawnOptions, budget: Limits) -> Self {
+    pub(crate) fn root(
+        fleet: Arc<Fleet>,
+        assembly: Arc<Assembly>,
+        options: SpawnOptions,
+        budget: Limits,
+    ) -> Self {
+        let spec = assembly.catalog.get(assembly.root.id()).map(|entry| &*entry.spec);
         Self {
-            account: fleet.open_run(&crew, budget),
+            account: fleet.spending.open_run(spec, budget),
             fleet,
-            crew,
+            assembly,
             options,
-            drafted: Arc::default(),
-            places: options.max_children.map(|most| Arc::new(RunPlaces::new(most))),
+            generated: Arc::default(),
+            slots: options.max_children.map(|most| Arc::new(RunSlots::new(most))),
             lineage: None,
             waits: Arc::default(),
             is_paid: false,
@@ -64,19 +90,45 @@ impl Member {
     pub(crate) fn paid(&self) -> Arc<Self> {
         Arc::new(Self { is_paid: true, ..self.clone() })
     }
+
+    /// Returns the member as the slots of its fleet see it.
+    pub(crate) fn caller<'a>(&'a self, cx: &'a RunContext) -> Caller<'a> {
+        Caller { cx, run: self.slots.as_deref(), waits: &self.waits }
+    }
+
+    /// Returns what it and its ancestors were spawned as; nothing for the root.
+    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Lineage> {
+        self.lineage.iter().flat_map(|lineage| lineage.up())
+    }
+
+    /// Returns the skills that it can load: those that neither its spec nor an ancestor's leaves
+    /// out.
+    pub(crate) fn skills(&self) -> impl Iterator<Item = &Skill> {
+        let lists: Vec<_> = self.lineage().filter_map(|agent| agent.entry.spec.skills.as_ref()).collect();
+        let skills = self.assembly.skills.iter();
+        skills.filter(move |skill| lists.iter().all(|list| list.contains(&skill.name)))
+    }
+}
+
+/// Returns the engine's context of a tool call.
+///
+/// # Errors
+/// The tool is called by something else than the engine.
+pub(crate) fn engine(cx: &ToolContext) -> Result<&RunContext, SpawnError> {
+    RunContext::of(cx).ok_or(SpawnError::NoFleet)
 }
 
 impl Fleet {
-    /// Puts the fleet into the context of a run: with this crew, under a budget, and as its gate.
+    /// Puts the fleet into the context of a run, with its assembly and budget, and as its gate.
     pub fn enter(
         self: &Arc<Self>,
         cx: RunContextBuilder,
-        crew: Arc<Crew>,
+        assembly: Arc<Assembly>,
         options: SpawnOptions,
         budget: Limits,
     ) -> RunContextBuilder {
-        let cx = cx.artifacts(crew.artifacts.clone()).gate(self.clone());
-        cx.attachment(Arc::new(Member::root(self.clone(), crew, options, budget)))
+        let cx = cx.artifacts(assembly.artifacts.clone()).gate(self.clone());
+        cx.attachment(Arc::new(Member::root(self.clone(), assembly, options, budget)))
     }
 
     /// Returns the fleet that a context's agent is part of.

@@ -1,30 +1,29 @@
-//! What makes an agent one of a fleet.
+//! The middleware that makes an agent one of a fleet.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use mainstem_event::{CancelReason, EventKind};
-use mainstem_message::{Message, StopReason, TaskId};
+use mainstem_event::EventKind;
+use mainstem_message::{Message, StopReason};
 use mainstem_model::ModelRequest;
 use mainstem_policy::PlanMode;
 use mainstem_react::{AgentError, Answer, Middleware, NextModel, RunContext};
 use mainstem_tool::{Tool, unless};
 
 use crate::{
-    Background, Fleet, SpawnOptions,
+    catalog::prompt::{PLANNING, fleet_section, skills_section},
     delivery::Told,
-    inbox::Inbox,
     member::Member,
-    prompt::{PLANNING, fleet_section, skills_section},
+    spawn::inbox::Inbox,
     tools,
 };
 
-/// Makes an agent one of a fleet: gives it tools for its children and their background tasks, tells
-/// it whom it can spawn, and brings it, with its next model call, what others send it while it
-/// works and which of its tasks have ended.
+/// Makes an agent one of a fleet: gives it tools for its children and their background tasks, and
+/// lists the agents that it can spawn. The next model call has the messages that others have sent
+/// it and the ends of its tasks.
 ///
-/// All of that needs a [`Fleet`] in the run's context ([`Fleet::enter`]); without one the tools
-/// answer with an error.
+/// That needs a [`Fleet`](crate::Fleet) in the run's context
+/// ([`Fleet::enter`](crate::Fleet::enter)); without one the tools return an error.
 #[derive(Clone, Debug, Default)]
 pub struct Subagents {
     /// All of them if absent.
@@ -33,17 +32,17 @@ pub struct Subagents {
 }
 
 impl Subagents {
-    /// All tools.
+    /// Creates it with all tools.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only the tools of these names. Without any, the agent can be steered all the same.
+    /// Creates it with the tools of these names. Without any, the agent can still be steered.
     pub fn only(names: impl IntoIterator<Item = String>) -> Self {
         Self { only: Some(names.into_iter().collect()), has_files: false }
     }
 
-    /// Whether the agent works with files; then it is told which others see them.
+    /// Sets whether the agent works with files; its prompt then says which others see them.
     #[must_use]
     pub fn with_files(mut self, has_files: bool) -> Self {
         self.has_files = has_files;
@@ -64,12 +63,13 @@ impl Middleware for Subagents {
     }
 
     fn system_prompt(&self, cx: &RunContext) -> Option<String> {
-        let Member { fleet, crew, .. } = Member::of(cx).ok()?;
+        let member = Member::of(cx).ok()?;
+        let Member { fleet, assembly, .. } = member;
         let spawns = self.gives("agent_spawn") || self.gives("agent_fanout");
         let plans = fleet.plan_mode() == PlanMode::On;
         let reads = self.only.is_some() && self.gives(tools::LOAD_SKILL);
-        let whom = spawns.then(|| fleet_section(&crew.catalog, self.has_files));
-        let skills = if reads { skills_section(crew.skills_of(cx)) } else { None };
+        let whom = spawns.then(|| fleet_section(&assembly.catalog, self.has_files));
+        let skills = if reads { skills_section(member.skills()) } else { None };
         let sections = [whom, skills, plans.then(|| PLANNING.to_owned())];
         let sections: Vec<_> = sections.into_iter().flatten().collect();
         (!sections.is_empty()).then(|| sections.join("\n\n"))
@@ -81,7 +81,8 @@ impl Middleware for Subagents {
         mut request: ModelRequest,
         next: NextModel<'_>,
     ) -> Result<Answer, AgentError> {
-        let Ok(Member { fleet, .. }) = Member::of(cx) else { return next.run(cx, request).await };
+        let Ok(member) = Member::of(cx) else { return next.run(cx, request).await };
+        let fleet = &member.fleet;
         let inbox = fleet.roster.inbox(cx.agent_key());
         loop {
             hand_in(cx, &inbox, &mut request);
@@ -91,7 +92,7 @@ impl Middleware for Subagents {
             });
             let said = cx.with_transcript(|transcript| transcript.messages().len());
             let Some(answer) = unless(inbox.interrupted(), next.run(cx, request.clone())).await else {
-                // What it had said until then is kept, and what it is told now comes after that.
+                // The interrupted answer stays, and the new messages come after it.
                 cx.close(&StopReason::Cancelled);
                 cx.with_transcript(|transcript| {
                     request.messages.extend_from_slice(&transcript.messages()[said..])
@@ -101,7 +102,7 @@ impl Middleware for Subagents {
             let answer = answer?;
             fleet.mark_delivered(cx, &told).await;
             let is_last = answer.message.tool_calls().next().is_none();
-            if !is_last || inbox.is_empty() && !fleet.waits_for_more(cx, &request).await {
+            if !is_last || inbox.is_empty() && !member.finish_tasks(cx, &request).await {
                 return Ok(answer);
             }
             if !answer.message.content.is_empty() {
@@ -111,47 +112,11 @@ impl Middleware for Subagents {
     }
 }
 
-/// Adds what others have sent to the conversation and to the request.
+/// Adds the messages that others have sent to the conversation and to the request.
 fn hand_in(cx: &RunContext, inbox: &Inbox, request: &mut ModelRequest) {
     for message in inbox.take() {
         let block_id = cx.new_id("message-").into();
         cx.emit(EventKind::HintBlock { block_id, hint_source: "message".into(), hint: message.text() });
         request.messages.push(Arc::new(Message::user(message.text())));
-    }
-}
-
-impl Fleet {
-    /// What the caller wants done about background tasks when the root has its answer. Whether
-    /// there is news that it should answer to.
-    async fn waits_for_more(&self, cx: &RunContext, request: &ModelRequest) -> bool {
-        if cx.depth() > 0 || cx.is_cancelled() {
-            return false;
-        }
-        let root = cx.session_id();
-        match SpawnOptions::of(cx).background {
-            Background::Detach => false,
-            Background::Cancel => {
-                self.tasks.cancel_below(root, &CancelReason::RunEnded);
-                self.over(cx, self.tasks.live_below(root)).await;
-                false
-            }
-            Background::Wait => {
-                self.over(cx, self.tasks.live_of(root)).await;
-                let news = self.has_news(root, &request.messages).await;
-                if !news {
-                    self.over(cx, self.tasks.live_below(root)).await;
-                }
-                news && !cx.is_cancelled()
-            }
-        }
-    }
-
-    /// Waits for the ends of tasks, or until somebody stops the run.
-    async fn over(&self, cx: &RunContext, tasks: Vec<TaskId>) {
-        tokio::select! {
-            biased;
-            () = cx.cancelled() => {}
-            _ = Box::pin(self.tasks.wait(&tasks, Duration::MAX)) => {}
-        }
     }
 }

@@ -1,23 +1,20 @@
-//! What the caller of a run says about its children.
+//! How the caller of a run wants its children treated.
 
 use mainstem_event::{Background, RunSettings};
-use mainstem_react::RunContext;
-
-use crate::member::Member;
 
 /// How a run treats its children. [`Fleet::enter`](crate::Fleet::enter) takes it; an agent without
 /// a fleet has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpawnOptions {
-    /// A call that is out of time stops its child (`status: timeout`); nothing becomes a background
-    /// task.
+    /// Whether a call that is out of time stops its child (`status: timeout`) instead of making it
+    /// a background task.
     pub force_sync: bool,
     /// What becomes of background tasks when the root has its answer.
     pub background: Background,
-    /// Whether somebody answers when a person is asked (default); if not, asking is refusing, and
-    /// external tools fail.
-    pub has_people: bool,
+    /// Whether a person answers approval requests (default). If not, they are denied, and external
+    /// tools fail.
+    pub is_attended: bool,
     /// The depth of the deepest agent of the run, if that is below the session's
     /// [`Limits`](crate::Limits).
     pub max_depth: Option<u16>,
@@ -31,7 +28,7 @@ impl Default for SpawnOptions {
         Self {
             force_sync: false,
             background: Background::default(),
-            has_people: true,
+            is_attended: true,
             max_depth: None,
             max_children: None,
         }
@@ -39,33 +36,33 @@ impl Default for SpawnOptions {
 }
 
 impl SpawnOptions {
-    /// The defaults.
+    /// Creates the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether calls stop their children when they are out of time.
+    /// Sets whether calls stop their children when they are out of time.
     #[must_use]
     pub fn with_force_sync(mut self, force_sync: bool) -> Self {
         self.force_sync = force_sync;
         self
     }
 
-    /// What becomes of background tasks.
+    /// Sets what becomes of background tasks.
     #[must_use]
     pub fn with_background(mut self, background: Background) -> Self {
         self.background = background;
         self
     }
 
-    /// Whether somebody answers when a person is asked.
+    /// Sets whether a person answers approval requests.
     #[must_use]
-    pub fn with_people(mut self, has_people: bool) -> Self {
-        self.has_people = has_people;
+    pub fn with_attended(mut self, is_attended: bool) -> Self {
+        self.is_attended = is_attended;
         self
     }
 
-    /// The deepest agent; more than the session's limit is that limit.
+    /// Sets the depth of the deepest agent, capped by the session's limit.
     #[must_use]
     pub fn with_max_depth(mut self, depth: u16) -> Self {
         self.max_depth = Some(depth);
@@ -78,10 +75,6 @@ impl SpawnOptions {
         self.max_children = Some(most);
         self
     }
-
-    pub(crate) fn of(cx: &RunContext) -> Self {
-        Member::of(cx).map_or_else(|_| Self::default(), |member| member.options)
-    }
 }
 
 impl From<&RunSettings> for SpawnOptions {
@@ -89,7 +82,7 @@ impl From<&RunSettings> for SpawnOptions {
         Self {
             force_sync: settings.force_sync,
             background: settings.background,
-            has_people: !settings.unattended,
+            is_attended: !settings.unattended,
             max_depth: settings.max_depth,
             max_children: settings.max_children,
         }

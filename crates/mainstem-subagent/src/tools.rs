@@ -1,11 +1,11 @@
-//! The tools that an agent which may spawn has; one file each.
+//! The tools of an agent that may spawn, one file each.
 
 mod agent_close;
 mod agent_fanout;
-mod agent_generate;
 mod agent_list;
 mod agent_send;
 mod agent_spawn;
+pub(crate) mod agent_tool;
 mod load_skill;
 mod plan_enter;
 mod plan_exit;
@@ -16,16 +16,12 @@ mod task_wait;
 
 use std::sync::{Arc, LazyLock};
 
-use mainstem_react::RunContext;
-use mainstem_tool::{Tool, ToolContext};
+use mainstem_tool::Tool;
 
-pub(crate) use self::agent_generate::{Drafts, GENERATE};
-use crate::SpawnError;
-
-/// The names of the tools for planning, which are given only where they are wanted.
+/// The names of the tools for planning, which an agent has only on request.
 pub(crate) const PLAN: [&str; 2] = ["plan_enter", "plan_exit"];
 
-/// The name of the tool for skills, which is given only where there are some.
+/// The name of the tool for skills, which an agent has only if there are skills.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
 
 /// The names of the tools that a workspace adds. A spec can deny them in a harness without a
@@ -33,15 +29,10 @@ pub(crate) const LOAD_SKILL: &str = "load_skill";
 pub(crate) const OF_WORKSPACE: [&str; 7] =
     ["read_file", "write_file", "edit_file", "list_files", "glob_files", "grep_files", "shell"];
 
-/// Returns the engine's context of a tool's call: these tools are a part of it.
-pub(crate) fn engine(cx: &ToolContext) -> Result<&RunContext, SpawnError> {
-    RunContext::of(cx).ok_or(SpawnError::NoFleet)
-}
-
 /// A tool and its name.
 pub(crate) type Named = (String, Arc<dyn Tool>);
 
-// These have no state, and a schema takes a while to make: once is enough.
+// Shared by all agents: they have no state, and a schema takes a while to make.
 static ALL: LazyLock<Vec<Named>> = LazyLock::new(|| {
     named([
         agent_spawn::tool(),
@@ -62,12 +53,12 @@ fn named<const N: usize>(tools: [Arc<dyn Tool>; N]) -> Vec<Named> {
     tools.into_iter().map(|tool| (tool.spec().name, tool)).collect()
 }
 
-/// All but the special ones.
+/// Returns all but the special ones.
 pub(crate) fn all() -> impl Iterator<Item = &'static Named> {
     ALL.iter()
 }
 
-/// Those that are given only where they are wanted: for planning, and for skills.
+/// Returns those that an agent has only on request: for planning, and for skills.
 pub(crate) fn special() -> impl Iterator<Item = &'static Named> {
     SPECIAL.iter()
 }

@@ -96,9 +96,9 @@ fn status(event: &AgentEvent) -> Option<TaskStatus> {
     }
 }
 
-/// A parent that waits for its child as `attend` does, until the time is over; whether the child
+/// A parent that waits for its child as a tool call does, until the time is over; whether the child
 /// became a task.
-async fn attend(tasks: TaskSet, sink: EventSink, over: oneshot::Receiver<()>) -> bool {
+async fn wait(tasks: TaskSet, sink: EventSink, over: oneshot::Receiver<()>) -> bool {
     let mut turn = work(sink.clone());
     let has_ended = unless(over, turn.as_mut()).await.is_some();
     if !has_ended {
@@ -114,7 +114,7 @@ fn a_child_that_is_promoted_goes_on_with_nothing_lost() {
         let tasks = TaskSet::in_memory();
         let (ring, over) = oneshot::channel::<()>();
         let clock = thread::spawn(move || ring.send(()).unwrap_or_default());
-        let parent = spawn(attend(tasks.clone(), child(&log), over));
+        let parent = spawn(wait(tasks.clone(), child(&log), over));
         let mut seen: Vec<AgentEvent> = Vec::new();
         let is_of_child = |event: &AgentEvent| event.source().is_some();
         while seen.iter().filter(|event| is_of_child(event)).count() < DELTAS + 2 {

@@ -13,7 +13,7 @@ use mainstem_journal::{Journal, Scoped};
 use mainstem_message::{Message, SessionId};
 use mainstem_react::OutputSchema;
 use mainstem_session::{
-    Crew, DeleteError, OpenError, Records, Run, RunError, RunOptions, Session, Sessions, Store,
+    Assembly, DeleteError, OpenError, Records, Run, RunError, RunOptions, Session, Sessions, Store,
 };
 use mainstem_spec::is_name;
 use mainstem_subagent::Limits;
@@ -199,9 +199,9 @@ impl Harness {
                 Records::new(tasks.clone()).with_journal(Arc::new(own))
             }
         };
-        let (parts, crews, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
+        let (parts, assemblies, name) = (builder.clone(), Arc::new(agents.clone()), tenant.clone());
         let session = move || {
-            let session = parts.session(crews.clone(), tasks.clone());
+            let session = parts.session(assemblies.clone(), tasks.clone());
             name.iter().fold(session, |session, name| session.attribute("tenant", &**name))
         };
         let sessions = Sessions::new(store, tenant.clone(), records, session);
@@ -235,7 +235,7 @@ impl Harness {
     }
 
     /// Who worked in the latest run, or will in the first: the root, the agents that it can spawn, skills and rules.
-    pub fn crew(&self) -> Arc<Crew> {
+    pub fn assembly(&self) -> Arc<Assembly> {
         self.0.agents.current()
     }
 
@@ -244,10 +244,10 @@ impl Harness {
     /// # Errors
     /// There is none, or it is only there to be spawned.
     pub fn can_lead(&self, agent: &str) -> Result<(), LeaderError> {
-        leader(&self.crew().catalog, agent).map(drop)
+        leader(&self.assembly().catalog, agent).map(drop)
     }
 
-    /// Those who work where another agent is the root, for [`RunOptions::with_crew`]: with this harness's model and limits, what the
+    /// Those who work where another agent is the root, for [`RunOptions::with_assembly`]: with this harness's model and limits, what the
     /// agent's spec says of prompt, tools, skills and permissions, and all agents that there are now. What the spec of the harness's own agent
     /// says does not hold for them.
     ///
@@ -256,7 +256,7 @@ impl Harness {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn led_by(&self, agent: impl Into<String>) -> Result<Arc<Crew>, BuildError> {
+    pub async fn led_by(&self, agent: impl Into<String>) -> Result<Arc<Assembly>, BuildError> {
         self.0.agents.led_by(&agent.into()).await
     }
 
@@ -272,6 +272,6 @@ impl Harness {
 
 impl fmt::Debug for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Harness").field("crew", &self.crew()).finish_non_exhaustive()
+        f.debug_struct("Harness").field("assembly", &self.assembly()).finish_non_exhaustive()
     }
 }

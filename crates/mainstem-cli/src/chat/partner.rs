@@ -79,7 +79,7 @@ impl Partner {
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
         let opened = harness.open_session(id).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
-        let root = harness.crew().root.clone();
+        let root = harness.assembly().root.clone();
         let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
         let (session, has_person) = (Arc::new(session), terminal.has_person());
         Ok(Self { session, greeting, has_person, harness: Some(harness) })

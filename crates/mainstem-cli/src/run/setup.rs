@@ -59,7 +59,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
     notes.extend(harness::found(&harness));
     if let Some(id) =
-        args.only_agent.as_deref().filter(|id| *id != "main" && harness.crew().catalog.get(id).is_none())
+        args.only_agent.as_deref().filter(|id| *id != "main" && harness.assembly().catalog.get(id).is_none())
     {
         notes.push(format!("warning: --only-agent: there is no agent {id:?}"));
     }

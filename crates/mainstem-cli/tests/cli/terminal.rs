@@ -239,7 +239,7 @@ fn without_a_terminal_the_answer_is_no_and_that_is_said() {
     let asked = server
         .requests()
         .iter()
-        .filter(|request| request.to_string().contains("nobody is there to be asked"))
+        .filter(|request| request.to_string().contains("it needs approval, and the run is unattended"))
         .count();
     assert!(asked > 0, "the model is told");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_model::ScriptedModel;
 use mainstem_spec::Mode;
-use mainstem_subagent::AgentFactory;
+use mainstem_subagent::{AgentFactory, Factory as _};
 
 use super::*;
 

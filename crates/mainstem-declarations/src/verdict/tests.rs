@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstem_model::{ErrorKind, ModelError, ResolveError, ScriptedModel};
 use mainstem_spec::AgentSpec;
-use mainstem_subagent::AgentFactory;
+use mainstem_subagent::{AgentFactory, Factory as _};
 
 use super::*;
 

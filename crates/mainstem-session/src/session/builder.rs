@@ -9,7 +9,7 @@ use mainstem_event::{Clock, Ids, LogOptions, RandomIds, SessionLog, SystemClock}
 use mainstem_journal::{Journal, JournalError};
 use mainstem_message::SessionId;
 use mainstem_policy::{Limits as Budget, PlanMode, Prices};
-use mainstem_subagent::{Crews, Fleet, Limits};
+use mainstem_subagent::{AssemblySource, Fleet, Limits};
 use mainstem_task::TaskSet;
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ use crate::{
 /// Builds a [`Session`].
 #[must_use]
 pub struct SessionBuilder {
-    crews: Arc<dyn Crews>,
+    assemblies: Arc<dyn AssemblySource>,
     id: Option<SessionId>,
     limits: Limits,
     tasks: Option<TaskSet>,
@@ -35,9 +35,9 @@ pub struct SessionBuilder {
 }
 
 impl SessionBuilder {
-    pub(super) fn new(crews: Arc<dyn Crews>) -> Self {
+    pub(super) fn new(assemblies: Arc<dyn AssemblySource>) -> Self {
         Self {
-            crews,
+            assemblies,
             id: None,
             limits: Limits::default(),
             tasks: None,
@@ -147,15 +147,15 @@ impl SessionBuilder {
             tracing::warn!(session = %log.session_id(), %error, "the endings of an earlier process are not committed yet");
         }
         let children = std::mem::take(&mut past.children);
-        // Each run reads the crew again.
-        let crew = match self.crews.known() {
-            Some(crew) => crew,
-            None => self.crews.present().await,
+        // Each run reads the assembly again.
+        let assembly = match self.assemblies.known() {
+            Some(assembly) => assembly,
+            None => self.assemblies.present().await,
         };
         let checkpoints = Checkpoints::new(journal.clone(), past.checkpoint);
         let session = self.assemble(log, begun, past, Some(checkpoints), None);
-        session.0.fleet.take_back(&crew, children);
-        *lock(&session.0.crew) = Some(crew);
+        session.0.fleet.restore(&assembly, children);
+        *lock(&session.0.assembly) = Some(assembly);
         session.checkpoint();
         Ok(session)
     }
@@ -195,8 +195,8 @@ impl SessionBuilder {
         let fleet = fleet.with_spent(&past.spent(&self.prices));
         let runs = past.runs_with_latest(&self.prices);
         Session(Arc::new(Inner {
-            crews: self.crews,
-            crew: Mutex::default(),
+            assemblies: self.assemblies,
+            assembly: Mutex::default(),
             buffer: self.log.buffer,
             watch: Mutex::new((None, past.fleet)),
             log,

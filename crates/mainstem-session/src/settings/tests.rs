@@ -42,7 +42,7 @@ fn a_resumed_run_has_what_is_left() {
     let left = Limits::default().with_tokens(100).with_spawns(0).with_time_seconds(40);
     assert_eq!(options.budget, left.with_cost(Cost::from_micros(400)));
     assert_eq!((options.user.as_deref(), &options.attributes["desk"]), (Some("ann"), &7.into()));
-    assert_eq!((options.spawn.has_people, options.spawn.max_depth), (false, Some(1)));
+    assert_eq!((options.spawn.is_attended, options.spawn.max_depth), (false, Some(1)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The words, and that nobody can forge them.
+//! The text of a reminder, and that no child can forge it.
 
 use mainstem_event::{TaskStatus, Timestamp};
 use mainstem_message::Failure;

@@ -1,4 +1,4 @@
-//! The words in which ends of tasks are told. Pure.
+//! The text that reports ends of tasks. Pure.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use mainstem_task::TaskRecord;
 const OPEN: &str = "<system-reminder>\nBackground tasks delivered:\n";
 const CLOSE: &str = "</system-reminder>";
 
-/// How many characters of a result are told.
+/// How many characters of a result are reported.
 const SUMMARY: usize = 2000;
 
-/// One message about tasks that have ended; `later` more will be told of with the next.
+/// Returns a message about tasks that have ended; the next one reports `later` more.
 pub(super) fn reminder(ended: &[TaskRecord], later: usize) -> String {
     let mut text = OPEN.to_owned();
     for task in ended {
@@ -26,7 +26,7 @@ pub(super) fn reminder(ended: &[TaskRecord], later: usize) -> String {
     text
 }
 
-/// Whether a message is such a reminder and names the task.
+/// Returns `true` if a message is such a reminder and names the task.
 pub(super) fn tells_of(message: &str, task: &TaskId) -> bool {
     message.starts_with(OPEN) && message.lines().any(|line| line.starts_with(&first(task)))
 }
@@ -48,7 +48,7 @@ fn entry(task: &TaskRecord) -> String {
     format!("{}agent={}{label}, status={status}\n  {what}", first(&task.id), task.agent_id)
 }
 
-/// The first of it, in lines that no entry begins with, and without tags.
+/// Returns the beginning of a text, in lines that can't be taken for entries, and without tags.
 fn summary(text: &str) -> String {
     let text = text.trim();
     let shown: String = text.chars().take(SUMMARY).collect();
@@ -78,7 +78,7 @@ fn error(task: &TaskRecord) -> String {
     task.error.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Everything about a task: for `task_output` and `task_wait`.
+/// Returns all about a task.
 pub(super) fn of_task(task: &TaskRecord) -> String {
     let TaskRecord { id, agent_id, agent_key, status, created_at, updated_at, .. } = task;
     let mut text = format!("task_id: {id}\nagent_id: {agent_id}\nagent_key: {agent_key}\n");
@@ -90,7 +90,7 @@ pub(super) fn of_task(task: &TaskRecord) -> String {
         TaskStatus::Completed => write!(text, "\nresult:\n{}", task.result.as_deref().unwrap_or_default()),
         TaskStatus::Failed => write!(text, "\nerror: {}", error(task)),
         TaskStatus::Cancelled => write!(text, "\ncancelled by {}", by(task)),
-        _ => write!(text, "\nIt is still at work."),
+        _ => write!(text, "\nIt is still running."),
     };
     text
 }

@@ -1,4 +1,4 @@
-//! `agent_close`: a child that is not needed any more.
+//! `agent_close`: stops a child and frees its label.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,11 +21,11 @@ struct Close {
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
-    let description = "Stop a subagent, if it is at work, with all below it, and forget it; its label is free then. Give exactly one of \
+    let description = "Stop a subagent, if it is running, with all below it, and forget it; its label is free then. Give exactly one of \
                        agent_key and label.";
     Arc::new(tool_fn("agent_close", description, |cx, close: Close| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
+        let fleet = &member.fleet;
         let key =
             fleet.roster.find(close.agent_key.as_deref(), close.label.as_deref(), Some(cx.session_id()))?;
         fleet.close(cx, &key, &CancelReason::agent(cx.agent())).await?;

@@ -1,4 +1,4 @@
-//! `agent_fanout`: several children by one call, for models that make one call a turn.
+//! `agent_fanout`: starts several children by one call, for models that make one call a turn.
 
 use std::sync::Arc;
 
@@ -8,8 +8,11 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, launch::Order, member::Member, report::Report};
+use crate::{
+    error::SpawnError,
+    member::Member,
+    spawn::{launch::Order, report::Report},
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,8 +20,8 @@ struct Fanout {
     /// What to start, all at once.
     #[schemars(length(min = 1))]
     spawns: Vec<Spawn>,
-    /// How many seconds to wait for each reply: 30 unless said otherwise, 600 at most; who is not done then goes on in the background. 0
-    /// does not wait at all.
+    /// How many seconds to wait for each reply: 30 by default, 600 at most; a child that has not
+    /// answered then goes on in the background. 0 does not wait at all.
     #[serde(default)]
     timeout_seconds: Option<u64>,
 }
@@ -44,10 +47,9 @@ impl From<Spawn> for Order {
 pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Start several subagents at once and wait for all their replies. One result for each, in the same order.";
     Arc::new(tool_fn("agent_fanout", description, |cx, fanout: Fanout| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
         let Fanout { spawns, timeout_seconds } = fanout;
-        let spawn = |spawn: Spawn| fleet.spawn(cx, Box::new(spawn.into()), timeout_seconds);
+        let spawn = |spawn: Spawn| member.spawn(cx, Box::new(spawn.into()), timeout_seconds);
         let reports = join_all(spawns.into_iter().map(spawn)).await;
         let parts: Vec<_> = reports
             .iter()
@@ -63,7 +65,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     }))
 }
 
-/// Running if one still is, for its child goes on; else an error if one has failed.
+/// Returns `Running` if a child goes on in the background, else `Error` if one has failed.
 fn state(reports: &[Result<Report, SpawnError>]) -> ToolState {
     let state = |report: &Result<Report, _>| report.as_ref().map_or(ToolState::Error, Report::state);
     let has = |wanted| reports.iter().any(|report| state(report) == wanted);

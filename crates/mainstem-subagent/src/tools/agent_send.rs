@@ -1,4 +1,4 @@
-//! `agent_send`: tell a child something further.
+//! `agent_send`: sends a child a further message.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,27 +18,26 @@ struct Send {
     /// The child, by the label that you gave it.
     #[serde(default)]
     label: Option<String>,
-    /// What to tell it.
+    /// The message.
     message: String,
-    /// When it shall read it, if it is at work: `queue` after its present turn, in a turn of its own; `steer` before its next step;
-    /// `interrupt` at once. `queue` unless said otherwise.
+    /// When it reads the message, if it is running: `queue` (default) after its present turn, in a
+    /// turn of its own; `steer` before its next step; `interrupt` at once.
     #[serde(default)]
     mode: SendMode,
-    /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
-    /// wait at all.
+    /// How many seconds to wait for the reply: 30 by default, 600 at most; then the child goes on
+    /// in the background. 0 does not wait at all.
     #[serde(default)]
     timeout_seconds: Option<u64>,
 }
 
 pub(super) fn tool() -> Arc<dyn Tool> {
-    let description = "Send a further message to a subagent and wait for its reply; it still knows its conversation. One that is at work \
+    let description = "Send a further message to a subagent and wait for its reply; it still knows its conversation. One that is running \
                        can be steered or interrupted. Give exactly one of agent_key and label.";
     Arc::new(tool_fn("agent_send", description, |cx, send: Send| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
         let Send { agent_key, label, message, mode, timeout_seconds } = send;
-        let key = fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
-        let report = fleet.tell(cx, &key, message, mode, timeout_seconds).await?;
+        let key = member.fleet.roster.find(agent_key.as_deref(), label.as_deref(), Some(cx.session_id()))?;
+        let report = member.tell(cx, &key, message, mode, timeout_seconds).await?;
         Ok::<ToolOutput, SpawnError>(report.into())
     }))
 }

@@ -1,4 +1,4 @@
-//! `agent_spawn`: start a child, get its reply.
+//! `agent_spawn`: starts a child and returns its reply.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, launch::Order, member::Member};
+use crate::{error::SpawnError, member::Member, spawn::launch::Order};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,8 +18,8 @@ struct Spawn {
     /// A short name of your own for it, unique in this session.
     #[serde(default)]
     label: Option<String>,
-    /// How many seconds to wait for the reply: 30 unless said otherwise, 600 at most; then the child goes on in the background. 0 does not
-    /// wait at all.
+    /// How many seconds to wait for the reply: 30 by default, 600 at most; then the child goes on
+    /// in the background. 0 does not wait at all.
     #[serde(default)]
     timeout_seconds: Option<u64>,
 }
@@ -33,8 +32,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         let Spawn { agent_id, task, label, timeout_seconds } = spawn;
         let order = Box::new(Order { agent_id, task, label });
         async move {
-            let cx = engine(&cx)?;
-            let report = Member::of(cx)?.fleet.spawn(cx, order, timeout_seconds).await?;
+            let (cx, member) = Member::of_call(&cx)?;
+            let report = member.spawn(cx, order, timeout_seconds).await?;
             Ok::<ToolOutput, SpawnError>(report.into())
         }
     }))

@@ -7,8 +7,7 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,9 +20,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Read a skill: instructions for a particular task. The result names the files that belong to it, as paths in \
                        the workspace; read those that you need.";
     let load = tool_fn("load_skill", description, |cx, Load { name }| async move {
-        let cx = engine(&cx)?;
-        let crew = &Member::of(cx)?.crew;
-        let known: Vec<_> = crew.skills_of(cx).collect();
+        let (_, member) = Member::of_call(&cx)?;
+        let known: Vec<_> = member.skills().collect();
         let skill = known.iter().find(|skill| skill.name == name).ok_or_else(|| {
             SpawnError::UnknownSkill { name, known: known.iter().map(|skill| skill.name.clone()).collect() }
         })?;

@@ -1,4 +1,4 @@
-//! `plan_enter`: only look, until a plan stands.
+//! `plan_enter`: only tools that change nothing run, until there is a plan.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,8 +18,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "Begin planning: until plan_exit, you and your subagents can only run tools that change nothing.";
     Arc::new(
         tool_fn("plan_enter", description, |cx, Enter {}| async move {
-            let cx = engine(&cx)?;
-            Member::of(cx)?.fleet.set_plan_mode(PlanMode::On, cx.sink().log());
+            let (cx, member) = Member::of_call(&cx)?;
+            member.fleet.set_plan_mode(PlanMode::On, cx.sink().log());
             Ok::<_, SpawnError>("You are planning. Look around, make a plan, then call plan_exit with it.")
         })
         .with_read_only(true),

@@ -1,4 +1,4 @@
-//! `plan_exit`: a person looks at the plan, and lets the work begin.
+//! `plan_exit`: a person reads the plan and decides whether it is carried out.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::engine;
-use crate::{Decision, SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
+use mainstem_event::Decision;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,13 +24,13 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     Arc::new(
         tool_fn("plan_exit", description, |cx, Exit { plan }: Exit| async move {
             let id = cx.call_id().clone();
-            let cx = engine(&cx)?;
-            let fleet = &Member::of(cx)?.fleet;
+            let (cx, member) = Member::of_call(&cx)?;
+            let fleet = &member.fleet;
             if fleet.plan_mode() == PlanMode::Off {
                 return Ok(ToolOutput::from("You are not planning; go on."));
             }
             let call = ToolCall::new(id, "plan_exit", json!({ "plan": plan }).to_string());
-            Ok::<_, SpawnError>(match fleet.ask(cx, call).await {
+            Ok::<_, SpawnError>(match member.ask(cx, call).await {
                 Decision::Deny(reason) => {
                     ToolOutput::from(format!("The plan was not accepted: {reason}. You are still planning."))
                         .with_state(ToolState::Denied)

@@ -8,8 +8,7 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, delivery::task_text, member::Member};
+use crate::{delivery::task_text, error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,10 +24,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description =
         "Stop a background task. Returns once it has stopped; what its agent said until then is kept.";
     Arc::new(tool_fn("task_cancel", description, |cx, Cancel { task_id }: Cancel| async move {
-        let cx = engine(&cx)?;
-        let fleet = &Member::of(cx)?.fleet;
+        let (cx, member) = Member::of_call(&cx)?;
+        let fleet = &member.fleet;
         let id = TaskId::new(task_id);
-        let before = fleet.task(cx, &id).await?;
+        let before = member.task(cx, &id).await?;
         if before.is_over() {
             fleet.told_by_tool(cx, std::slice::from_ref(&before));
             let text = format!("It had ended before, and stays as it is.\n{}", task_text(&before));

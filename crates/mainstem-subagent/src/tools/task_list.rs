@@ -1,4 +1,4 @@
-//! `task_list`: which tasks there are.
+//! `task_list`: the caller's tasks.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use mainstem_tool::{Tool, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, member::Member};
+use crate::{error::SpawnError, member::Member};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -23,10 +22,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "List your background tasks: task_id, agent, status, since when.";
     Arc::new(
         tool_fn("task_list", description, |cx, List { status }: List| async move {
-            let cx = engine(&cx)?;
+            let (cx, member) = Member::of_call(&cx)?;
             let mine = TaskFilter::of_parent(cx.session_id().clone());
             let filter = status.into_iter().fold(mine, TaskFilter::with_status);
-            let tasks = Member::of(cx)?.fleet.tasks.list(&filter).await?;
+            let tasks = member.fleet.tasks.list(&filter).await?;
             let lines: Vec<_> = tasks.iter().map(line).collect();
             let which = status.map(|status| format!(" that are {}", status.as_str())).unwrap_or_default();
             let head = if lines.is_empty() {

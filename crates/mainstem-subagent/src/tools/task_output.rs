@@ -1,4 +1,4 @@
-//! `task_output`: how a task stands, and what came of it.
+//! `task_output`: the status of a task, and its result.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,8 +9,7 @@ use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::engine;
-use crate::{SpawnError, attend::LONGEST, delivery::task_text, member::Member};
+use crate::{delivery::task_text, error::SpawnError, member::Member, spawn::wait_time::LONGEST};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,13 +29,13 @@ pub(super) fn tool() -> Arc<dyn Tool> {
                        is false.";
     Arc::new(
         tool_fn("task_output", description, |cx, output: Output| async move {
-            let cx = engine(&cx)?;
-            let fleet = &Member::of(cx)?.fleet;
+            let (cx, member) = Member::of_call(&cx)?;
+            let fleet = &member.fleet;
             let id = TaskId::new(output.task_id);
-            let mut task = fleet.task(cx, &id).await?;
+            let mut task = member.task(cx, &id).await?;
             if output.block.unwrap_or(true) && !task.is_over() {
                 let time = output.timeout_seconds.map_or_else(|| fleet.limits().wait, Duration::from_secs);
-                task = fleet.await_tasks(cx, &[id], time.min(LONGEST)).await?.remove(0);
+                task = member.await_tasks(cx, &[id], time.min(LONGEST)).await?.remove(0);
             }
             fleet.told_by_tool(cx, std::slice::from_ref(&task));
             Ok::<_, SpawnError>(ToolOutput::from(task_text(&task)).with_state(state(&[task])))
@@ -45,7 +44,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     )
 }
 
-/// Returns `Error` if a task has failed, else `Running` if one is open. A cancelled task is not an error.
+/// Returns `Error` if a task has failed, else `Running` if one is open. A cancelled task is no
+/// error.
 pub(super) fn state(tasks: &[TaskRecord]) -> ToolState {
     if tasks.iter().any(|task| task.status == TaskStatus::Failed) {
         ToolState::Error

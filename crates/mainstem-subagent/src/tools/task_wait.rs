@@ -3,14 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use mainstem_message::TaskId;
-use mainstem_react::RunContext;
-use mainstem_task::{TaskFilter, TaskRecord};
+use mainstem_task::TaskRecord;
 use mainstem_tool::{Tool, ToolOutput, tool_fn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{engine, task_output::state};
-use crate::{Fleet, SpawnError, attend::LONGEST, delivery::task_text, member::Member};
+use super::task_output::state;
+use crate::{delivery::task_text, error::SpawnError, member::Member, spawn::wait_time::LONGEST};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,20 +29,20 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     let description = "Wait until background tasks have all ended, and get all their results. Wakes as soon as the last one ends.";
     Arc::new(
         tool_fn("task_wait", description, |cx, wait: Wait| async move {
-            let cx = engine(&cx)?;
-            let fleet = &Member::of(cx)?.fleet;
+            let (cx, member) = Member::of_call(&cx)?;
+            let fleet = &member.fleet;
             let ids = match wait.task_ids {
                 Some(ids) => ids.into_iter().map(TaskId::new).collect(),
-                None => fleet.open_tasks(cx).await?,
+                None => member.open_tasks(cx).await?,
             };
             if ids.is_empty() {
                 return Ok(ToolOutput::from("You have no background task that has not ended."));
             }
             for id in &ids {
-                fleet.task(cx, id).await?;
+                member.task(cx, id).await?;
             }
             let time = wait.timeout_seconds.map_or(USUAL, Duration::from_secs).min(LONGEST);
-            let tasks = fleet.await_tasks(cx, &ids, time).await?;
+            let tasks = member.await_tasks(cx, &ids, time).await?;
             fleet.told_by_tool(cx, &tasks);
             Ok::<_, SpawnError>(ToolOutput::from(text(&tasks, time)).with_state(state(&tasks)))
         })
@@ -61,11 +60,4 @@ fn text(tasks: &[TaskRecord], time: Duration) -> String {
     };
     let all = tasks.iter().map(task_text);
     [head].into_iter().chain(all).collect::<Vec<_>>().join("\n---\n")
-}
-
-impl Fleet {
-    async fn open_tasks(&self, cx: &RunContext) -> Result<Vec<TaskId>, SpawnError> {
-        let all = self.tasks.list(&TaskFilter::of_parent(cx.session_id().clone())).await?;
-        Ok(all.into_iter().filter(|task| !task.is_over()).map(|task| task.id).collect())
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstem_declarations::{Build, DeclarationError, Declarations, Diagnostic, Reloading, leader};
-use mainstem_session::{Crew, Crews};
+use mainstem_session::{Assembly, AssemblySource};
 use mainstem_tool::async_trait;
 
 use super::{
@@ -30,7 +30,7 @@ impl Agents {
     }
 
     /// The agents of the latest run, or of the first.
-    pub(super) fn current(&self) -> Arc<Crew> {
+    pub(super) fn current(&self) -> Arc<Assembly> {
         self.0.current()
     }
 
@@ -45,29 +45,29 @@ impl Agents {
     }
 
     /// The same agents, led by the agent of this id.
-    pub(super) async fn led_by(&self, id: &str) -> Result<Arc<Crew>, BuildError> {
+    pub(super) async fn led_by(&self, id: &str) -> Result<Arc<Assembly>, BuildError> {
         self.0.led_by(id).await
     }
 }
 
 impl Build for Composed {
-    type Output = Crew;
+    type Output = Assembly;
     type Error = BuildError;
 
     fn build(
         &self,
         declarations: &Declarations,
-        last: Option<&Crew>,
-    ) -> Result<(Crew, Vec<Diagnostic>), BuildError> {
+        last: Option<&Assembly>,
+    ) -> Result<(Assembly, Vec<Diagnostic>), BuildError> {
         self.builder.compose(&self.scope, declarations, last, None)
     }
 
     fn lead(
         &self,
         declarations: &Declarations,
-        current: &Crew,
+        current: &Assembly,
         agent: &str,
-    ) -> Result<Option<Crew>, BuildError> {
+    ) -> Result<Option<Assembly>, BuildError> {
         if **current.root.id() == *agent {
             return Ok(None);
         }
@@ -77,12 +77,12 @@ impl Build for Composed {
 }
 
 #[async_trait]
-impl Crews for Agents {
-    async fn present(&self) -> Arc<Crew> {
+impl AssemblySource for Agents {
+    async fn present(&self) -> Arc<Assembly> {
         self.0.refreshed().await
     }
 
-    fn known(&self) -> Option<Arc<Crew>> {
+    fn known(&self) -> Option<Arc<Assembly>> {
         Some(self.current())
     }
 }

@@ -24,7 +24,7 @@ use mainstem_journal::Journal;
 use mainstem_model::{Model, ModelOptions, ModelRegistry};
 use mainstem_policy::{Limits as Budget, Prices, Rules};
 use mainstem_react::Middleware;
-use mainstem_session::{Crews, OnTaskFinished, Session, SessionBuilder, Store};
+use mainstem_session::{AssemblySource, OnTaskFinished, Session, SessionBuilder, Store};
 use mainstem_spec::{AgentSpec, Skill};
 use mainstem_subagent::Limits;
 use mainstem_task::{ExecutorId, FileTaskStore, MemoryTaskStore, ScopedTaskStore, TaskSet, TaskStore};
@@ -161,9 +161,9 @@ impl HarnessBuilder {
     /// let build = |harness: HarnessBuilder| harness.workspace(&workspace).build();
     ///
     /// let harness = build(Harness::builder("main", ScriptedModel::new()).foreign_agents())?;
-    /// assert!(harness.crew().catalog.get("critic").is_some());
+    /// assert!(harness.assembly().catalog.get("critic").is_some());
     /// assert!(harness.diagnostics()[0].message().contains("\"color\" of Claude Code is ignored"));
-    /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.crew().catalog.get("critic").is_none());
+    /// assert!(build(Harness::builder("main", ScriptedModel::new()))?.assembly().catalog.get("critic").is_none());
     /// # std::fs::remove_dir_all(&workspace)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -343,8 +343,8 @@ impl HarnessBuilder {
     }
 
     /// Begins a session in whose runs these work.
-    pub(super) fn session(&self, crews: Arc<dyn Crews>, tasks: TaskSet) -> SessionBuilder {
-        Session::builder(crews)
+    pub(super) fn session(&self, assemblies: Arc<dyn AssemblySource>, tasks: TaskSet) -> SessionBuilder {
+        Session::builder(assemblies)
             .limits(self.limits)
             .tasks(tasks)
             .budget(self.budget)

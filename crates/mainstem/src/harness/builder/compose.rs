@@ -9,7 +9,7 @@ use std::{
 use mainstem_declarations::{Code, Declarations, Diagnostic, Inputs, settle};
 use mainstem_react::Agent;
 use mainstem_spec::{AgentSpec, SkillSet, Sources};
-use mainstem_subagent::{AgentFactory, Crew, rules};
+use mainstem_subagent::{AgentFactory, Assembly, rules};
 use mainstem_tool::{Artifacts, ToolSet};
 
 #[cfg(feature = "files")]
@@ -59,9 +59,9 @@ impl HarnessBuilder {
         &self,
         scope: &Scope,
         declarations: &Declarations,
-        last: Option<&Crew>,
+        last: Option<&Assembly>,
         leader: Option<&AgentSpec>,
-    ) -> Result<(Crew, Vec<Diagnostic>), BuildError> {
+    ) -> Result<(Assembly, Vec<Diagnostic>), BuildError> {
         let workspaces = scope.inputs.sources().workspaces();
         let (specs, untrusted) = self.trust.without_untrusted_addresses(declarations.specs(), workspaces);
         let spec = leader.or_else(|| specs.get(&self.name));
@@ -85,9 +85,9 @@ impl HarnessBuilder {
             .permissions
             .narrowed_by(&self.workspace_permissions)
             .narrowed_by(&rules(&root).map_err(BuildError::Agent)?);
-        let crew = Crew::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
-        let crew = crew.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
-        Ok((crew, found))
+        let assembly = Assembly::new(agent).with_catalog(catalog).with_rules(rules).with_skills(skills);
+        let assembly = assembly.with_artifacts(self.artifacts(scope, spec)?).with_factory(Arc::new(factory));
+        Ok((assembly, found))
     }
 
     pub(super) fn factory(

@@ -10,7 +10,7 @@ use mainstem_declarations::{Code, Diagnostic};
 use mainstem_mcp::{Client, Server};
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, McpServer, SpecError, SpecSet, locate};
-use mainstem_subagent::{Audience, Offer, trust::server_key};
+use mainstem_subagent::{Grantee, ToolGrant, trust::server_key};
 use mainstem_tool::ToolSource;
 use serde::Deserialize;
 
@@ -79,12 +79,12 @@ impl Servers {
         &self,
         specs: &SpecSet,
         untrusted: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<Diagnostic>) {
+    ) -> (Vec<ToolGrant>, Vec<Diagnostic>) {
         let audience = |client: &Client| match client.server().is_listed_only() {
-            true => Audience::Listed,
-            false => Audience::Everyone,
+            true => Grantee::Listed,
+            false => Grantee::Everyone,
         };
-        let offer = |client: &Client| Offer::new(Arc::new(client.clone()), audience(client));
+        let offer = |client: &Client| ToolGrant::new(Arc::new(client.clone()), audience(client));
         let (mut offers, mut problems): (Vec<_>, _) =
             (self.0.clients.iter().map(offer).collect(), Vec::new());
         // Held throughout, or two that read the files at once would start two of one.
@@ -93,7 +93,7 @@ impl Servers {
         for (spec, declared) in declarations(specs) {
             match self.own(spec, declared, &untrusted(spec), &known) {
                 Ok(client) => {
-                    offers.push(Offer::new(Arc::new(client.clone()), Audience::Agent(spec.id.clone())));
+                    offers.push(ToolGrant::new(Arc::new(client.clone()), Grantee::Agent(spec.id.clone())));
                     own.insert((spec.id.clone(), declared.name.clone()), client);
                 }
                 Err((code, why)) => {

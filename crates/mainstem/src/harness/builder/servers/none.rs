@@ -3,7 +3,7 @@
 use mainstem_declarations::{Code, Diagnostic};
 use mainstem_policy::Part;
 use mainstem_spec::{AgentSpec, SpecError, SpecSet, locate};
-use mainstem_subagent::Offer;
+use mainstem_subagent::ToolGrant;
 
 use crate::BuildError;
 
@@ -25,7 +25,7 @@ impl Servers {
         &self,
         specs: &SpecSet,
         _: impl Fn(&AgentSpec) -> Vec<Part>,
-    ) -> (Vec<Offer>, Vec<Diagnostic>) {
+    ) -> (Vec<ToolGrant>, Vec<Diagnostic>) {
         let wants =
             |spec: &AgentSpec| spec.mcp_servers.iter().flatten().any(|server| server.declaration.is_some());
         let said = |spec: &AgentSpec| {

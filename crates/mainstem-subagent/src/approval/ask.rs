@@ -1,0 +1,96 @@
+//! Asks a person, or the caller, about a tool call of an agent.
+
+use mainstem_event::{ConfirmResult, Decision, EventKind};
+use mainstem_message::{ConfirmId, ToolCall, ToolResult};
+use mainstem_react::RunContext;
+use mainstem_tool::ToolOutput;
+use tokio::sync::oneshot;
+
+use crate::member::Member;
+
+/// The reason of a request whose agent ended first.
+const STOPPED: &str = "the agent was stopped before the request was answered";
+
+impl Member {
+    /// Asks a person to approve a call; only that call waits. In an unattended run it is denied.
+    pub(crate) async fn ask(&self, cx: &RunContext, call: ToolCall) -> Decision {
+        if !self.options.is_attended {
+            return Decision::Deny("it needs approval, and the run is unattended".to_owned());
+        }
+        let id = ConfirmId::new(cx.new_id("confirm-"));
+        let decided = self.fleet.approvals.request(&id);
+        let mut request = Request { member: self, cx, id, call, decision: None };
+        cx.emit(EventKind::RequireUserConfirm {
+            confirm_id: request.id.clone(),
+            tool_calls: vec![request.call.clone()],
+        });
+        let decision = self.until_answered(cx, decided).await;
+        let decision = decision.unwrap_or_else(|| Decision::Deny(STOPPED.to_owned()));
+        request.decision = Some(decision.clone());
+        decision
+    }
+
+    /// Has a call run by the caller; `None` if the agent is stopped first.
+    pub(crate) async fn run_externally(&self, cx: &RunContext, call: ToolCall) -> Option<ToolOutput> {
+        if !self.options.is_attended {
+            return Some(ToolOutput::failed("this tool is run by the caller, and the run is unattended"));
+        }
+        let approvals = &self.fleet.approvals;
+        let done = approvals.request_result(&call.id);
+        cx.emit(EventKind::RequireExternalExecution { tool_calls: vec![call.clone()] });
+        let output = self.until_answered(cx, done).await;
+        approvals.forget_closed();
+        let output = cx.bounded(output?).await;
+        let (content, state) = output.clone().into_parts();
+        let result = ToolResult { tool_call_id: call.id, name: call.name, content, state };
+        cx.emit(EventKind::ExternalExecutionResult { tool_results: vec![result] });
+        Some(output)
+    }
+
+    /// Waits for an answer with the agent's slot lent out; a task that it is part of is marked as
+    /// waiting. Returns `None` if the agent is stopped first.
+    async fn until_answered<T>(&self, cx: &RunContext, answer: oneshot::Receiver<T>) -> Option<T> {
+        let fleet = &self.fleet;
+        let lent = fleet.slots.lend(self.caller(cx));
+        let task = cx.sink().task().cloned();
+        if let Some(task) = &task {
+            fleet.tasks.set_waiting(task, true).await;
+        }
+        let answer = tokio::select! {
+            biased;
+            () = cx.cancelled() => None,
+            answer = answer => answer.ok(),
+        };
+        if let Some(task) = &task {
+            fleet.tasks.set_waiting(task, false).await;
+        }
+        lent.take_back().await;
+        answer
+    }
+}
+
+/// An open approval request; emits its result on drop, also when the agent is dropped.
+struct Request<'a> {
+    member: &'a Member,
+    cx: &'a RunContext,
+    id: ConfirmId,
+    call: ToolCall,
+    decision: Option<Decision>,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.member.fleet.approvals.withdraw(&self.id);
+        let call = self.call.clone();
+        let result = match self.decision.take() {
+            Some(Decision::Allow) => ConfirmResult::confirmed(call),
+            Some(Decision::AllowWith(arguments)) => {
+                ConfirmResult::confirmed(ToolCall { arguments: arguments.to_string(), ..call })
+            }
+            Some(Decision::Deny(reason)) => ConfirmResult::denied(call, reason),
+            None => ConfirmResult::denied(call, STOPPED),
+        };
+        let confirm_id = self.id.clone();
+        self.cx.emit(EventKind::UserConfirmResult { confirm_id, confirm_results: vec![result] });
+    }
+}

@@ -1,0 +1,82 @@
+//! What may run: decided by plan mode, rules and approval, in this order.
+
+use std::sync::PoisonError;
+
+use async_trait::async_trait;
+use mainstem_event::{Decision, EventKind, SessionLog};
+use mainstem_message::{ToolCall, ToolState};
+use mainstem_policy::{Effect, PlanMode, Rules};
+use mainstem_react::{Gate, Passing, RunContext};
+use mainstem_tool::ToolOutput;
+use serde_json::Value;
+
+use crate::{fleet::Fleet, member::Member};
+
+#[async_trait]
+impl Gate for Fleet {
+    async fn pass(&self, cx: &RunContext, call: Passing<'_>) -> Result<Option<Value>, ToolOutput> {
+        let member = Member::of(cx).map_err(|error| denied(error.to_string()))?;
+        if !member.must_ask(call)? {
+            return Ok(None);
+        }
+        let asked = ToolCall::new(call.id.clone(), call.name, call.arguments.to_string());
+        let edited = match member.ask(cx, asked).await {
+            Decision::Allow => None,
+            Decision::AllowWith(arguments) => Some(arguments),
+            Decision::Deny(reason) => return Err(denied(format!("{} was denied: {reason}", call.name))),
+        };
+        // The edited arguments under the present rules: a person can't allow what a rule denies, or
+        // what plan mode does not run.
+        let arguments = edited.as_ref().unwrap_or(call.arguments);
+        member.must_ask(Passing { arguments, ..call })?;
+        Ok(edited)
+    }
+}
+
+impl Member {
+    /// Returns `true` if a person has to approve the call; an error if no decision can allow it.
+    fn must_ask(&self, call: Passing<'_>) -> Result<bool, ToolOutput> {
+        let plan = self.fleet.plan_mode().check(call.name, call.is_read_only);
+        plan.map_err(|refusal| denied(refusal.to_string()))?;
+        match self.verdict(call) {
+            (Effect::Deny, why) => Err(denied(format!("{} is {why}", call.name))),
+            (effect, _) => Ok(effect == Effect::Ask),
+        }
+    }
+
+    /// Returns the strictest verdict of the run's rules, which include the root's, and those of
+    /// each agent down to the caller: rights only narrow.
+    fn verdict(&self, call: Passing<'_>) -> (Effect, String) {
+        let mut worst = (Effect::Allow, String::new());
+        let mut consider = |rules: &Rules| {
+            let decision = rules.decide(call.name, call.arguments);
+            if decision.effect > worst.0 {
+                worst = (decision.effect, decision.to_string());
+            }
+        };
+        consider(&self.assembly.rules);
+        self.lineage().for_each(|agent| consider(&agent.entry.rules));
+        worst
+    }
+}
+
+impl Fleet {
+    /// Returns whether the session plans.
+    pub fn plan_mode(&self) -> PlanMode {
+        *self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins or ends planning, for all agents of the session: children follow their parents in and
+    /// out of it. A change is an event of the session's log.
+    pub fn set_plan_mode(&self, mode: PlanMode, log: &SessionLog) {
+        // Locked until the event is in the log, so that the last event has the current mode.
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *plans, mode) != mode {
+            log.emit(EventKind::PlanModeChanged { active: mode == PlanMode::On });
+        }
+    }
+}
+
+fn denied(text: String) -> ToolOutput {
+    ToolOutput::from(text).with_state(ToolState::Denied)
+}

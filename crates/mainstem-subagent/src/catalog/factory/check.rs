@@ -1,0 +1,66 @@
+//! Finds the names in a spec that mean nothing.
+
+use mainstem_spec::AgentSpec;
+
+use crate::{
+    catalog::{
+        error::CatalogError,
+        factory::{AgentFactory, allowed::is_meant},
+        generate::GENERATE,
+    },
+    tools,
+};
+
+impl AgentFactory {
+    /// Returns the tools that a spec lists or disallows and that do not exist.
+    pub(super) fn unknown_tools(&self, spec: &AgentSpec) -> Vec<CatalogError> {
+        let known: Vec<_> = self.tools.names().chain(self.fleet_tools()).collect();
+        let has = self.tools_of(spec);
+        let may_come =
+            |tool: &str| has.may_have(tool) || tool.contains('*') && has.sources().next().is_some();
+        let is_known = |listed: &str| known.iter().any(|tool| is_meant(listed, tool)) || may_come(listed);
+        let unknown = |key, tool: &String| {
+            let (id, tool, known) = (spec.id.clone(), tool.clone(), known.clone());
+            CatalogError::UnknownTool { id, key, tool, known }
+        };
+        let listed = spec.tools.iter().flatten();
+        let listed = listed.filter(|tool| !is_known(tool) && *tool != tools::LOAD_SKILL);
+        let denied = spec.disallowed_tools.iter().filter(|tool| !is_known(tool) && !can_be_denied(tool));
+        let listed = listed.map(|tool| unknown("tools", tool));
+        listed.chain(denied.map(|tool| unknown("disallowed_tools", tool))).collect()
+    }
+
+    /// Returns the servers that a spec names and that are not configured.
+    pub(super) fn unknown_servers(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
+        let has = |name: &str| self.servers_of(spec).any(|source| source.name() == name);
+        let listed = spec
+            .mcp_servers
+            .iter()
+            .flatten()
+            .filter(move |server| server.declaration.is_none() && !has(&server.name));
+        let shared = self.servers.iter().filter(|grant| !grant.is_own());
+        let known: Vec<_> = shared.map(|grant| grant.source.name().to_owned()).collect();
+        listed.map(move |server| CatalogError::UnknownServer {
+            id: spec.id.clone(),
+            server: server.name.clone(),
+            known: known.clone(),
+        })
+    }
+
+    /// Returns the skills that a spec lists and that do not exist.
+    pub(super) fn unknown_skills(&self, spec: &AgentSpec) -> impl Iterator<Item = CatalogError> {
+        let unknown = spec.skills.iter().flatten().filter(|skill| !self.skills.contains(skill));
+        unknown.map(|skill| CatalogError::UnknownSkill {
+            id: spec.id.clone(),
+            skill: skill.clone(),
+            known: self.skills.clone(),
+        })
+    }
+}
+
+/// Returns `true` if a spec may disallow a tool that this harness lacks: one that comes with this
+/// version, or with a server.
+fn can_be_denied(tool: &str) -> bool {
+    let own = tools::OF_WORKSPACE.into_iter().chain(tools::PLAN).chain([tools::LOAD_SKILL, GENERATE]);
+    tool.starts_with("mcp__") || own.into_iter().any(|own| is_meant(tool, own))
+}

@@ -1,0 +1,70 @@
+//! Catalog errors as findings about an agent's file, each with its place.
+
+use mainstem_model::ResolveError;
+use mainstem_spec::{SpecError, SpecSet, closest, locate};
+
+use crate::catalog::error::CatalogError;
+
+impl CatalogError {
+    /// Returns the error as a finding about the agent's file, with the place and a suggestion.
+    ///
+    /// Reads the file again; blocks on the file system.
+    #[must_use]
+    pub fn finding(&self, specs: &SpecSet) -> SpecError {
+        let finding = match self.is_warning() {
+            true => SpecError::warning(self.to_string()),
+            false => SpecError::error(self.to_string()),
+        };
+        let (key, name) = self.about();
+        let finding = finding.about(key).with_suggestion(self.suggestion().as_deref());
+        match specs.get(self.agent_id()) {
+            Some(spec) => locate(finding, spec, name),
+            None => finding,
+        }
+    }
+
+    /// Returns the key that it is about, and the name at that key.
+    fn about(&self) -> (&str, Option<&str>) {
+        match self {
+            Self::Model { source, .. } => ("model", Some(name(source))),
+            Self::Permissions { source, .. } => ("permissions", Some(&source.pattern)),
+            Self::Tools { .. } | Self::OnlySpawns { .. } => ("tools", None),
+            Self::UnknownTool { key, tool, .. } => (key, Some(tool)),
+            Self::UnknownSkill { skill, .. } => ("skills", Some(skill)),
+            Self::UnknownServer { server, .. } => ("mcp_servers", Some(server)),
+            Self::NoWorkspace { .. } => ("workspace.path", None),
+            Self::NotInEffect { key, .. } => (key, None),
+            Self::Output { .. } => ("output_schema", None),
+        }
+    }
+
+    /// Returns the known name that is nearest to the wrong one.
+    fn suggestion(&self) -> Option<String> {
+        let (wrong, known) = match self {
+            Self::Model { source: ResolveError::Unknown { name, known }, .. } => return model(name, known),
+            Self::UnknownTool { tool: name, known, .. }
+            | Self::UnknownSkill { skill: name, known, .. }
+            | Self::UnknownServer { server: name, known, .. } => (name, known),
+            _ => return None,
+        };
+        closest(wrong, known.iter().map(String::as_str)).map(str::to_owned)
+    }
+}
+
+fn name(error: &ResolveError) -> &str {
+    match error {
+        ResolveError::Unknown { name, .. } | ResolveError::Provider { name, .. } => name,
+        _ => "",
+    }
+}
+
+/// Returns a registered name, or the same model of the provider with the nearest name.
+fn model(name: &str, known: &[String]) -> Option<String> {
+    let names = known.iter().filter(|known| !known.ends_with(":…")).map(String::as_str);
+    let of_provider = || {
+        let (provider, model) = name.split_once(':')?;
+        let provider = closest(provider, known.iter().filter_map(|known| known.strip_suffix(":…")))?;
+        Some(format!("{provider}:{model}"))
+    };
+    closest(name, names).map(str::to_owned).or_else(of_provider)
+}

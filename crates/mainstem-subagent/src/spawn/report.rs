@@ -1,0 +1,154 @@
+//! The text by which a parent learns of its child: `key: value` lines, then the body.
+
+use mainstem_event::{EventSource, Outcome, SendMode};
+use mainstem_message::{AgentKey, ContentBlock, Failure, Message, TaskId, ToolState};
+use mainstem_react::RunOutcome;
+use mainstem_task::{TaskEnd, TaskError};
+use mainstem_tool::ToolOutput;
+
+use crate::spawn::wait_time::LONGEST;
+
+/// How a child's turn ended, or that it goes on in the background.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    head: String,
+    body: String,
+    state: ToolState,
+}
+
+/// How a child became a background task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// At once.
+    Accepted,
+    /// Its call's time was over.
+    Promoted,
+}
+
+impl Report {
+    pub(crate) fn new(source: &EventSource, outcome: &RunOutcome) -> Self {
+        let error = outcome.error.as_ref().map(Failure::from);
+        Self::of(source, outcome.outcome, outcome.answer.as_deref(), error.as_ref())
+    }
+
+    fn of(source: &EventSource, outcome: Outcome, answer: Option<&Message>, error: Option<&Failure>) -> Self {
+        let is_empty = outcome == Outcome::MaxIterations && says_nothing(answer);
+        let ok = matches!(outcome, Outcome::Success | Outcome::MaxIterations) && !is_empty;
+        let body = match (answer, error) {
+            _ if is_empty => format!("error: {NOTHING_SAID}"),
+            (Some(answer), _) => format!("reply:\n{}", answer.text()),
+            (None, Some(error)) => format!("error: {error}"),
+            (None, None) => "reply:\n".to_owned(),
+        };
+        let status = if outcome == Outcome::Success { "completed" } else { outcome.as_str() };
+        let state = if ok { ToolState::Success } else { ToolState::Error };
+        Self { head: head(source), body: format!("status: {status}\n{body}"), state }
+    }
+
+    /// Returns the report of a turn that ended in an earlier process, or with it.
+    pub(crate) fn recorded(
+        source: &EventSource,
+        outcome: Outcome,
+        answer: Option<&Message>,
+        error: Option<&Failure>,
+    ) -> Self {
+        match error {
+            Some(error) if error.code == RESTARTED => {
+                let body = format!("status: interrupted\nerror: {error}\n{CUT}");
+                Self { head: head(source), body, state: ToolState::Interrupted }
+            }
+            _ => {
+                let answered = matches!(outcome, Outcome::Success | Outcome::MaxIterations);
+                Self::of(source, outcome, answer.filter(|_| answered), error)
+            }
+        }
+    }
+
+    /// Reports that the child goes on in the background.
+    pub(crate) fn handed_over(source: &EventSource, task: &TaskId, how: Handover) -> Self {
+        let (status, note) = match how {
+            Handover::Accepted => ("accepted", ACCEPTED),
+            Handover::Promoted => ("promoted", PROMOTED),
+        };
+        let body = format!("status: {status}\ntask_id: {task}\n{note}");
+        Self { head: head(source), body, state: ToolState::Running }
+    }
+
+    /// Reports the end of a child that could not become a background task.
+    pub(crate) fn not_promoted(source: &EventSource, end: TaskEnd, why: &TaskError) -> Self {
+        let (status, body, state) = match end {
+            TaskEnd::Completed(reply) => ("completed", format!("reply:\n{reply}"), ToolState::Success),
+            TaskEnd::Failed(error) => ("error", format!("error: {error}"), ToolState::Error),
+            TaskEnd::Cancelled { by } => ("cancelled", format!("error: cancelled by {by}"), ToolState::Error),
+        };
+        let note = format!(
+            "note: it took longer than asked for, and could not go on in the background: {}",
+            why.without_paths()
+        );
+        Self { head: head(source), body: format!("status: {status}\n{note}\n{body}"), state }
+    }
+
+    /// Reports that the message was handed to a running child.
+    pub(crate) fn sent(key: &AgentKey, mode: SendMode) -> Self {
+        let when = match mode {
+            SendMode::Interrupt => "It stops what it is saying and reads the message at once",
+            _ => "It reads the message before its next step",
+        };
+        let body =
+            format!("status: sent\n{when}; its reply goes to the call that waits for its present turn.");
+        Self { head: format!("agent_key: {key}"), body, state: ToolState::Success }
+    }
+
+    /// Adds that the wait was shorter than the model asked, if it was.
+    pub(crate) fn clamped(mut self, is_clamped: bool) -> Self {
+        if is_clamped {
+            self.head.push_str(&format!("\nnote: timeout_seconds is {} at most", LONGEST.as_secs()));
+        }
+        self
+    }
+
+    pub(crate) fn state(&self) -> ToolState {
+        self.state
+    }
+
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}", self.head, self.body)
+    }
+}
+
+/// Returns `true` if the answer has neither text nor data.
+pub(crate) fn says_nothing(answer: Option<&Message>) -> bool {
+    answer.is_none_or(|answer| answer.text().trim().is_empty() && !answer.content.iter().any(is_data))
+}
+
+fn is_data(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Data { .. })
+}
+
+/// The error of an agent that ended at its limit of iterations without an answer.
+pub(crate) const NOTHING_SAID: &str =
+    "it reached its limit of model calls and gave no answer; give it a smaller task, or more `steps`";
+
+fn head(source: &EventSource) -> String {
+    let EventSource { agent_key, agent_id, session_id, .. } = source;
+    format!("agent_key: {agent_key}\nagent_id: {agent_id}\nsession_id: {session_id}")
+}
+
+/// The error code of invocations and tasks that were running when their process ended.
+pub const RESTARTED: &str = "restarted";
+
+const CUT: &str =
+    "It may have done part of its work. It still knows its conversation: agent_send tells it to go on.";
+
+const ACCEPTED: &str = "It works in the background. You are told when it is done; go on with something else, or answer. task_wait waits \
+for it, task_output shows how it stands, task_cancel stops it.";
+
+const PROMOTED: &str = "It takes longer than you wanted to wait and goes on in the background, with all it has done so far. Do not start \
+it again. You are told when it is done; task_wait waits for it, task_output shows how it stands, task_cancel stops it.";
+
+impl From<Report> for ToolOutput {
+    /// The state tells whether the child failed; the text is not parsed for that.
+    fn from(report: Report) -> Self {
+        Self::from(report.text()).with_state(report.state)
+    }
+}

@@ -1,0 +1,81 @@
+//! Children that are in no roster: each ends with the tool call that began it, and can't be sent
+//! to. Works in a run without a fleet, too.
+
+use std::{sync::Arc, time::Duration};
+
+use mainstem_event::EventSource;
+use mainstem_message::{Message, ReplyId};
+use mainstem_policy::Amount;
+use mainstem_react::{Agent, RunContext, RunOutcome};
+
+use crate::{
+    error::SpawnError,
+    fleet::Limits,
+    member::Member,
+    spawn::{
+        idle::{Waits, watch},
+        runner::{Runner as _, RunningTurn, Turn},
+    },
+};
+
+/// Checks that the caller may have one more child, and counts it.
+pub(crate) fn admit(cx: &RunContext) -> Result<(), SpawnError> {
+    let Ok(member) = Member::of(cx) else {
+        let (depth, max_depth) = (cx.depth(), Limits::default().max_depth);
+        return if depth < max_depth { Ok(()) } else { Err(SpawnError::TooDeep { depth, max_depth }) };
+    };
+    member.check_depth(cx)?;
+    member.account.reserve(Amount::spawn)?.settle(Some(Amount::spawn()));
+    Ok(())
+}
+
+/// Runs a turn of such a child. Returns its outcome, and what was said in it.
+pub(crate) async fn run(
+    agent: &Agent,
+    cx: &RunContext,
+    source: &EventSource,
+    history: Vec<Arc<Message>>,
+    task: String,
+) -> Result<(RunOutcome, Vec<Arc<Message>>), SpawnError> {
+    let child = cx.child(source.clone(), ReplyId::new(cx.new_id("reply-")));
+    let turn = |cx: &RunContext, waits, idle| agent.run_turn(turn(cx, history, task, waits, idle));
+    let Ok(parent) = Member::of(cx) else {
+        // Without a fleet there are no slots and no limit of silence.
+        let outcome = turn(&child, Arc::default(), Duration::MAX).await;
+        return Ok((outcome, child.messages()));
+    };
+    let member = parent.child(parent.account.clone(), parent.lineage.clone());
+    let child = child.with_attachment(member.clone());
+    let work = turn(&child, member.waits.clone(), parent.fleet.limits().idle);
+    let outcome = in_slot(parent, cx, source, work).await?;
+    Ok((outcome, child.messages()))
+}
+
+fn turn(
+    cx: &RunContext,
+    history: Vec<Arc<Message>>,
+    task: String,
+    waits: Arc<Waits>,
+    idle: Duration,
+) -> Turn {
+    let watched = cx.clone();
+    let aside = Box::pin(async move { watch(&watched, &waits, idle).await });
+    Turn { cx: cx.clone(), history, task, aside }
+}
+
+/// Waits for a turn with the caller's slot lent out.
+async fn in_slot(
+    parent: &Member,
+    cx: &RunContext,
+    source: &EventSource,
+    turn: RunningTurn,
+) -> Result<RunOutcome, SpawnError> {
+    let (slots, caller) = (&parent.fleet.slots, parent.caller(cx));
+    let lent = slots.lend(caller);
+    let mut slot = slots.enter(caller).await?;
+    slot.belongs_to(&source.agent_key);
+    let outcome = turn.await;
+    drop(slot);
+    lent.take_back().await;
+    Ok(outcome)
+}

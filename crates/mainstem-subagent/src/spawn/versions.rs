@@ -1,0 +1,49 @@
+//! The versions of declarations: what a session records of the specs that its children were spawned
+//! as, and restores them from.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use mainstem_react::Declaration;
+use mainstem_spec::AgentSpec;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The declarations that children of this process were spawned as, by version.
+#[derive(Debug, Default)]
+pub(crate) struct Versions(DashMap<String, Arc<Declaration>>);
+
+impl Versions {
+    /// Returns the declaration that a child records when it starts; `None` if it can't be written
+    /// as JSON, because its directory's name is not Unicode.
+    pub(crate) fn declaration(&self, spec: &AgentSpec) -> Option<Arc<Declaration>> {
+        let (version, json) = version(spec)?;
+        let declaration = || Arc::new(Declaration::new(version.as_str(), json));
+        Some(self.0.entry(version.clone()).or_insert_with(declaration).clone())
+    }
+}
+
+/// Returns the version of a declaration, the first half of the SHA-256 of its JSON in hex, and the
+/// declaration as it is recorded.
+pub(crate) fn version(spec: &AgentSpec) -> Option<(String, Value)> {
+    let json = serde_json::to_value(spec).ok()?;
+    let hash = Sha256::digest(json.to_string());
+    let version = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Some((version, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_of_all_that_is_recorded() {
+        let spec = || AgentSpec::new("a", "Does things").with_prompt("Do.");
+        let of = |spec: AgentSpec| version(&spec).unwrap().0;
+        assert_eq!(of(spec()), of(spec()));
+        assert_eq!(of(spec()).len(), 16);
+        for other in [spec().with_prompt("Do it."), spec().with_steps(3), spec().with_tools(["x"])] {
+            assert_ne!(of(other), of(spec()));
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Waits for a child until it answers, or until the time is over. A child without a waiting call
+//! becomes a background task.
+
+use std::{convert::Infallible, future::pending, time::Duration};
+
+use mainstem_event::{CancelReason, Outcome};
+use mainstem_message::{AgentKey, Failure, TaskId};
+use mainstem_react::{AgentError, RunContext, RunOutcome};
+use mainstem_task::{CancelTask, NewTask, TaskEnd};
+use mainstem_tool::unless;
+
+use crate::{
+    error::SpawnError,
+    member::Member,
+    spawn::{
+        deadline::Deadline,
+        idle::Waiting,
+        launch::{Child, Order},
+        report::{Handover, NOTHING_SAID, Report, says_nothing},
+        start_order::StartTicket,
+        wait_time::WaitTime,
+    },
+};
+
+/// How often a child that is out of time checks whether there may be one more task.
+const FULL: Duration = Duration::from_secs(1);
+
+impl Member {
+    /// Starts a new child and waits for it.
+    pub(crate) async fn spawn(
+        &self,
+        cx: &RunContext,
+        order: Box<Order>,
+        asked: Option<u64>,
+    ) -> Result<Report, SpawnError> {
+        let declared = self.admit(cx, &order.agent_id)?.spec.timeout;
+        let usual = declared.unwrap_or_else(|| self.fleet.limits().wait);
+        let wait = WaitTime::new(asked, usual, self.options);
+        self.launch_and_wait(cx, wait, |cx, start| self.launch(cx, *order, start)).await
+    }
+
+    /// Sends a child a message for a turn of its own, after the present one, and waits for it.
+    pub(crate) async fn send(
+        &self,
+        cx: &RunContext,
+        key: &AgentKey,
+        message: String,
+        asked: Option<u64>,
+    ) -> Result<Report, SpawnError> {
+        let wait = WaitTime::new(asked, self.fleet.limits().wait, self.options);
+        // A turn that has not started in time is not sent.
+        let mut deadline = Deadline::new(wait.time.unwrap_or_default());
+        let _waiting = Waiting::new(&self.waits);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.fleet.roster.idle(key) => {}
+                () = deadline.over() => return Err(SpawnError::Busy { key: key.to_string() }),
+            }
+            let relaunch = |cx: &_, start| self.relaunch(cx, key, message.clone(), start);
+            let ended = self.launch_and_wait(cx, wait, relaunch).await;
+            // Another message may have been first.
+            if !matches!(ended, Err(SpawnError::Busy { .. })) {
+                return ended;
+            }
+        }
+    }
+
+    async fn launch_and_wait(
+        &self,
+        cx: &RunContext,
+        wait: WaitTime,
+        launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
+    ) -> Result<Report, SpawnError> {
+        let start = self.fleet.starts.ticket(cx.session_id(), wait.time.is_none());
+        let Some(time) = wait.time else {
+            start.after_calls().await;
+            self.check_task_limit(cx)?;
+            let child = launch(&cx.clone().unawaited(), Some(start))?;
+            return Box::pin(self.hand_over(cx, child, Handover::Accepted)).await;
+        };
+        let mut deadline = Deadline::new(time);
+        let lent = self.fleet.slots.lend(self.caller(cx));
+        let report = self.wait_for(cx, &mut deadline, start, launch, wait).await;
+        lent.take_back().await;
+        report
+    }
+
+    async fn wait_for(
+        &self,
+        cx: &RunContext,
+        deadline: &mut Deadline,
+        start: StartTicket,
+        launch: impl FnOnce(&RunContext, Option<StartTicket>) -> Result<Child, SpawnError>,
+        wait: WaitTime,
+    ) -> Result<Report, SpawnError> {
+        if cx.is_cancelled() {
+            return Err(SpawnError::Interrupted);
+        }
+        // The time passes from the call on, but a child that has not started can't be handed over.
+        // One that waits for a slot lets others start first.
+        let slots = &self.fleet.slots;
+        let (mut slot, start) = match slots.try_enter(self.caller(cx)) {
+            Some(slot) => {
+                start.turn().await;
+                (slot, Some(start))
+            }
+            None => {
+                drop(start);
+                tokio::select! {
+                    biased;
+                    slot = slots.enter(self.caller(cx)) => (slot?, None),
+                    never = tick(deadline) => match never {},
+                }
+            }
+        };
+        let mut child = match wait.must_end {
+            true => launch(&cx.clone().with_deadline(cx.now().after(deadline.left())), start)?,
+            false => launch(cx, start)?,
+        };
+        slot.belongs_to(&child.source.agent_key);
+        let report = |child: &Child, outcome: &RunOutcome| {
+            Ok(Report::new(&child.source, outcome).clamped(wait.is_clamped))
+        };
+        if let Some(outcome) = in_time(cx, &mut child, deadline).await {
+            return report(&child, &outcome);
+        }
+        if wait.must_end {
+            let after = wait.time.unwrap_or_default();
+            child.cx.cancellation().cancel(CancelReason::Timeout { after });
+            let outcome = child.turn.as_mut().await;
+            return report(&child, &outcome);
+        }
+        // Until there may be one more task.
+        while self.check_task_limit(cx).is_err() {
+            if let Some(outcome) = in_time(cx, &mut child, &mut Deadline::new(FULL)).await {
+                return report(&child, &outcome);
+            }
+        }
+        // Slots are for children whose calls wait.
+        drop(slot);
+        Ok(Box::pin(self.hand_over(cx, child, Handover::Promoted)).await?.clamped(wait.is_clamped))
+    }
+
+    /// Makes a child a background task. If that fails, a running child goes on in its call.
+    pub(crate) async fn hand_over(
+        &self,
+        cx: &RunContext,
+        child: Child,
+        how: Handover,
+    ) -> Result<Report, SpawnError> {
+        let Child { source, cx: child_cx, task, start, turn } = child;
+        let id = TaskId::new(cx.new_id("task-"));
+        let new = NewTask {
+            id: id.clone(),
+            parent_agent_id: cx.agent().clone(),
+            parent_session_id: cx.session_id().clone(),
+            agent_key: source.agent_key.clone(),
+            agent_id: source.agent_id.clone(),
+            label: source.label.as_deref().map(str::to_owned),
+            task,
+            sink: child_cx.sink().clone(),
+            cancel: cancel_of(&child_cx),
+        };
+        let fleet = self.fleet.clone();
+        let work = Box::pin(async move {
+            // Here, because the task set polls this even if the run is not read. Below a new child
+            // no agent waits yet.
+            if how == Handover::Promoted {
+                fleet.slots.notify_moved();
+            }
+            if let Some(start) = start {
+                start.await;
+            }
+            end_of(turn.await)
+        });
+        let fleet = &self.fleet;
+        match fleet.tasks.begin(new, work).await {
+            Ok(_) => {
+                fleet.roster.becomes_task(&source.agent_key, &id);
+                Ok(Report::handed_over(&source, &id, how))
+            }
+            Err((error, work)) if how == Handover::Promoted => {
+                let end = tethered(cx, &child_cx, work).await;
+                Ok(Report::not_promoted(&source, end, &error))
+            }
+            Err((error, work)) => {
+                drop(work);
+                if source.turn == 1 {
+                    fleet.roster.forget(&source.agent_key);
+                }
+                Err(SpawnError::Task(error))
+            }
+        }
+    }
+}
+
+/// Lets the time pass.
+async fn tick(deadline: &mut Deadline) -> Infallible {
+    deadline.over().await;
+    pending().await
+}
+
+/// Returns the child's outcome; `None` if the time is over first. A cancel of the parent cancels
+/// the child.
+async fn in_time(cx: &RunContext, child: &mut Child, deadline: &mut Deadline) -> Option<RunOutcome> {
+    let tether = async {
+        cx.cancelled().await;
+        cx.pass_cancel_to(&child.cx);
+        pending().await
+    };
+    let interrupted = async {
+        tokio::select! {
+            biased;
+            never = tether => match never {},
+            () = deadline.over() => {}
+        }
+    };
+    unless(interrupted, child.turn.as_mut()).await
+}
+
+/// Waits for the work of a child. A cancel of the parent cancels the child.
+async fn tethered<T>(cx: &RunContext, child: &RunContext, work: impl Future<Output = T>) -> T {
+    let tether = async {
+        cx.cancelled().await;
+        cx.pass_cancel_to(child);
+        pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        end = work => end,
+        never = tether => match never {},
+    }
+}
+
+fn end_of(outcome: RunOutcome) -> TaskEnd {
+    let failure = || {
+        let nothing = || Failure::new("error", "it ended without an answer");
+        outcome.error.as_ref().map_or_else(nothing, Failure::from)
+    };
+    match (outcome.outcome, &outcome.error) {
+        (Outcome::MaxIterations, _) if says_nothing(outcome.answer.as_deref()) => {
+            TaskEnd::Failed(Failure::new(Outcome::MaxIterations.as_str(), NOTHING_SAID))
+        }
+        (Outcome::Success | Outcome::MaxIterations, _) => {
+            TaskEnd::Completed(outcome.answer.as_ref().map(|answer| answer.text()).unwrap_or_default())
+        }
+        (_, Some(AgentError::Cancelled(reason))) if outcome.outcome == Outcome::Cancelled => {
+            TaskEnd::Cancelled { by: reason.by() }
+        }
+        _ => TaskEnd::Failed(failure()),
+    }
+}
+
+/// Returns what cancels the agent of a context.
+fn cancel_of(cx: &RunContext) -> CancelTask {
+    let cancellation = cx.cancellation().clone();
+    CancelTask::new(move |reason| cancellation.cancel(reason))
+}
