@@ -577,9 +577,9 @@ async fn an_agent_that_is_a_tool_is_held_to_its_callers_budget() {
     let check = async |limits: Limits, has_middleware: bool, most: u32, expected: &[&str], said: &str| {
         let mut options = ModelOptions::new();
         options.max_tokens = Some(most);
-        let mut kid = Agent::builder("kid", model.clone()).options(options);
+        let mut kid = Agent::builder("kid", model.clone()).with_options(options);
         if has_middleware {
-            kid = kid.middleware(mainstem::subagent::Subagents::only([]));
+            kid = kid.with_middleware(mainstem::subagent::Subagents::only([]));
         }
         let kid = kid.build().unwrap().into_tool("A kid");
         let harness = fleet(model.clone()).max_depth(1).tool(kid).budget(limits).build().unwrap();

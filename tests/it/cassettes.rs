@@ -63,7 +63,8 @@ impl Shelf {
     ) -> T {
         let server = ModelServer::start(script).await.unwrap();
         let url = format!("{}{}", server.root_url(), path_of(vendor));
-        let cassette = Cassette::builder(self.tape(vendor), &url).mode(Mode::Record).open().await.unwrap();
+        let cassette =
+            Cassette::builder(self.tape(vendor), &url).with_mode(Mode::Record).open().await.unwrap();
         let done = work(&cassette).await;
         cassette.finish().await.unwrap();
         done
@@ -72,7 +73,7 @@ impl Shelf {
     /// Replays it, without the vendor.
     async fn replay(&self, vendor: &Vendor) -> Cassette {
         let absent = format!("http://127.0.0.1:1{}", path_of(vendor));
-        Cassette::builder(self.tape(vendor), &absent).mode(Mode::Replay).open().await.unwrap()
+        Cassette::builder(self.tape(vendor), &absent).with_mode(Mode::Replay).open().await.unwrap()
     }
 }
 
@@ -232,7 +233,7 @@ fn meteorologist(model: impl Model) -> Harness {
 /// Returns the example's tape. What the agent is told and offered is not what it is about, so
 /// rewording that does no harm.
 fn weather(path: &Path, upstream: &str) -> CassetteBuilder {
-    Cassette::builder(path, upstream).ignore("/tools").ignore("/messages/0/content")
+    Cassette::builder(path, upstream).with_ignored("/tools").with_ignored("/messages/0/content")
 }
 
 const WEATHER: &str = "cassettes/weather.jsonl";
@@ -258,7 +259,7 @@ async fn the_weather_is_recorded_as_it_always_was() {
     let server = ModelServer::start(ScriptedModel::new().agent("gpt-4o-mini", turns)).await.unwrap();
     let shelf = tempfile::tempdir().unwrap();
     let path = shelf.path().join("weather.jsonl");
-    let cassette = weather(&path, &server.base_url()).mode(Mode::Record).open().await.unwrap();
+    let cassette = weather(&path, &server.base_url()).with_mode(Mode::Record).open().await.unwrap();
     let model = OpenAi::new("gpt-4o-mini").with_base_url(cassette.url()).unwrap().with_api_key(KEY);
     meteorologist(model).call("How is the weather in Paris?").await.unwrap();
     cassette.finish().await.unwrap();

@@ -108,7 +108,7 @@ async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
     let b = ScriptedModel::new().agent("b", [Turn::new().wait(ms(10)).text("b")]);
     let b = Agent::builder("b", b).build().unwrap().into_tool("B");
     let a = ScriptedModel::new().agent("a", [twice("b"), Turn::new().wait(ms(10)).text("a")]);
-    let a = Agent::builder("a", a).tool(b).build().unwrap().into_tool("A");
+    let a = Agent::builder("a", a).with_tool(b).build().unwrap().into_tool("A");
     let model = ScriptedModel::new().agent("main", [twice("a"), Turn::new().text("Done.")]);
     let harness = harness(model).tool(a).max_children(1).build().unwrap();
     let events = read(harness.stream_events("go")).await;

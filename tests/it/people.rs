@@ -109,7 +109,7 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
     let kid = ScriptedModel::new().agent("kid", [poke("a"), poke("b"), poke("c"), Turn::new().text("Hi")]);
     let poked =
         tool_fn("poke", "P", |_, _: serde_json::Map<String, Value>| async { Ok::<_, ToolError>("ok") });
-    let kid = Agent::builder("kid", kid).tool(poked).build().unwrap().into_tool("A kid");
+    let kid = Agent::builder("kid", kid).with_tool(poked).build().unwrap().into_tool("A kid");
     let call = Turn::new().call("kid", json!({ "task": "go" }));
     let model = ScriptedModel::new().agent("main", [call, Turn::new().text("Done.")]);
     let rules = rules(&[(Effect::Deny, "poke(at: b)"), (Effect::Ask, "poke(at: c)")]);

@@ -20,7 +20,8 @@ pub(crate) fn turn(runs: u32) -> Result<f64> {
     let turns = (1..TURNS).map(|_| said().call("nothing", json!({}))).chain([said()]);
     let nothing =
         tool_fn("nothing", "Does nothing", |_, _: Map<String, Value>| async { Ok::<_, ToolError>("done") });
-    let agent = Agent::builder("root", ScriptedModel::new().agent("root", turns)).tool(nothing).build()?;
+    let agent =
+        Agent::builder("root", ScriptedModel::new().agent("root", turns)).with_tool(nothing).build()?;
     block_on(async {
         let before = measure::cpu();
         for _ in 0..runs {

@@ -35,13 +35,13 @@ impl CassetteBuilder {
     }
 
     /// Sets the mode; overrides `MAINSTEM_CASSETTE`.
-    pub fn mode(mut self, mode: Mode) -> Self {
+    pub fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
     /// Adds a value that must not be on the tape. The keys in requests are found without this.
-    pub fn redact(mut self, secret: &str) -> Self {
+    pub fn with_secret(mut self, secret: &str) -> Self {
         self.secrets.add(secret);
         self
     }
@@ -49,21 +49,22 @@ impl CassetteBuilder {
     /// Adds a place in JSON bodies that differs between runs: a JSON pointer, such as
     /// `/metadata/user_id`; a `*` in it stands for every key or index. It is neither recorded nor
     /// compared.
-    pub fn ignore(mut self, pointer: &str) -> Self {
+    pub fn with_ignored(mut self, pointer: &str) -> Self {
         self.ignored.push(pointer.to_owned());
         self
     }
 
-    /// Replays the pauses between chunks, too, on tokio's clock, which may be paused.
-    pub fn paced(mut self) -> Self {
-        self.paced = true;
+    /// Sets whether the pauses between chunks are replayed, too, on tokio's clock, which may be
+    /// paused; by default they are not.
+    pub fn with_pauses(mut self, is_paced: bool) -> Self {
+        self.paced = is_paced;
         self
     }
 
-    /// Allows answers on the tape that are not requested; without this [`Cassette::finish`] reports
-    /// them.
-    pub fn may_leave_rest(mut self) -> Self {
-        self.may_leave_rest = true;
+    /// Sets whether answers on the tape may be left unrequested; by default [`Cassette::finish`]
+    /// reports them.
+    pub fn with_rest_allowed(mut self, is_allowed: bool) -> Self {
+        self.may_leave_rest = is_allowed;
         self
     }
 

@@ -13,7 +13,7 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// or replays them in the vendor's place.
 ///
 /// Give the provider [`url`](Self::url) as its base URL. The [`Mode`] is set by
-/// `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::mode`].
+/// `MAINSTEM_CASSETTE=auto|record|replay|off`, or [`CassetteBuilder::with_mode`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,12 +35,12 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// // Here a vendor that plays a script; "https://api.openai.com/v1" is another.
 /// let model = ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]);
 /// let vendor = ModelServer::start(model).await?;
-/// let cassette = Cassette::builder(&tape, &vendor.base_url()).mode(Mode::Record).open().await?;
+/// let cassette = Cassette::builder(&tape, &vendor.base_url()).with_mode(Mode::Record).open().await?;
 /// let said = ask(cassette.url()).await?;
 /// cassette.finish().await?;
 /// drop(vendor);
 ///
-/// let builder = Cassette::builder(&tape, "https://api.openai.com/v1").mode(Mode::Replay);
+/// let builder = Cassette::builder(&tape, "https://api.openai.com/v1").with_mode(Mode::Replay);
 /// let cassette = builder.open().await?;
 /// assert_eq!(ask(cassette.url()).await?, said);
 /// cassette.finish().await?;
@@ -51,7 +51,7 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 ///
 /// **Replay**: each recorded answer is sent once, to the request it was recorded for: one of the
 /// same method, path and body, except for the order of keys and places of
-/// [`CassetteBuilder::ignore`]. It comes in the recorded chunks; [`CassetteBuilder::paced`] adds
+/// [`CassetteBuilder::with_ignored`]. It comes in the recorded chunks; [`CassetteBuilder::with_pauses`] adds
 /// their pauses. A connection that the vendor cut is cut again. Where the client left before the
 /// end, the answer stays open at that place.
 ///
@@ -61,7 +61,7 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 ///
 /// **Never on the tape** are headers other than a few harmless ones, and the keys seen in requests:
 /// in headers, in the query, and wherever else they occur in a body, also across the boundary of
-/// chunks. [`CassetteBuilder::redact`] adds values. A secret that a model spells out over several
+/// chunks. [`CassetteBuilder::with_secret`] adds values. A secret that a model spells out over several
 /// events is not recognized.
 ///
 /// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; an

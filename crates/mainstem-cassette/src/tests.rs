@@ -31,7 +31,7 @@ impl Tapes {
     }
 
     fn builder(&self, upstream: &str, mode: Mode) -> CassetteBuilder {
-        Cassette::builder(self.path(), upstream).mode(mode)
+        Cassette::builder(self.path(), upstream).with_mode(mode)
     }
 
     async fn open(&self, upstream: &str, mode: Mode) -> Cassette {
@@ -207,7 +207,7 @@ async fn pauses_are_played_if_asked_for() {
         start.elapsed()
     };
     let builder = tapes.builder("http://127.0.0.1:1", Mode::Replay);
-    assert!(play(builder.clone().paced()).await >= ms(65_000));
+    assert!(play(builder.clone().with_pauses(true)).await >= ms(65_000));
     assert!(play(builder).await < ms(5000));
 }
 

@@ -173,67 +173,67 @@ pub struct AgentBuilder {
 
 impl AgentBuilder {
     /// Sets the display name; the id by default.
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+    pub fn with_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.parts.name = Some(name.into());
         self
     }
 
     /// Sets the instructions.
-    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+    pub fn with_system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.parts.system_prompt = Some(prompt.into());
         self
     }
 
     /// Adds a tool.
-    pub fn tool(self, tool: impl Tool) -> Self {
-        self.shared_tool(Arc::new(tool))
+    pub fn with_tool(self, tool: impl Tool) -> Self {
+        self.with_shared_tool(Arc::new(tool))
     }
 
     /// Adds a shared tool.
-    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+    pub fn with_shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
     /// Inserts the tools of a set before those added one by one; replaces an earlier set.
-    pub fn tools(mut self, tools: ToolSet) -> Self {
+    pub fn with_tools(mut self, tools: ToolSet) -> Self {
         self.parts.tools = tools;
         self
     }
 
     /// Adds a middleware; the first is the outermost.
-    pub fn middleware(self, middleware: impl Middleware) -> Self {
-        self.shared_middleware(Arc::new(middleware))
+    pub fn with_middleware(self, middleware: impl Middleware) -> Self {
+        self.with_shared_middleware(Arc::new(middleware))
     }
 
     /// Adds a shared middleware.
-    pub fn shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+    pub fn with_shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.parts.middleware.push(middleware);
         self
     }
 
     /// Sets the maximum number of model calls of a run, after which one last call without tools
     /// sums up. 10 by default, at least 1.
-    pub fn max_iterations(mut self, most: u32) -> Self {
+    pub fn with_max_iterations(mut self, most: u32) -> Self {
         self.parts.max_iterations = most.max(1);
         self
     }
 
     /// Sets the options of its model calls.
-    pub fn options(mut self, options: ModelOptions) -> Self {
+    pub fn with_options(mut self, options: ModelOptions) -> Self {
         self.parts.options = Arc::new(options);
         self
     }
 
     /// Sets how long tools and middleware may continue after a cancel before they are dropped. 2 s
     /// by default.
-    pub fn grace(mut self, grace: Duration) -> Self {
+    pub fn with_grace(mut self, grace: Duration) -> Self {
         self.parts.grace = grace;
         self
     }
 
     /// Sets the limits of its answers.
-    pub fn answer_limits(mut self, limits: AnswerLimits) -> Self {
+    pub fn with_answer_limits(mut self, limits: AnswerLimits) -> Self {
         self.parts.answer_limits = limits;
         self
     }

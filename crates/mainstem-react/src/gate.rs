@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::RunContext;
 
 /// Decides whether tool calls may run. It belongs to the run and thus applies to all of its agents:
-/// see [`RunContextBuilder::gate`](crate::RunContextBuilder::gate).
+/// see [`RunContextBuilder::with_gate`](crate::RunContextBuilder::with_gate).
 #[async_trait]
 pub trait Gate: Send + Sync + 'static {
     /// Admits a call, as it is or with other arguments. It may wait, such as for a person; it is

@@ -407,14 +407,14 @@ impl Session {
         let origin = Origin { session_id: self.id().clone(), run_id: Some(run_id), reply_id, source: None };
         let cx = RunContext::root(assembly.root.id().clone(), EventSink::root(inner.log.clone(), origin));
         let cx = cx
-            .ids(inner.ids.clone())
-            .cancel(cancel)
-            .user(options.user.clone())
-            .attributes(attributes)
-            .settings(settings)
-            .output(options.output.clone())
-            .prices(inner.prices.clone())
-            .lifetime(inner.tasks.token().clone());
+            .with_ids(inner.ids.clone())
+            .with_cancel(cancel)
+            .with_user(options.user.clone())
+            .with_attributes(attributes)
+            .with_settings(settings)
+            .with_output(options.output.clone())
+            .with_prices(inner.prices.clone())
+            .with_lifetime(inner.tasks.token().clone());
         inner.fleet.enter(cx, assembly, options.spawn, options.budget).build()
     }
 }

@@ -127,8 +127,8 @@ impl Fleet {
         options: SpawnOptions,
         budget: Limits,
     ) -> RunContextBuilder {
-        let cx = cx.artifacts(assembly.artifacts.clone()).gate(self.clone());
-        cx.attachment(Arc::new(Member::root(self.clone(), assembly, options, budget)))
+        let cx = cx.with_artifacts(assembly.artifacts.clone()).with_gate(self.clone());
+        cx.with_attachment(Arc::new(Member::root(self.clone(), assembly, options, budget)))
     }
 
     /// Returns the fleet that a context's agent is part of.

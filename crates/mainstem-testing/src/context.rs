@@ -14,7 +14,7 @@ use self::host::Host;
 /// a tool with.
 ///
 /// ```
-/// let cx = mainstem_testing::context("s-1").user("ann").build();
+/// let cx = mainstem_testing::context("s-1").with_user("ann").build();
 /// assert_eq!((cx.session_id().as_str(), cx.user()), ("s-1", Some("ann")));
 /// ```
 pub fn context(session_id: &str) -> ContextBuilder {
@@ -31,25 +31,25 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     /// Sets the user on whose behalf the agent runs.
-    pub fn user(mut self, user: &str) -> Self {
+    pub fn with_user(mut self, user: &str) -> Self {
         self.host.user = Some(user.into());
         self
     }
 
     /// Sets the token that cancels the call.
-    pub fn cancel(mut self, token: CancellationToken) -> Self {
+    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.host.cancel = token;
         self
     }
 
     /// Sets when the time for the call is over.
-    pub fn deadline(mut self, at: Timestamp) -> Self {
+    pub fn with_deadline(mut self, at: Timestamp) -> Self {
         self.host.deadline = Some(at);
         self
     }
 
     /// Attaches a value of the application; one of each type.
-    pub fn value<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+    pub fn with_value<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.host.values.insert(value.as_ref().type_id(), value);
         self
     }

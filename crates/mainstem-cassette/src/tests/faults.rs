@@ -121,5 +121,5 @@ async fn settings_that_can_not_be_used_are_said() {
     check(builder("api.openai.com"), "it must begin with http:// or https://").await;
     check(builder("http://me:a-password@x"), "neither user, password nor query").await;
     check(builder("http://x?key=a-password"), "neither user, password nor query").await;
-    check(builder("http://x").ignore("user"), "is not a JSON pointer").await;
+    check(builder("http://x").with_ignored("user"), "is not a JSON pointer").await;
 }

@@ -11,7 +11,7 @@ async fn no_key_is_on_a_tape_nor_said_of_it() {
     let header = raw::whole("401 No", "request-id: a-key-that-is-secret\r\n", "no");
     let (tapes, mut vendor) =
         (Tapes::new(), Server::start(vec![script.clone(), script.clone(), header, script]).await);
-    let builder = tapes.builder(&vendor.url(), Mode::Record).redact("own-value").redact("");
+    let builder = tapes.builder(&vendor.url(), Mode::Record).with_secret("own-value").with_secret("");
     let mut shown = format!("{builder:?}");
     let cassette = builder.clone().open().await.unwrap();
     let requests = [
@@ -43,7 +43,7 @@ async fn no_key_is_on_a_tape_nor_said_of_it() {
     assert!(tape.contains(r#""content-type":"a/b""#), "{tape}");
 
     // A miss does not show it either; a request with another key, or none, is equal.
-    let cassette = builder.mode(Mode::Replay).open().await.unwrap();
+    let cassette = builder.with_mode(Mode::Replay).open().await.unwrap();
     let another = "POST /v1/chat?alt=sse&key=another-key-12345 HTTP/1.1\r\nx-api-key: a-key-that-is-secret";
     assert!(rest(send(&cassette, another, requests[0].1).await).await.starts_with("HTTP/1.1 200"));
     let (head, body) =
@@ -73,7 +73,7 @@ async fn a_key_that_is_met_later_is_taken_out_of_what_was_recorded_before() {
 async fn what_can_not_be_hidden_is_not_written() {
     let check = async |secret: &str, body: &str| {
         let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("said")]).await);
-        let cassette = tapes.builder(&vendor.url(), Mode::Record).redact(secret).open().await.unwrap();
+        let cassette = tapes.builder(&vendor.url(), Mode::Record).with_secret(secret).open().await.unwrap();
         assert_eq!(body_of(&cassette, body).await, "said", "the client is answered all the same");
         let error = cassette.finish().await.unwrap_err().to_string();
         assert!(error.contains("is not written: line 2 would hold a secret"), "{error}");

@@ -124,7 +124,7 @@ async fn what_nobody_asked_for_is_said_unless_it_may_be() {
         error.contains("has answers that were not requested") && error.contains("POST /v1/chat (line 2)"),
         "{error}"
     );
-    let lenient = tapes.builder("http://x", Mode::Replay).may_leave_rest().open().await.unwrap();
+    let lenient = tapes.builder("http://x", Mode::Replay).with_rest_allowed(true).open().await.unwrap();
     lenient.finish().await.unwrap();
     // A test that does not call `finish` may have failed otherwise.
     drop(tapes.replay().await);
@@ -150,12 +150,12 @@ async fn a_cassette_that_is_dropped_ends_and_keeps_what_came() {
 #[tokio::test]
 async fn places_that_do_not_count_are_neither_recorded_nor_compared() {
     let (tapes, vendor) = (Tapes::new(), Server::start(vec![short("1")]).await);
-    let builder = tapes.builder(&vendor.url(), Mode::Record).ignore("/user/id");
+    let builder = tapes.builder(&vendor.url(), Mode::Record).with_ignored("/user/id");
     let cassette = builder.clone().open().await.unwrap();
     ask(&cassette, r#"{"user": {"id": "jane", "x": 1}}"#).await;
     cassette.finish().await.unwrap();
     assert!(!tapes.text().contains("jane"), "{}", tapes.text());
-    let cassette = builder.mode(Mode::Replay).open().await.unwrap();
+    let cassette = builder.with_mode(Mode::Replay).open().await.unwrap();
     assert_eq!(body_of(&cassette, r#"{"user": {"id": "joe", "x": 1}}"#).await, "1");
     cassette.finish().await.unwrap();
 }

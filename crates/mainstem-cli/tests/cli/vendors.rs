@@ -53,7 +53,7 @@ fn a_run_replays_from_a_cassette_without_a_vendor() {
     let shelf = tempfile::tempdir().unwrap();
     let path = shelf.path().join("tape.jsonl");
     let run = |upstream: &str, mode: Mode, input: &str| {
-        let open = Cassette::builder(&path, upstream).mode(mode).open();
+        let open = Cassette::builder(&path, upstream).with_mode(mode).open();
         let cassette = runtime.block_on(open).unwrap();
         let line = format!("run -m openai:m {input}");
         let done = mainstem(&line).env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", cassette.url()).run();

@@ -52,75 +52,75 @@ impl RunContextBuilder {
     }
 
     /// Sets the source of ids; random ones by default.
-    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+    pub fn with_ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.shared.ids = ids;
         self
     }
 
     /// Sets the cancellation of the run.
-    pub fn cancel(mut self, cancel: impl Into<Cancellation>) -> Self {
+    pub fn with_cancel(mut self, cancel: impl Into<Cancellation>) -> Self {
         self.cancel = cancel.into();
         self
     }
 
     /// Sets the token that stops work that outlives the run, at the harness's shutdown; by default
     /// one that is never cancelled.
-    pub fn lifetime(mut self, token: CancellationToken) -> Self {
+    pub fn with_lifetime(mut self, token: CancellationToken) -> Self {
         self.shared.lifetime = token;
         self
     }
 
     /// Sets the prices of models; the built-in list by default.
-    pub fn prices(mut self, prices: Arc<Prices>) -> Self {
+    pub fn with_prices(mut self, prices: Arc<Prices>) -> Self {
         self.shared.prices = prices;
         self
     }
 
     /// Sets the gate of every tool call of the run, whichever agent makes it; by default all calls
     /// run.
-    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+    pub fn with_gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.shared.gate = Some(gate);
         self
     }
 
     /// Sets the store of results that are too long for a conversation; without it they are cut.
-    pub fn artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
+    pub fn with_artifacts(mut self, artifacts: Option<Arc<dyn Artifacts>>) -> Self {
         self.shared.artifacts = artifacts;
         self
     }
 
     /// Sets the user on whose behalf it runs.
-    pub fn user(mut self, user: Option<Arc<str>>) -> Self {
+    pub fn with_user(mut self, user: Option<Arc<str>>) -> Self {
         self.shared.user = user;
         self
     }
 
     /// Sets attributes of the run for tools.
-    pub fn attributes(mut self, attributes: Map<String, Value>) -> Self {
+    pub fn with_attributes(mut self, attributes: Map<String, Value>) -> Self {
         self.shared.attributes = attributes;
         self
     }
 
     /// Sets the settings of the run, which the `AGENT_START` of its root records.
-    pub fn settings(mut self, settings: Arc<RunSettings>) -> Self {
+    pub fn with_settings(mut self, settings: Arc<RunSettings>) -> Self {
         self.shared.settings = Some(settings);
         self
     }
 
     /// Sets the schema of the root's answer; see [`StructuredOutput`](crate::StructuredOutput).
-    pub fn output(mut self, schema: Option<OutputSchema>) -> Self {
+    pub fn with_output(mut self, schema: Option<OutputSchema>) -> Self {
         self.shared.output = schema;
         self
     }
 
     /// Sets the value for [`RunContext::attachment`].
-    pub fn attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+    pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
         self.attachment = Some(attachment);
         self
     }
 
     /// Sets a value for [`RunContext::get`]; one of each type.
-    pub fn extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+    pub fn with_extension<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
         self.extensions.insert(value);
         self
     }

@@ -27,7 +27,7 @@ fn log(buffer: usize) -> Arc<SessionLog> {
 
 fn builder(log: &Arc<SessionLog>) -> RunContextBuilder {
     let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
-    RunContext::root("main", EventSink::root(log.clone(), origin)).ids(Arc::new(Counted::default()))
+    RunContext::root("main", EventSink::root(log.clone(), origin)).with_ids(Arc::new(Counted::default()))
 }
 
 fn source() -> EventSource {
@@ -67,7 +67,7 @@ fn said(cx: &RunContext) -> Vec<String> {
 #[test]
 fn a_root_says_where_it_is() {
     let attributes = Map::from_iter([("tenant".to_owned(), json!("t"))]);
-    let cx = builder(&log(64)).user(Some("ann".into())).attributes(attributes).build();
+    let cx = builder(&log(64)).with_user(Some("ann".into())).with_attributes(attributes).build();
     assert_eq!((&**cx.agent(), cx.depth(), cx.path()), ("main", 0, "s"));
     assert_eq!((cx.session_id().as_str(), cx.run_id().unwrap().as_str()), ("s", "run"));
     assert_eq!((cx.source(), cx.agent_key(), cx.call_id()), (None, None, None));
@@ -77,7 +77,7 @@ fn a_root_says_where_it_is() {
 
 #[test]
 fn a_child_says_where_it_is() {
-    let root = builder(&log(64)).user(Some("ann".into())).build();
+    let root = builder(&log(64)).with_user(Some("ann".into())).build();
     let cx = child(&root.for_call("call-1".into()));
     assert_eq!((&**cx.agent(), cx.depth(), cx.path()), ("kid", 1, "s/kid"));
     assert_eq!((cx.session_id().as_str(), cx.run_id().unwrap().as_str()), ("sub-1", "run"));
@@ -112,7 +112,7 @@ fn a_cancel_reaches_those_below_and_nobody_else() {
 #[test]
 fn the_token_of_a_root_can_be_given() {
     let token = CancellationToken::new();
-    let cx = builder(&log(64)).cancel(token.clone()).build();
+    let cx = builder(&log(64)).with_cancel(token.clone()).build();
     token.cancel();
     assert!(cx.is_cancelled());
 }
@@ -135,7 +135,7 @@ fn each_invocation_has_its_own_conversation_and_stamps_its_own_events() {
 fn a_reply_without_an_id_gets_one() {
     let log = log(64);
     let sink = EventSink::root(log, Origin::session("s".into(), None));
-    let cx = RunContext::root("main", sink).ids(Arc::new(Counted::default())).build();
+    let cx = RunContext::root("main", sink).with_ids(Arc::new(Counted::default())).build();
     cx.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 1 });
     cx.emit(EventKind::TextBlockStart { block_id: "b".into() });
     cx.emit(EventKind::ModelCallStart { model_name: "m".into(), iteration: 2 });
@@ -158,7 +158,7 @@ fn a_childs_cost_is_its_own_until_it_is_added_above() {
 
 #[test]
 fn a_value_given_to_one_is_found_below_it_and_nowhere_else() {
-    let root = builder(&log(64)).extension(Arc::new(1_u8)).build();
+    let root = builder(&log(64)).with_extension(Arc::new(1_u8)).build();
     let own = root.clone().with_extension(Arc::new(2_u8)).with_extension(Arc::new("x"));
     for cx in [&own, &child(&own), &own.for_call("x".into())] {
         assert_eq!((cx.get::<u8>().as_deref(), cx.get::<&str>().as_deref()), (Some(&2), Some(&"x")));
@@ -176,7 +176,10 @@ fn a_price_that_is_not_known_is_not_nothing() {
 
 #[test]
 fn values_are_found_by_their_type_in_all_agents() {
-    let root = builder(&log(64)).extension(Arc::new(1_u8)).extension(Arc::new("x")).extension(Arc::new(2_u8));
+    let root = builder(&log(64))
+        .with_extension(Arc::new(1_u8))
+        .with_extension(Arc::new("x"))
+        .with_extension(Arc::new(2_u8));
     let root = root.build();
     for cx in [&root, &child(&root), &root.for_call("x".into())] {
         assert_eq!(cx.get::<u8>().as_deref(), Some(&2), "the later one of a type wins");
@@ -192,7 +195,10 @@ fn tool(cx: &RunContext) -> ToolContext {
 #[test]
 fn a_tool_sees_the_invocation_and_its_call() {
     let attributes = Map::from_iter([("tenant".to_owned(), json!("t"))]);
-    let root = builder(&log(64)).user(Some("ann".into())).attributes(attributes).extension(Arc::new(1_u8));
+    let root = builder(&log(64))
+        .with_user(Some("ann".into()))
+        .with_attributes(attributes)
+        .with_extension(Arc::new(1_u8));
     let kid = child(&root.build());
     let cx = tool(&kid);
     assert_eq!((cx.agent(), cx.call_id().as_str(), cx.session_id().as_str()), ("kid", "call-7", "sub-1"));

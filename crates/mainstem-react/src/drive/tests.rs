@@ -23,7 +23,7 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
     let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
     let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
     let cx = RunContext::root("main", EventSink::root(log.clone(), origin));
-    let cx = cx.ids(Arc::new(CountedIds::default())).cancel(cancel).build();
+    let cx = cx.with_ids(Arc::new(CountedIds::default())).with_cancel(cancel).build();
     let agent = agent.build().unwrap();
     let outcome = agent.run(cx, Vec::new(), vec![Arc::new(Message::user("go"))]).await;
     let mut cursor = log.subscribe_from(1);
@@ -37,7 +37,7 @@ async fn play(agent: AgentBuilder, cancel: CancellationToken) -> (RunOutcome, Ve
 async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, AgentEvent) {
     let log = mainstem_testing::journal::full_after(events).await;
     let sink = mainstem_testing::journal::root(&log, "run");
-    let cx = RunContext::root("main", sink).ids(Arc::new(CountedIds::default())).build();
+    let cx = RunContext::root("main", sink).with_ids(Arc::new(CountedIds::default())).build();
     let mut run = agent.build().unwrap().stream_in(cx, Vec::new(), vec![Arc::new(Message::user("go"))]);
     let mut seen = Vec::new();
     while let Some(event) = run.next().await {
@@ -51,7 +51,7 @@ async fn play_until_full(events: u64, agent: AgentBuilder) -> (RunOutcome, Agent
 async fn a_record_that_fails_anywhere_ends_the_run_with_an_error() {
     let agent = || {
         scripted([call("look"), Turn::new().say("one two three four")])
-            .tool(act("look", |_, _| Ok("here".into())))
+            .with_tool(act("look", |_, _| Ok("here".into())))
     };
     let (well, end) = play_until_full(1000, agent()).await;
     assert_eq!(well.outcome, Outcome::Success);
@@ -120,7 +120,7 @@ fn act(name: &'static str, act: fn(&ToolContext, &str) -> Result<ToolOutput, Too
 
 #[tokio::test(start_paused = true)]
 async fn a_reminder_at_the_limit_and_the_last_call_are_two_hints() {
-    let agent = scripted([blank(), Turn::new().text("That is all.")]).max_iterations(1);
+    let agent = scripted([blank(), Turn::new().text("That is all.")]).with_max_iterations(1);
     let (outcome, lines) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.outcome, Outcome::MaxIterations);
     assert_eq!(outcome.answer.unwrap().text(), "That is all.");
@@ -131,7 +131,7 @@ async fn a_reminder_at_the_limit_and_the_last_call_are_two_hints() {
 async fn only_empty_answers_in_a_row_are_too_many() {
     let work = || call("work");
     let turns = [blank(), work(), blank(), work(), blank(), work(), Turn::new().text("Done.")];
-    let agent = scripted(turns).tool(act("work", |_, _| Ok("ok".into())));
+    let agent = scripted(turns).with_tool(act("work", |_, _| Ok("ok".into())));
     let (outcome, _) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.answer.unwrap().text(), "Done.");
     let (outcome, _) = play(scripted([blank(), blank(), blank()]), CancellationToken::new()).await;
@@ -188,8 +188,8 @@ async fn after_a_cancel_no_further_tool_begins() {
     let ran = second.ran.clone();
     let turn = call("first").call("second", json!({}));
     let counts = Counts::default();
-    let agent = scripted([turn, Turn::new().text("never")]).tool(act("first", cancel)).tool(second);
-    let agent = agent.middleware(counts.clone());
+    let agent = scripted([turn, Turn::new().text("never")]).with_tool(act("first", cancel)).with_tool(second);
+    let agent = agent.with_middleware(counts.clone());
     let (outcome, lines) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.outcome, Outcome::Cancelled);
     assert!(ran.lock().unwrap().is_empty());
@@ -204,14 +204,14 @@ async fn an_error_after_a_cancel_is_an_interruption() {
         cx.cancellation().cancel();
         Err(ToolError::new("I had to stop"))
     };
-    let (_, lines) = play(scripted([call("f")]).tool(act("f", cancel)), CancellationToken::new()).await;
+    let (_, lines) = play(scripted([call("f")]).with_tool(act("f", cancel)), CancellationToken::new()).await;
     assert!(lines.contains(&"TOOL_RESULT_END f interrupted (call-1)".to_owned()), "{lines:#?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panics_before_its_first_await_is_an_error_for_the_model() {
     let panics = |_: &ToolContext, name: &str| panic!("{name} is broken");
-    let agent = scripted([call("f"), Turn::new().text("I see.")]).tool(act("f", panics));
+    let agent = scripted([call("f"), Turn::new().text("I see.")]).with_tool(act("f", panics));
     let (outcome, lines) = play(agent, CancellationToken::new()).await;
     assert_eq!(outcome.outcome, Outcome::Success);
     assert!(lines.contains(&"TOOL_RESULT_TEXT_DELTA \"tool f panicked: f is broken\" (call-1)".to_owned()));
@@ -244,7 +244,7 @@ impl crate::Middleware for Forgetful {
 async fn a_panic_anywhere_ends_the_agent_with_an_error() {
     for (agent, why) in [
         (Agent::builder("main", Broken), "no stream today"),
-        (scripted([Turn::new().text("Hi")]).middleware(Forgetful), "what was I to say"),
+        (scripted([Turn::new().text("Hi")]).with_middleware(Forgetful), "what was I to say"),
     ] {
         let (outcome, lines) = play(agent, CancellationToken::new()).await;
         assert_eq!(outcome.outcome, Outcome::Error);

@@ -51,14 +51,14 @@ fn schema() -> OutputSchema {
 }
 
 fn agent(model: &Asked) -> AgentBuilder {
-    Agent::builder("main", model.clone()).middleware(StructuredOutput::new(schema()))
+    Agent::builder("main", model.clone()).with_middleware(StructuredOutput::new(schema()))
 }
 
 async fn play(agent: AgentBuilder) -> (RunOutcome, String) {
     let log = SessionLog::with("s".into(), Arc::new(FakeClock::default()), LogOptions::default());
     let origin = Origin { reply_id: Some("r".into()), ..Origin::session("s".into(), Some("run".into())) };
     let cx = RunContext::root("main", EventSink::root(log.clone(), origin));
-    let cx = cx.ids(Arc::new(CountedIds::default())).build();
+    let cx = cx.with_ids(Arc::new(CountedIds::default())).build();
     let outcome = agent.build().unwrap().run(cx, Vec::new(), vec![Arc::new(Message::user("go"))]).await;
     let mut cursor = log.subscribe_from(1);
     let events: Vec<AgentEvent> = std::iter::from_fn(|| cursor.try_next()).collect();
@@ -118,7 +118,7 @@ async fn a_vendor_that_holds_a_schema_is_asked_to() {
 async fn others_get_a_tool() {
     let wrong = Turn::new().call("final_answer", json!({}));
     let model = Asked::new([wrong, Turn::new().call("final_answer", json!({"score": 1}))], false);
-    let (_, timeline) = play(agent(&model).system_prompt("Judge.")).await;
+    let (_, timeline) = play(agent(&model).with_system_prompt("Judge.")).await;
     let [first, second] = &model.requests()[..] else { panic!("two calls") };
     assert_eq!(
         first.system.as_deref(),
@@ -137,7 +137,7 @@ async fn a_tool_of_that_name_stays_what_it_is() {
     });
     let turns =
         [Turn::new().call("final_answer", json!({})), Turn::new().call("final_answer_", json!({"score": 2}))];
-    let (outcome, timeline) = play(agent(&Asked::new(turns, false)).tool(own)).await;
+    let (outcome, timeline) = play(agent(&Asked::new(turns, false)).with_tool(own)).await;
     assert_eq!(said(&outcome), r#"{"score":2}"#);
     assert!(timeline.contains("mine"), "{timeline}");
 }

@@ -121,10 +121,10 @@ impl AgentFactory {
         let mut agent =
             self.builder(spec, model, &child_prompt(spec, self.has_files(spec)), fleet_tools.collect());
         if let Some(schema) = output(spec)? {
-            agent = agent.middleware(StructuredOutput::new(schema));
+            agent = agent.with_middleware(StructuredOutput::new(schema));
         }
         agent
-            .middleware(Metered)
+            .with_middleware(Metered)
             .build()
             .map_err(|source| CatalogError::Tools { id: spec.id.clone(), source })
     }
@@ -141,7 +141,7 @@ impl AgentFactory {
         let tools = fleet_tools.chain(plan_tools).chain(self.load_skill(spec));
         let output = StructuredOutput::of_run(output(spec)?);
         let agent = self.builder(spec, self.model.clone(), spec.prompt.trim(), tools.collect());
-        Ok(agent.middleware(output).middleware(Metered))
+        Ok(agent.with_middleware(output).with_middleware(Metered))
     }
 
     /// Returns the tool for skills, if the agent has skills and the program has no tool of that
@@ -166,19 +166,19 @@ impl AgentFactory {
         (over.temperature, over.top_p) = (spec.temperature, spec.top_p);
         let generate = fleet_tools.iter().any(|tool| tool == GENERATE).then(|| self.generate(model.clone()));
         let mut agent = Agent::builder(&*spec.id, model)
-            .tools(self.tools_of(spec))
-            .max_iterations(spec.steps)
-            .options(self.options.overlaid(&over));
+            .with_tools(self.tools_of(spec))
+            .with_max_iterations(spec.steps)
+            .with_options(self.options.overlaid(&over));
         if !prompt.is_empty() {
-            agent = agent.system_prompt(prompt);
+            agent = agent.with_system_prompt(prompt);
         }
         if let Some(generate) = generate.flatten() {
-            agent = agent.shared_tool(generate);
+            agent = agent.with_shared_tool(generate);
         }
         for middleware in &self.middleware {
-            agent = agent.shared_middleware(middleware.clone());
+            agent = agent.with_shared_middleware(middleware.clone());
         }
-        agent.middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
+        agent.with_middleware(Subagents::only(fleet_tools).with_files(self.has_files(spec)))
     }
 
     /// Returns `true` if an agent has tools for files.

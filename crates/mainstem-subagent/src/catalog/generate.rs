@@ -60,8 +60,8 @@ impl Drafts {
         tools: Vec<String>,
         factory: AgentFactory,
     ) -> Self {
-        let drafter = Agent::builder(GENERATE, model).options(options).max_iterations(1);
-        let drafter = drafter.system_prompt(instructions(&tools)).build();
+        let drafter = Agent::builder(GENERATE, model).with_options(options).with_max_iterations(1);
+        let drafter = drafter.with_system_prompt(instructions(&tools)).build();
         #[expect(clippy::expect_used, reason = "only tools can clash")]
         let drafter = drafter.expect("it has no tools");
         let drafter = middleware.iter().fold(drafter, |drafter, one| drafter.with_innermost(one.clone()));

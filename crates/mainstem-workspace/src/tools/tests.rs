@@ -331,7 +331,7 @@ fn a_cancel_ends_the_work_on_one_file() {
             cancels.cancel();
             Ok(resolved.clone())
         });
-        let cx = context("s").cancel(token).build();
+        let cx = context("s").with_cancel(token).build();
         let called = workspaces.tools().into_iter().find(|found| found.spec().name == tool).unwrap();
         let (state, text) = block_on(call(&called, &cx, arguments(tool)));
         let expected = "stopped before it was done: the run was cancelled";

@@ -12,7 +12,7 @@ use crate::rig::{Rig, block_on, call};
 fn each_instance_has_a_directory_of_its_own() {
     let rig = Rig::new();
     let tools = Workspaces::isolated(rig.workspace.clone()).tools();
-    let root = context("s-1").user("Ann").build();
+    let root = context("s-1").with_user("Ann").build();
     let kids = [child_context(&root, "kid", "sub-1"), child_context(&root, "kid", "sub-2")];
     let below = child_context(&kids[0], "kid", "sub-3");
     for (cx, said) in [(&root, "root"), (&kids[0], "one"), (&kids[1], "two"), (&below, "below")] {
@@ -32,7 +32,7 @@ fn each_instance_has_a_directory_of_its_own() {
 fn ids_can_not_lead_out() {
     let rig = Rig::new();
     let tools = Workspaces::isolated(rig.workspace.clone()).tools();
-    let root = context("../../outside").user("..").build();
+    let root = context("../../outside").with_user("..").build();
     let kid = child_context(&root, "../../../outside", "/tmp");
     block_on(call(&tools[1], &kid, json!({ "path": "f", "content": "" })));
     let found = rig.ok("glob_files", json!({ "pattern": "**/f" }));
@@ -51,7 +51,7 @@ fn a_resolver_may_refuse_and_sees_the_run() {
     let tools = workspaces.tools();
     let list = |cx: &ToolContext| block_on(call(&tools[3], cx, json!({}))).1;
     assert_eq!(list(&context("s").build()), "no files here");
-    assert_eq!(list(&context("s").value(Arc::new("x")).build()), "[the directory is empty]");
+    assert_eq!(list(&context("s").with_value(Arc::new("x")).build()), "[the directory is empty]");
 }
 
 #[test]

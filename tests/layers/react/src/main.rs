@@ -14,7 +14,7 @@ async fn main() {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("clock", json!({})), Turn::new().text("It is noon.")]);
     let clock = tool_fn("clock", "Tells the time", |_cx, _: Value| async { Ok::<_, ToolError>("12:00") });
-    let agent = Agent::builder("main", model).tool(clock).build().expect("one tool");
+    let agent = Agent::builder("main", model).with_tool(clock).build().expect("one tool");
 
     // Polling runs the agent; dropping the stream would stop it.
     let mut run = agent.stream_events("What time is it?");

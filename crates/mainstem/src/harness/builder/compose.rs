@@ -167,10 +167,10 @@ impl HarnessBuilder {
     ) -> Result<Agent, BuildError> {
         let mut agent = factory.root(spec, self.limits).map_err(BuildError::Agent)?;
         if let Some(prompt) = prompt {
-            agent = agent.system_prompt(prompt);
+            agent = agent.with_system_prompt(prompt);
         }
         if let Some(most) = self.max_iterations {
-            agent = agent.max_iterations(most);
+            agent = agent.with_max_iterations(most);
         }
         Ok(agent.build()?)
     }
