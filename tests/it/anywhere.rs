@@ -101,7 +101,7 @@ async fn answered(session: &dyn AnySession, begun: &mut Begun) -> Vec<AgentEvent
     events
 }
 
-/// Every function of a session that can be steered; returns the timeline of its first run.
+/// Calls every function of a session that can be steered; returns the timeline of its first run.
 async fn contract(session: &dyn AnySession) -> String {
     let mut begun = session.run(NewRun::of("go")).await.unwrap();
     let events = answered(session, &mut begun).await;
@@ -229,7 +229,7 @@ async fn a_connection_that_is_cut_again_and_again_loses_nothing() {
     let mut begun = direct.run(NewRun::of("go")).await.unwrap();
     let events = answered(&direct, &mut begun).await;
     let slow = std::env::var_os("RUN_SLOW_TESTS").is_some();
-    // The headers, and at least the longest line: less would never get on.
+    // The headers, and at least the longest line: with less, no event would arrive.
     for bytes in (2_000..6_000).step_by(if slow { 37 } else { 2_311 }) {
         let (proxy, cutting) = cut(&url, bytes).await;
         let through = Server::at(&proxy).unwrap().with_token(TOKEN).open("s");
@@ -263,7 +263,7 @@ async fn records_are_read_and_not_steered() {
     );
     has_code(records.delete_session(&"t".into()).await, &Code::NotFound);
     has_code(records.task(&"t".into()).await, &Code::NotFound);
-    // A reader that follows gets what is written meanwhile.
+    // A reader that follows gets the events that are written meanwhile.
     let last = session.fleet().seq;
     let mut live = recorded.events(EventQuery::after(last));
     session.set_plan_mode(mainstem::policy::PlanMode::On);

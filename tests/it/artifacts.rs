@@ -1,5 +1,5 @@
-//! Results that are too long for a conversation: the model gets their beginning and end, and where
-//! the rest is.
+//! Results that are too long for a conversation: the model gets their beginning and end, and the
+//! path of the rest.
 
 use mainstem::{message::ToolState, model::scripted::Turn, prelude::*, tool::MAX_RESULT_BYTES};
 use mainstem_testing::{laws, render};
@@ -9,7 +9,7 @@ use crate::support::{OpenNow, Spawns, harness};
 
 const LINES: usize = 20_000;
 
-/// As the tool says it.
+/// Returns the text of the tool.
 fn long() -> String {
     (1..=LINES).map(|n| format!("line {n}\n")).collect()
 }
@@ -22,7 +22,7 @@ fn says(name: &str, text: impl Fn() -> Result<String, ToolError> + Send + Sync +
     })
 }
 
-/// Runs to the end; no event is longer than what a result may be.
+/// Runs to the end; checks that events are at most as long as results may be.
 async fn run(harness: HarnessBuilder) -> Vec<AgentEvent> {
     let events: Vec<_> = harness.build().unwrap().stream_events("go").collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
@@ -33,7 +33,7 @@ async fn run(harness: HarnessBuilder) -> Vec<AgentEvent> {
     events
 }
 
-/// Returns the results of a tool, as the model reads them, whichever agent called it.
+/// Returns the results of a tool, as the model reads them, from every calling agent.
 fn results(events: &[AgentEvent], tool: &str) -> Vec<(ToolState, String)> {
     let ends = events.iter().filter_map(|event| match &event.kind {
         EventKind::ToolResultEnd { tool_call_id, tool_call_name, state, .. } if &**tool_call_name == tool => {

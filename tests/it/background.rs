@@ -1,4 +1,4 @@
-//! Background tasks: begun so, promoted, told of, waited for, stopped.
+//! Background tasks: begun as such, promoted, delivered, awaited, stopped.
 
 use mainstem::{
     event::TaskStatus,
@@ -25,7 +25,7 @@ fn within(agent_id: &str, task: &str, seconds: u64) -> Value {
     call
 }
 
-/// Reads a whole session: the run, and what is left of its tasks after it.
+/// Reads a whole session: the run, and the rest of its tasks after it.
 async fn whole(harness: &Harness, run: Run) -> Vec<AgentEvent> {
     let session = run.handle().session().clone();
     let mut events: Vec<_> = run.collect().await;
@@ -95,8 +95,8 @@ async fn what_is_promoted_does_not_wait_for_a_run_that_is_not_read() {
     let calls = Turn::new()
         .call("agent_spawn", within("lead", "dig", 1))
         .call("agent_spawn", within("slow", "hold the place", 600));
-    // The lead's child waits for the place that the other child holds, which goes on only while the
-    // run is read.
+    // The lead's child waits for the slot of the other child, which advances only while the run is
+    // read.
     let model = ScriptedModel::new()
         .agent("main", [calls, Turn::new().text("Dug.")])
         .agent("lead", [Turn::new().call("agent_spawn", within("kid", "dig", 600)), Turn::new().say("gold")])
@@ -676,7 +676,7 @@ async fn a_child_out_of_time_is_waited_for_while_there_are_too_many_tasks() {
         .agent_on("slow", "c", [Turn::new().wait(ms(2_500)).text("tin")]);
     let harness = fleet(model).max_tasks(1).build().unwrap();
     let events = whole(&harness, harness.stream_events("go")).await;
-    // Out of time after one second; there is room for one task more after three and a half.
+    // Out of time after one second; a slot for one more task is free after three and a half.
     assert!(result_of(&events, "call-2").contains("status: promoted"), "{}", result_of(&events, "call-2"));
     assert!(result_of(&events, "call-3").ends_with("reply:\ntin"), "{}", result_of(&events, "call-3"));
     assert_eq!(
@@ -805,7 +805,7 @@ async fn a_session_is_woken_by_its_tasks() {
         2,
         "{said:#?}"
     );
-    // Nothing is left to tell: it sleeps, and the next run is an ordinary one.
+    // Everything is delivered: the session waits, and the next run is an ordinary one.
     tokio::time::sleep(ms(60_000)).await;
     assert_eq!(all.try_next().map(|event| event.kind.clone()), None);
     harness.shutdown(ms(100)).await;

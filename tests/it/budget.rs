@@ -1,4 +1,4 @@
-//! What agents may spend: tokens, money, spawns, time; in budgets within budgets.
+//! The budgets of agents: tokens, money, spawns, time; budgets within budgets.
 
 use mainstem::{
     message::{Failure, Usage},
@@ -55,7 +55,7 @@ fn calls(events: &[AgentEvent]) -> usize {
     events.iter().filter(|event| matches!(event.kind, EventKind::ModelCallStart { .. })).count()
 }
 
-/// Returns what tools answered, all of it.
+/// Returns the results of tools, joined.
 fn results(events: &[AgentEvent]) -> String {
     let text = |event: &AgentEvent| match &event.kind {
         EventKind::ToolResultTextDelta { delta, .. } => Some(delta.clone()),
@@ -105,7 +105,7 @@ async fn a_refusal_is_an_error_of_its_own_kind() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_counted_corrects_the_estimate() {
-    // Each turn is estimated at 100 and a few; what comes back is 10, or 90.
+    // Each turn is estimated at 100 and a few; the actual usage is 10, or 90.
     for (used, turns) in [(10, 6), (90, 2)] {
         let turn = |n: u64| Turn::new().usage(Usage::new(0, used)).text(n.to_string());
         let model = ScriptedModel::new().agent("main", (0..6).map(turn));
@@ -128,7 +128,7 @@ async fn where_nothing_is_counted_the_estimate_stays() {
     let second = ends(&read(session.run("go", RunOptions::new()).unwrap()).await);
     assert!(second[0].contains("the token budget of the session has"), "{second:?}");
 
-    // What the provider refuses costs nothing.
+    // A request that the provider refuses costs nothing.
     let refused = Turn::new().rate_limited(3).text("Hi");
     let model = ScriptedModel::new().agent("main", [refused]);
     let session = fleet(model).max_depth(0).budget(tokens(190)).build().unwrap().session("s");
@@ -157,8 +157,8 @@ async fn a_child_has_a_budget_within_its_parents() {
             [Turn::new().usage(Usage::new(3_900, 50)).spawn("kid", "go"), Turn::new().text("Never.")],
         )
         .agent("kid", [Turn::new().text("Never.")]);
-    // The lead's call has used most of it; its child has no budget of its own, and finds its
-    // parent's used up.
+    // The lead's call has used most of it; its child has no budget of its own, and its parent's is
+    // used up.
     let lead = small("lead").with_tools(["agent_spawn"]).with_max_tokens_total(4_000);
     let run = fleet(model).subagent(lead).subagent(small("kid")).build().unwrap();
     let events = read(run.stream_events("go")).await;
@@ -193,7 +193,7 @@ async fn a_childs_budget_is_for_all_its_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn twins_share_a_budget() {
-    // Both want to call at once: what the first has set aside the second can't have.
+    // Both call at once: the second can't have what the first has reserved.
     let free = || Turn::new().usage(Usage::default());
     let model = ScriptedModel::new()
         .agent("main", [free().spawn("kid", "left").spawn("kid", "right"), free().text("Done.")])
@@ -343,8 +343,8 @@ async fn a_sessions_time_runs_on_from_run_to_run_and_only_while_they_are_polled(
     assert!(last[0].starts_with("main timeout"), "{last:?}");
 }
 
-/// Returns what the tool `left` of each agent says in a run with these options: how many
-/// milliseconds its call has.
+/// Returns the output of the tool `left` of each agent in a run with these options: the
+/// milliseconds that its call has.
 async fn time_left(options: RunOptions, spawn: serde_json::Value) -> Vec<String> {
     let left =
         tool_fn("left", "How much time is left", |cx: ToolContext, _: serde_json::Map<_, _>| async move {
@@ -386,7 +386,7 @@ async fn tools_see_how_much_time_their_call_has() {
     assert_eq!(time_left(both, spawn(9)).await, ["main Some(2500)", "kid Some(2000)"], "the earlier one");
 }
 
-/// Returns what each agent cost itself and with those below it, in the order of their ends.
+/// Returns the cost of each agent, its own and with those below it, in the order of their ends.
 fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     let cost = |event: &AgentEvent| match &event.kind {
         EventKind::AgentEnd { usage, .. } => {
@@ -397,8 +397,8 @@ fn costs(events: &[AgentEvent]) -> Vec<(String, Option<u64>, Option<u64>)> {
     events.iter().filter_map(cost).collect()
 }
 
-/// Returns a million tokens of input cost a dollar, of output ten: so many micro-dollars as tokens,
-/// and ten times.
+/// Returns prices of a dollar for a million tokens of input, and ten for output: a micro-dollar a
+/// token, and ten.
 fn prices() -> Prices {
     Prices::default().with("known", Price::new(Cost::from_dollars(1), Cost::from_dollars(10)))
 }

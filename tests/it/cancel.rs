@@ -23,7 +23,7 @@ fn fleet() -> Harness {
     harness(model).subagent(AgentSpec::new("a", "A")).subagent(AgentSpec::new("b", "B")).build().unwrap()
 }
 
-/// Returns all that the session recorded.
+/// Returns the events that the session has recorded.
 fn recorded(session: &Session) -> Vec<AgentEvent> {
     let mut cursor = session.log().subscribe_from(1);
     std::iter::from_fn(|| cursor.try_next()).collect()
@@ -163,7 +163,7 @@ async fn a_run_that_was_never_polled_did_nothing() {
     assert_eq!(session.log().last_seq(), 0);
 }
 
-/// Drops the run after every event there is: the laws hold each time, and no agent continues.
+/// Drops the run after every event: the laws hold each time, and no agent continues.
 #[tokio::test(start_paused = true)]
 async fn drop_after_every_event_leaves_a_lawful_log() {
     let whole = fleet().stream_events("go").count().await;

@@ -1,5 +1,5 @@
-//! Cassettes below the whole engine: what was recorded of a vendor replays as the same events, and
-//! what was not is said where one looks.
+//! Cassettes below the whole engine: a vendor's recorded answers replay as the same events, and a
+//! missing answer is a clear error.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::support::{Spawns, ms};
 
 const KEY: &str = "a-key-that-is-secret";
 
-/// Returns a model of this vendor, which asks the cassette.
+/// Returns a model of this vendor, behind the cassette.
 fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
     let url = cassette.url().to_owned();
     let var = move |name: &str| match name {
@@ -33,7 +33,7 @@ fn model(vendor: &Vendor, cassette: &Cassette, name: &str) -> Arc<dyn Model> {
     vendor.model(name, &Setup { var: &var, headers: &[] }).unwrap()
 }
 
-/// Returns what the vendor's base URL ends with.
+/// Returns the end of the vendor's base URL.
 fn path_of(vendor: &Vendor) -> &'static str {
     if vendor.base_url == "OPENAI_BASE_URL" { "/v1" } else { "" }
 }
@@ -54,7 +54,7 @@ impl Shelf {
         std::fs::read_to_string(self.tape(vendor)).unwrap()
     }
 
-    /// Records what this script says in the vendor's API. The server is gone afterwards.
+    /// Records this script in the vendor's API. The server is dropped afterwards.
     async fn record<T>(
         &self,
         vendor: &Vendor,
@@ -77,11 +77,11 @@ impl Shelf {
     }
 }
 
-/// Returns what a model says to this, delta by delta, up to its end or its error.
+/// Returns a model's answer to this, delta by delta, up to its end or its error.
 async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
     let messages = vec![Arc::new(Message::user(said))];
     let stream = model.stream(ModelRequest { messages, ..ModelRequest::default() });
-    // The error's own address is no word of the vendor's.
+    // The address in the error is not the vendor's.
     let shown = |delta: Result<_, ModelError>| match delta {
         Ok(delta) => format!("{delta:?}"),
         Err(error) => format!("{:?} {}", error.kind(), error.to_string().split_once(' ').unwrap().1),
@@ -89,7 +89,7 @@ async fn deltas(model: &Arc<dyn Model>, said: &str) -> Vec<String> {
     stream.map(shown).collect().await
 }
 
-/// Returns a script's answer, recorded and replayed over each vendor's API: the same deltas.
+/// Checks that a script's answer is the same, recorded and replayed, over each vendor's API.
 async fn check(turn: impl Fn() -> Turn, expected: &str) {
     for vendor in VENDORS {
         let (shelf, script) = (Shelf::new(), ScriptedModel::new().agent("m", [turn()]));
@@ -230,16 +230,15 @@ fn meteorologist(model: impl Model) -> Harness {
     Harness::builder("meteorologist", model).ids(CountedIds::default()).tool(weather).build().unwrap()
 }
 
-/// Returns the example's tape. What the agent is told and offered is not what it is about, so
-/// rewording that does no harm.
+/// Returns the example's tape. Instructions and tools are ignored, so that they can be reworded.
 fn weather(path: &Path, upstream: &str) -> CassetteBuilder {
     Cassette::builder(path, upstream).with_ignored("/tools").with_ignored("/messages/0/content")
 }
 
 const WEATHER: &str = "cassettes/weather.jsonl";
 
-/// As one writes it: recorded when it first ran, with a key; since then it needs neither key nor
-/// network.
+/// The example as a user writes it: recorded on its first run, with a key; later runs need neither
+/// key nor network.
 #[tokio::test]
 async fn the_weather_is_as_it_was_recorded() {
     let tape = weather(Path::new(WEATHER), "https://api.openai.com/v1").open().await.unwrap();
@@ -250,8 +249,8 @@ async fn the_weather_is_as_it_was_recorded() {
     tape.finish().await.unwrap();
 }
 
-/// The tape in the repository comes from a script, as there was no key at hand. It is what is
-/// recorded today, times aside.
+/// The tape in the repository was recorded from a script. A recording today equals it, except for
+/// times.
 #[tokio::test]
 async fn the_weather_is_recorded_as_it_always_was() {
     let turns =

@@ -1,4 +1,4 @@
-//! `docs/compat.md` names a test for each behaviour; here they are looked for.
+//! Checks that the tests that `docs/compat.md` names exist.
 
 use std::{
     collections::HashSet,

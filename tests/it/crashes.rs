@@ -1,5 +1,5 @@
 //! Background tasks after a crash: their records and the log of their session agree, whichever of
-//! the two had come further.
+//! the two was ahead.
 
 use std::{
     path::Path,
@@ -33,11 +33,11 @@ use crate::{
 #[derive(Clone, Default)]
 struct State {
     records: Vec<TaskRecord>,
-    /// How many events of the session were committed then.
+    /// The number of committed events at that time.
     committed: usize,
 }
 
-/// A store in memory that several processes share, and that remembers every state of its records.
+/// A shared store in memory that records every state of its records.
 #[derive(Clone, Default)]
 struct Traced {
     store: Arc<MemoryTaskStore>,
@@ -55,7 +55,7 @@ impl Traced {
         traced
     }
 
-    /// Returns the states that the records were in, the empty one first.
+    /// Returns the states of the records, the empty one first.
     fn states(&self) -> Vec<State> {
         [State::default()].into_iter().chain(self.states.lock().unwrap().iter().cloned()).collect()
     }
@@ -154,8 +154,7 @@ fn builder(model: ScriptedModel) -> HarnessBuilder {
     harness(model).subagent(AgentSpec::new("kid", "K")).subagent(lead)
 }
 
-/// Goes as tokio's clock goes, and a microsecond ahead each time that it is asked: nothing happens
-/// at the same time.
+/// A clock that advances with tokio's, and by a microsecond at each call, so that times are unique.
 #[derive(Clone, Default)]
 struct Ticking(Arc<(FakeClock, AtomicU64)>);
 
@@ -195,7 +194,7 @@ fn ended(events: &[AgentEvent]) -> Vec<TaskId> {
     events.iter().filter_map(ended).collect()
 }
 
-/// Returns `true` if the events tell the parents of all tasks of their ends that count as told.
+/// Returns `true` if the events have deliveries for all tasks whose ends count as delivered.
 fn tell(events: &[AgentEvent], records: &[TaskRecord]) -> bool {
     let told = records.iter().filter(|task| task.delivered_at.is_some());
     told.map(|task| &task.id).all(|id| events.iter().any(|event| tells(event, id)))
@@ -254,12 +253,12 @@ async fn check_agree(
         }
     }
     assert!(tell(&log, &now), "{place}: {now:?}\n{}", render(&log));
-    // What had ended has not changed.
+    // Ends that were recorded before have not changed.
     for before in records.iter().filter(|record| record.is_over()) {
         let after = now.iter().find(|task| task.id == before.id).unwrap();
         assert_eq!((after.status, &after.result), (before.status, &before.result), "{place}");
     }
-    // The root is told of each of its tasks, once.
+    // The end of each of its tasks is delivered to the root once.
     session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap();
     let (now, log) = (session.tasks().await.unwrap(), all(&journal).await);
     laws(&log).unwrap_or_else(|error| panic!("{place}: {error}\n{}", render(&log)));
@@ -270,7 +269,7 @@ async fn check_agree(
         assert!(task.delivered_at.is_some(), "{place}: {}", task.id);
     }
     drop((session, next));
-    // Opened once more, there is nothing left to end.
+    // A second opening ends no further task.
     let again = process();
     let session = again.open_session("s").await.unwrap();
     assert_eq!(all(&journal).await.len(), log.len(), "{place}");
@@ -294,14 +293,14 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
         for (state, State { records, .. }) in
             states.iter().enumerate().filter(|(state, _)| (cut + state) % every == 0)
         {
-            // No crash leaves a record that its parent was told and a log that lacks the message.
+            // After any crash, a record that counts as delivered has its message in the log.
             if cut == 0 && records.is_empty() || !tell(&events[..cut], records) {
                 continue;
             }
             let place = format!("cut after {cut} of {}, state {state} of {}", events.len(), states.len());
             check_agree(&clock, &events[..cut], records, false, &place).await;
-            // An end is recorded before it is emitted, so no list can contradict one that the log
-            // has.
+            // An end is recorded before it is emitted, so a list never contradicts an end in the
+            // log.
             if ended(&events[..cut])
                 .iter()
                 .all(|id| records.iter().any(|task| task.id == *id && task.is_over()))
@@ -312,7 +311,7 @@ async fn the_log_and_the_records_agree_wherever_either_was_cut() {
     }
 }
 
-/// Returns what a session says of its only task: by its record, and by its log.
+/// Returns the status of a session's only task: in its record, and in its log.
 async fn statuses(session: &Session) -> (TaskStatus, Option<TaskStatus>) {
     let task = session.tasks().await.unwrap().remove(0);
     (task.status, session.fleet().tasks.get(&task.id).copied())
@@ -343,7 +342,7 @@ async fn a_task_of_a_living_executor_is_not_ended_by_a_session_of_the_same_id_in
     let task = session.tasks().await.unwrap().remove(0).id;
     let other =
         |journal: FaultyJournal| hanging().workspace(workspace.path()).journal(journal).build().unwrap();
-    // One journal knows nothing of the task; the other is a copy.
+    // One journal lacks the task; the other is a copy.
     let empty = other(FaultyJournal::new(MemoryJournal::new()));
     let copy = other(killed_after(&all(&journal).await).await);
     let (stranger, twin) = (empty.open_session("s").await.unwrap(), copy.open_session("s").await.unwrap());

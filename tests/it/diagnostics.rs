@@ -1,5 +1,5 @@
-//! How well a run arrived: who produced how much, what of it the reader got, and how long the first
-//! token took.
+//! Diagnostics of a run: the events of each agent, those that the reader got, and the time to the
+//! first token.
 
 use mainstem::{
     event::{Diagnostics, LogOptions, diagnostics::InvocationDiagnostics},
@@ -47,7 +47,7 @@ fn of(events: &[AgentEvent], invocation: &InvocationDiagnostics) -> u64 {
     events.iter().filter(is_its).count() as u64
 }
 
-/// Everything was read.
+/// Checks that everything was read.
 fn is_whole(diagnostics: &Diagnostics, events: &[AgentEvent]) {
     assert_eq!(diagnostics.forwarded, events.len() as u64);
     assert_eq!((diagnostics.lost, diagnostics.unread, diagnostics.unknown), (0, 0, 0), "{diagnostics}");
@@ -90,7 +90,7 @@ async fn a_run_that_counts_knows_more_than_the_ring_keeps() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_reader_lost_or_never_took_is_said() {
-    // The child goes on in the background while its reader looks away.
+    // The child continues in the background while its reader does not read.
     let dig = json!({ "agent_id": "digger", "task": "dig", "timeout_seconds": 0 });
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call("agent_spawn", dig), Turn::new().pace(ms(1)).say("It digs.")])
@@ -119,7 +119,7 @@ async fn what_a_reader_lost_or_never_took_is_said() {
     assert_eq!(diagnostics.lost, diagnostics.invocations.iter().map(|it| it.lost).sum::<u64>());
     assert_eq!(diagnostics.gaps, 1);
 
-    // A reader that goes away leaves what it has not read.
+    // A reader that is dropped leaves unread events.
     let mut run = digs();
     let (handle, read) = (run.handle(), 12);
     for _ in 0..read {

@@ -271,7 +271,7 @@ async fn a_panicking_child_is_an_error_result() {
     "#);
 }
 
-/// Returns what a parent reads when it asks for what it cannot have.
+/// Returns the error for a spawn that is not possible.
 async fn refusal(agent: &str, arguments: serde_json::Value) -> String {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().call(agent, arguments), Turn::new().text("I see.")])

@@ -1,4 +1,4 @@
-//! `agent_generate`: new agents, drafted, checked, and written where nothing is.
+//! `agent_generate`: new agents are drafted, checked, and written to new files.
 
 use mainstem::{message::ToolState, model::scripted::Turn, policy::Limits, prelude::*};
 use mainstem_testing::{laws, render};

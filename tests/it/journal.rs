@@ -1,5 +1,5 @@
-//! Sessions that go on after their process: what was said is known, what was cut has its end, and
-//! one writes at a time.
+//! Sessions that continue after their process: the conversation is restored, cut invocations have
+//! ends, and one process writes at a time.
 
 use std::collections::BTreeMap;
 
@@ -64,14 +64,14 @@ pub(crate) fn process(journal: &FaultyJournal, script: ScriptedModel) -> Harness
         .unwrap()
 }
 
-/// Waits for what goes on behind a turn.
+/// Waits for the work behind a turn.
 pub(crate) async fn all_is_done(harness: &Harness) {
     while harness.tasks().live() > 0 {
         tokio::time::sleep(ms(1)).await;
     }
 }
 
-/// Returns what one turn records, to the end of what it has begun.
+/// Returns the events of one turn, to the end of the work that it began.
 pub(crate) async fn whole(script: ScriptedModel) -> Vec<AgentEvent> {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let harness = process(&journal, script);
@@ -97,7 +97,7 @@ pub(crate) async fn say(harness: &Harness, input: &str) -> String {
 
 async fn check_goes_on(journal: FaultyJournal) {
     assert_eq!(say(&process(&journal, script()), "go").await, "Both did it.");
-    // Another process: the agent knows what was said, or its script would begin anew.
+    // Another process: the agent has its conversation, or its script would begin again.
     let second = process(&journal, script());
     assert_eq!(say(&second, "And?").await, "As I said, both.");
     let session = second.session("s");
@@ -161,7 +161,7 @@ async fn a_long_session_opens_without_being_read_from_its_beginning() {
     assert_eq!(shown(&session), shown(&known));
     assert_eq!(session.run("and?", RunOptions::new()).unwrap().reply().await.unwrap().text(), "As I said.");
     drop((session, second));
-    // What came later is read on from there.
+    // Later events are read from there on.
     let third = process();
     let session = third.open_session("s").await.unwrap();
     let later = read();
@@ -205,7 +205,7 @@ async fn what_was_cut_in_the_background_has_one_ending() {
 }
 
 /// Whatever a process had recorded when it was killed, the next finds a session that is whole, and
-/// goes on with it.
+/// continues it.
 async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
     assert!(events.len() > 40, "{}", events.len());
     for cut in 1..events.len() {
@@ -230,7 +230,7 @@ async fn check_cuts(events: &[AgentEvent], script: fn() -> ScriptedModel) {
             "{}",
             place(format!("{ends:?}"))
         );
-        // A task whose child had answered is done, even if only that was recorded.
+        // A task whose child had answered is completed, even if only the answer was recorded.
         for event in &events[..cut] {
             if let (Some(source), EventKind::AgentEnd { outcome: Outcome::Success, .. }) =
                 (event.source(), &event.kind)

@@ -56,7 +56,7 @@ async fn children_above_the_cap_wait_for_their_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_parent_that_waits_holds_no_place() {
-    // Three levels, twins on each, and room for one.
+    // Three levels, twins on each, and one slot.
     let twins = |id: &str| Turn::new().spawn(id, "left").spawn(id, "right");
     let spawning = |id: &str| AgentSpec::new(id, "S").with_tools(["agent_spawn", "lookup"]);
     let model = ScriptedModel::new()
@@ -102,7 +102,7 @@ async fn what_waits_for_its_turn_can_be_stopped() {
 
 #[tokio::test(start_paused = true)]
 async fn agents_that_are_tools_take_a_place_too_and_lend_it() {
-    // Two levels of tools, each called twice at once, and room for one.
+    // Two levels of tools, each called twice at once, and one slot.
     let task = |task: &str| serde_json::json!({ "task": task });
     let twice = |tool: &str| Turn::new().call(tool, task("left")).call(tool, task("right"));
     let b = ScriptedModel::new().agent("b", [Turn::new().wait(ms(10)).text("b")]);
@@ -166,7 +166,7 @@ async fn a_model_that_never_stops_is_stopped() {
     }
 }
 
-/// A run can narrow what its session allows, and no more.
+/// A run can only narrow the limits of its session.
 #[tokio::test(start_paused = true)]
 async fn a_run_has_limits_of_its_own_below_the_sessions() {
     for (own, most) in [(1, 1), (2, 2), (9, 3)] {
@@ -189,7 +189,7 @@ async fn a_run_has_limits_of_its_own_below_the_sessions() {
     }
 }
 
-/// Within its own limit, too, a parent that waits holds no place, in the background neither.
+/// Within its own limit, too, a parent that waits holds no slot, also in the background.
 #[tokio::test(start_paused = true)]
 async fn a_narrow_run_does_not_block_itself() {
     let model = ScriptedModel::new()

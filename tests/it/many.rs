@@ -16,7 +16,7 @@ async fn a_thousand_children_end_once_each_and_leave_nothing_behind() {
     let calls = (0..CHILDREN).fold(Turn::new(), |turn, n| turn.spawn("kid", &format!("task {n}")));
     let model = ScriptedModel::new()
         .agent_on("m", "go", [calls, Turn::new().text("Done.")])
-        // Slow enough that on a busy machine, too, all places are taken before the first is free
+        // Slow enough that, on a busy machine, too, all slots are taken before the first is free
         // again.
         .agent("m", [Turn::new().pace(ms(20)).say("one two three")]);
     let server = ModelServer::start(model).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_thousand_children_end_once_each_and_leave_nothing_behind() {
     assert_eq!(server.requests().len(), CHILDREN + 2, "no request is repeated");
     harness.shutdown(ms(100)).await;
     drop((harness, run, server));
-    // What is left are connections that notice that their client is gone.
+    // The remaining tasks are connections that detect that their client has left.
     let left = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     for _ in 0..1000 {
         if left() == begin {

@@ -1,5 +1,5 @@
-//! Code around model calls and tool calls: order, what it may change, what it may do itself, and
-//! how it fails.
+//! Code around model calls and tool calls: its order, its changes, its own answers, and its
+//! failures.
 
 use std::{
     future::pending,
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{Spawns, harness, ms};
 
-/// What happened, in the order in which it did.
+/// What happened, in order.
 #[derive(Clone, Default)]
 struct Trace(Arc<Mutex<Vec<String>>>);
 
@@ -40,7 +40,7 @@ fn said(text: &str) -> ScriptedModel {
     ScriptedModel::new().agent("main", [Turn::new().text(text)])
 }
 
-/// A model that notes what it is asked.
+/// A model that records its requests.
 struct Noting<M>(M, Trace);
 
 impl<M: Model> Model for Noting<M> {
@@ -56,7 +56,7 @@ impl<M: Model> Model for Noting<M> {
     }
 }
 
-/// Notes when it is entered and left.
+/// Records its entry and its exit.
 struct Around(&'static str, Trace);
 
 #[async_trait]
@@ -242,8 +242,7 @@ impl Middleware for Twice {
     }
 }
 
-/// The calls of the answer that is passed over are closed; a result begins once, whatever the tool
-/// does.
+/// The calls of the discarded answer are closed; a result begins once, even if the tool runs twice.
 #[tokio::test(start_paused = true)]
 async fn next_may_be_called_twice() {
     let turns = [
@@ -288,7 +287,7 @@ async fn next_may_be_called_twice() {
     "#);
 }
 
-/// Puts its own words in place of the model's, which need not be asked.
+/// Replaces the model's text; the model need not be called.
 struct Ghost {
     asks: bool,
 }
@@ -342,7 +341,7 @@ async fn an_answer_of_its_own_is_said() {
     "#);
 }
 
-/// Gives up on a model after a while, and asks again.
+/// Cancels a model call after a while, and calls again.
 struct Impatient;
 
 #[async_trait]
@@ -414,7 +413,7 @@ async fn a_call_that_it_drops_half_way_is_closed() {
     "#);
 }
 
-/// Refuses, or panics, around whatever it is told to.
+/// Refuses, or panics, around the call that it is told.
 struct Breaks(&'static str);
 
 impl Breaks {
@@ -543,7 +542,7 @@ impl Middleware for Waits {
     }
 }
 
-/// Cancels a run after 50 ms; says which tools began, how it ended, and when.
+/// Cancels a run after 50 ms; returns the tools that began, how it ended, and when.
 async fn cancelled(middleware: Waits) -> String {
     let run = harness(one_lookup()).middleware(middleware).build().unwrap().stream_events("go");
     let handle = run.handle();
@@ -567,7 +566,7 @@ async fn a_cancel_reaches_runs_that_wait_in_a_middleware() {
     assert_eq!(cancelled(waits(true, true)).await, "0 words, cancelled after 2050 ms");
 }
 
-/// Takes its time when the model has answered.
+/// Waits after the model has answered.
 struct Ponders;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Decorated models: retries and fallbacks are events, and nothing is said twice.
+//! Decorated models: retries and fallbacks are events, and no text comes twice.
 
 use mainstem::{
     model::{Fallback, IdleTimeout, Retry, RetryPolicy, scripted::Turn},

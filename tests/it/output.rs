@@ -1,4 +1,4 @@
-//! Answers in a form: of the root, by type or by schema, and of children, by their spec.
+//! Answers of a schema: of the root, by type or by schema, and of children, by their spec.
 
 use mainstem::{message::Usage, model::scripted::Turn, policy::Limits, prelude::*, react::AgentError};
 use mainstem_testing::{laws, render, timeline};
@@ -25,7 +25,7 @@ async fn a_reply_is_a_value() {
     let harness = harness(model).build().unwrap();
     let verdict: Verdict = harness.call_typed("How good?").await.unwrap();
     assert_eq!(verdict, Verdict { score: 4, why: None });
-    // Only the run that asks for it.
+    // Only the run that requests it.
     assert_eq!(harness.call("How good?").await.unwrap().text(), "And?");
 }
 

@@ -1,4 +1,4 @@
-//! What may run: rules, people who are asked, external tools, plan mode.
+//! The gate of tool calls: rules, approvals, external tools, plan mode.
 
 use mainstem::{
     event::TaskStatus,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{OpenNow, Spawns, harness, ms, spawn_args};
 
-/// Returns a harness with tools that say what they were given: `peek` changes nothing, `poke` does.
+/// Returns a harness with tools that return their arguments: `peek` is read-only, `poke` is not.
 fn tools(model: ScriptedModel) -> HarnessBuilder {
     let says = |name: &str| {
         tool_fn(
@@ -50,7 +50,7 @@ fn results(events: &[AgentEvent], tool: &str) -> Vec<String> {
     results
 }
 
-/// Reads a run, and answers what it asks.
+/// Reads a run, and answers its requests.
 async fn answering(mut run: Run, mut answer: impl FnMut(&RunHandle, &AgentEvent)) -> Vec<AgentEvent> {
     let handle = run.handle();
     let mut events = Vec::new();
@@ -62,7 +62,7 @@ async fn answering(mut run: Run, mut answer: impl FnMut(&RunHandle, &AgentEvent)
     events
 }
 
-/// Returns the question in an event.
+/// Returns the request for approval in an event.
 fn asked(event: &AgentEvent) -> Option<(ConfirmId, String)> {
     match &event.kind {
         EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
@@ -101,8 +101,8 @@ async fn rules_hold_for_all_tools_and_say_why() {
     assert_eq!(results(&events, "peek"), ["success: {}"]);
 }
 
-/// An agent that was built by hand and given as a tool knows nothing of fleets; the rules of the
-/// session hold for it all the same.
+/// An agent that was built by hand and given as a tool has no fleet; the rules of the session apply
+/// to it, too.
 #[tokio::test(start_paused = true)]
 async fn rules_hold_for_an_agent_that_is_a_tool() {
     let poke = |at: &str| Turn::new().call("poke", json!({ "at": at }));
@@ -133,7 +133,7 @@ async fn rules_hold_for_an_agent_that_is_a_tool() {
 
 #[tokio::test(start_paused = true)]
 async fn a_child_can_only_have_less() {
-    // The session refuses `poke`, the lead asks for `lookup`; the kid allows itself everything.
+    // The session refuses `poke`, the lead asks for `lookup`; the kid's own rules allow everything.
     let kid = || AgentSpec::new("kid", "K").with_permission("*", Permission::Allow);
     let lead = AgentSpec::new("lead", "L")
         .with_tools(["agent_spawn", "peek", "poke", "lookup"])

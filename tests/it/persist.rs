@@ -1,4 +1,4 @@
-//! Agents that go on where they stopped when they are spawned again.
+//! Agents that continue where they stopped when they are spawned again.
 
 use mainstem::{model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
@@ -28,7 +28,7 @@ fn fleet(turns: impl IntoIterator<Item = Turn>) -> Session {
     harness.session("s")
 }
 
-/// Checks the laws; then who began which turn, and what the root's calls came to that failed.
+/// Checks the laws; returns who began which turn, and the failed calls of the root.
 async fn run(session: &Session, options: RunOptions) -> String {
     let events: Vec<_> = session.run("go", options).unwrap().collect().await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));

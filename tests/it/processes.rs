@@ -41,7 +41,7 @@ impl Drop for Executor {
     }
 }
 
-/// The machine's clock, so far ahead.
+/// A clock that is ahead of the machine's.
 struct Ahead(Duration);
 
 impl Clock for Ahead {
@@ -50,7 +50,7 @@ impl Clock for Ahead {
     }
 }
 
-/// Another process's harness on the same workspace.
+/// Returns another process's harness on the same workspace.
 fn other(workspace: &Path, ahead: Duration) -> Harness {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("I see.")]);
     Harness::builder("main", model).workspace(workspace).clock(Ahead(ahead)).build().unwrap()
@@ -159,7 +159,7 @@ async fn a_caller_that_stops_polling_loses_no_lease_and_promotes_nothing() {
     assert_eq!(all[0].status, TaskStatus::Cancelled);
 }
 
-/// Returns what the log says of tasks and what their records say, with whether the parent was told.
+/// Returns each task's status in the log and in its record, and whether its end was delivered.
 async fn tasks_of(session: &Session) -> Vec<(TaskStatus, Option<TaskStatus>, bool)> {
     let (records, fleet) = (session.tasks().await.unwrap(), session.fleet());
     let seen = |task: &mainstem::task::TaskRecord| {
@@ -182,7 +182,7 @@ fn opening_a_session_ends_the_tasks_of_a_dead_process_at_once() {
     };
     std::fs::create_dir(dir.path().join("ws")).unwrap();
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // Its work stops without a word, and its lease stays, as after a kill.
+    // Its work stops silently, and its lease stays, as after a kill.
     runtime().block_on(async {
         let session = process().open_session("s").await.unwrap();
         session.run("go", RunOptions::new()).unwrap().reply().await.unwrap();

@@ -1,5 +1,5 @@
-//! The laws over random fleets: tree shape, delays, faults, where the caller drops or cancels, who
-//! looks on.
+//! The laws over random fleets: the shape of the tree, delays, faults, drops and cancels of the
+//! caller, observers.
 
 use std::{cell::RefCell, fmt};
 
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::support::{OpenNow, harness, ms};
 
-/// One agent of a random fleet and what it does.
+/// One agent of a random fleet, with its script.
 #[derive(Clone, Debug)]
 struct Node {
     words: Vec<(u64, u8)>,
@@ -47,7 +47,7 @@ enum Fault {
     CutInTheEnd,
 }
 
-/// What the caller does.
+/// The caller's behaviour.
 #[derive(Clone, Copy, Debug)]
 enum Caller {
     Reads,
@@ -156,20 +156,20 @@ fn session(case: &Case) -> Session {
     let model = Retry::with_policy(script(&case.root, "n;", ScriptedModel::new()), policy);
     let worker =
         AgentSpec::new("worker", "Works").with_tools(["lookup", "flaky", "agent_spawn", "agent_fanout"]);
-    // So that what is counted and what is set aside must add up, whatever happens.
+    // So that actual and reserved amounts must add up in any case.
     let price = Price::new(Cost::from_dollars(1), Cost::from_dollars(10));
     let prices = Prices::default().with("scripted", price);
     let budget = Limits::default().with_cost(Cost::from_dollars(1_000_000));
     harness(model).prices(prices).budget(budget).subagent(worker).log(log).build().unwrap().session("s")
 }
 
-/// What the caller saw, and what the session recorded from the caller's last event on.
+/// The caller's events, and those that the session recorded from the caller's last one on.
 struct Seen {
     events: Vec<AgentEvent>,
     rest: Vec<AgentEvent>,
 }
 
-/// Plays a case, with observers that never read.
+/// Runs a case, with observers that do not read.
 async fn play(case: &Case, whole: usize, observers: usize) -> Seen {
     let session = session(case);
     let mut run = session.run("n;", RunOptions::new()).unwrap();
@@ -262,7 +262,7 @@ fn ends_badly(node: &Node) -> bool {
     }
 }
 
-/// Law 14: no agent says anything twice; each of its turns has one model call that says something.
+/// Law 14: no agent repeats itself; each of its turns has one model call with text.
 fn said_once(events: &[AgentEvent]) -> TestCaseResult {
     for invocation in mainstem::event::fold::fold(events) {
         let mut texts: Vec<_> =
@@ -277,7 +277,7 @@ fn said_once(events: &[AgentEvent]) -> TestCaseResult {
     Ok(())
 }
 
-/// How often the cases had what they should.
+/// How often the cases had each feature.
 #[derive(Debug, Default)]
 struct Coverage {
     cases: usize,
@@ -308,7 +308,7 @@ fn laws_hold_for_random_fleets() {
     let cases = if std::env::var_os("RUN_SLOW_TESTS").is_some() { 5000 } else { 200 };
     let coverage = RefCell::new(Coverage::default());
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    // Silent in this thread alone: other tests fail meanwhile, and must say why.
+    // Silent in this thread alone: other tests that fail meanwhile must print why.
     let (here, told) = (std::thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().id() != here {

@@ -14,12 +14,12 @@ use serde_json::json;
 
 use crate::support::{OpenNow, harness, ms};
 
-/// One agent of a random fleet and what it does.
+/// One agent of a random fleet, with its script.
 #[derive(Clone, Debug)]
 struct Node {
     words: Vec<u64>,
     tool: Option<u64>,
-    /// Begun without being waited for.
+    /// Begun in the background.
     background: bool,
     children: Vec<Self>,
 }
@@ -27,13 +27,13 @@ struct Node {
 #[derive(Clone, Debug)]
 struct Case {
     root: Node,
-    /// How long calls wait, in milliseconds: what takes longer is promoted.
+    /// The timeout of calls, in milliseconds; a longer child is promoted.
     wait: u64,
     most: usize,
     at_end: Background,
 }
 
-/// What happens at an event.
+/// The disturbance at an event.
 #[derive(Clone, Copy, Debug)]
 enum Disturbance {
     None,
@@ -79,7 +79,7 @@ fn script(node: &Node, name: &str, model: ScriptedModel) -> ScriptedModel {
         first = first.call("agent_spawn", call);
     }
     let agent = if name == "n;" { "main" } else { "worker" };
-    // A turn more for each thing that it may be told.
+    // A turn more for each possible delivery.
     let later = (0..8).map(|n| Turn::new().text(format!("the end {n}")));
     let own = model.agent_on(agent, name, std::iter::once(first).chain(later));
     node.children.iter().enumerate().fold(own, |model, (index, child)| script(child, &task(index), model))
@@ -93,8 +93,8 @@ fn build(case: &Case) -> Harness {
     harness.wait(ms(case.wait)).max_children(case.most).max_tasks(3).build().unwrap()
 }
 
-/// Plays a case, disturbed at an event, to the end of all that it began; everything that the
-/// session recorded.
+/// Runs a case, disturbed at an event, to the end of all work that it began; returns the events of
+/// the session.
 async fn play(case: &Case, at: usize, disturbance: Disturbance) -> Vec<AgentEvent> {
     let harness = build(case);
     let session = harness.session("s");
@@ -161,7 +161,7 @@ fn check(case: &Case, every: usize, coverage: &mut Coverage) -> TestCaseResult {
     Ok(())
 }
 
-/// How often the undisturbed cases had what they should.
+/// How often the undisturbed cases had each feature.
 #[derive(Debug, Default)]
 struct Coverage {
     cases: usize,

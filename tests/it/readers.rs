@@ -1,4 +1,4 @@
-//! Readers that are slow, late, many, or not there.
+//! Readers that are slow, late, many, or absent.
 
 use mainstem::{
     event::{CancelReason, LogOptions, Outcome, SessionLog},
@@ -35,7 +35,7 @@ async fn a_slow_caller_holds_producers_back_and_misses_nothing() {
     let mut events = Vec::new();
     while let Some(event) = run.next().await {
         let ahead = session.log().last_seq() - event.seq;
-        // The buffer, an event for each live producer, and what an ending says at once.
+        // The buffer, an event for each live producer, and the events of an ending.
         assert!(ahead <= 8 + 3 + 16, "{ahead} events ahead of the caller at {event}");
         events.push(event);
         tokio::time::sleep(ms(5)).await;
@@ -156,14 +156,14 @@ async fn a_queued_run_that_is_cancelled_or_dropped_leaves_the_queue() {
     assert!(matches!(handles[1].status(), RunStatus::Dropped));
     assert!(handles[1].outcome().await.is_none());
     assert!(session.queued().is_empty());
-    // A turn that is held and given up is free again.
+    // A turn that is held and dropped is free again.
     drop(first);
     assert!(session.run("three", RunOptions::new()).unwrap().reply().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
-    // It waits for its caller in the middle of what it says.
+    // It waits for its caller in the middle of its text.
     let session = fleet(200, ring(16, 8)).session("s");
     let mut first = session.run("one", RunOptions::new()).unwrap();
     let start = first.next().await.unwrap();
@@ -171,7 +171,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
         (session.queue("two", RunOptions::new()), session.queue("three", RunOptions::new()));
     let handle = cancelled.handle();
     handle.cancel_because(CancelReason::user("over HTTP"));
-    // At once, while the first goes on.
+    // At once, while the first continues.
     assert!(matches!(cancelled.reply().await, Err(RunError::Cancelled(CancelReason::User { .. }))));
     let mut events = vec![start];
     events.extend(first.collect::<Vec<_>>().await);
@@ -185,7 +185,7 @@ async fn a_queued_run_that_is_cancelled_is_one_of_the_sessions_runs() {
     assert_eq!(outcomes, [Outcome::Success, Outcome::Cancelled]);
     let record = runs.iter().find(|run| run.id == *handle.id()).unwrap();
     assert!(record.never_began && record.first <= own[0].seq, "{record:?}");
-    // There is nothing of it to take up, and what comes after it begins.
+    // It can't be resumed, and the next run begins.
     assert_eq!(session.resume(RunOptions::new()).unwrap_err(), NothingToResume::Answered);
     assert_eq!(next.collect::<Vec<_>>().await[0].kind.name(), "AGENT_START");
 }

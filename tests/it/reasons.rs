@@ -1,4 +1,5 @@
-//! Why something was stopped, as its end, its task's record and its parent say it.
+//! The reason of a cancel, in the end of an invocation, in its task's record and in its parent's
+//! result.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn results(events: &[AgentEvent]) -> (String, Vec<ToolState>) {
     (text, states)
 }
 
-/// Reads a run to its end; once this event has come, this is done.
+/// Reads a run to its end; calls `then` once, at the first event that `when` selects.
 async fn read(
     mut run: Run,
     when: impl Fn(&AgentEvent) -> bool,
@@ -62,7 +63,7 @@ fn speaks(agent: &'static str) -> impl Fn(&AgentEvent) -> bool {
     move |event| event.agent_label() == agent && matches!(event.kind, EventKind::TextBlockDelta { .. })
 }
 
-/// `main` waits for `lead`, which waits for `kid`, which talks without end.
+/// `main` waits for `lead`, which waits for `kid`, which streams without end.
 fn tree() -> Harness {
     let model = ScriptedModel::new()
         .agent("main", [Turn::new().spawn("lead", "go"), Turn::new().text("Done.")])
@@ -133,8 +134,8 @@ async fn a_call_that_must_end_says_how_long_it_was_given() {
     assert!(text.ends_with("status: timeout\nerror: timeout: timed out after 5 s"), "{text}");
 }
 
-/// Of one task: what its agent's end, its record and the tools say. Waiting for what was stopped on
-/// purpose is no error.
+/// One task: its agent's end, its record and the tools' results. Waiting for a task that was
+/// cancelled on purpose succeeds.
 #[tokio::test(start_paused = true)]
 async fn a_task_is_stopped_by_the_agent_that_asked() {
     let spawn = json!({ "agent_id": "kid", "task": "go", "timeout_seconds": 0 });

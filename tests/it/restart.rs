@@ -1,4 +1,4 @@
-//! What a run has given to its fleet holds after a restart: mode, user, attributes, budgets,
+//! What a run gives its fleet stays in force after a restart: mode, user, attributes, budgets,
 //! declarations, labels.
 
 use std::{
@@ -27,7 +27,7 @@ use crate::{
 const LONG: usize = 5_000;
 
 /// Returns a process on a journal: agents `kid` (with its prompt) and `keeper`, and a tool that
-/// says on whose behalf it is called.
+/// returns its user.
 fn process(journal: &FaultyJournal, model: impl Model, prompt: &str) -> HarnessBuilder {
     harness(model)
         .ids(mainstem::event::RandomIds)
@@ -84,7 +84,7 @@ async fn checkpoint(journal: &FaultyJournal) {
     panic!("no checkpoint was made");
 }
 
-/// Returns all events, which keep the laws; as lines of those whose kind is one of these.
+/// Checks the laws; returns the events of these kinds as lines.
 async fn lines(journal: &FaultyJournal, kinds: &[&str]) -> Vec<String> {
     let events = all(journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));

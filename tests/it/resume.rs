@@ -1,4 +1,4 @@
-//! A turn that was cut is taken up: no agent repeats its work, and children are still there.
+//! A turn that was cut is resumed: no agent repeats its work, and children are still there.
 
 use mainstem::{
     journal::{Journal, MemoryJournal},
@@ -15,7 +15,7 @@ use crate::{
     support::{Spawns, harness},
 };
 
-/// Returns what a process has recorded when it is killed after so many events.
+/// Returns the journal of a process that is killed after so many events.
 pub(crate) async fn killed_after(events: &[AgentEvent]) -> FaultyJournal {
     let journal = FaultyJournal::new(MemoryJournal::new());
     let record = journal.open(&"s".into()).await.unwrap();
@@ -149,14 +149,14 @@ async fn children_of_an_earlier_process_can_be_sent_to() {
     assert_eq!(children, [(Some("Bob".to_owned()), 1)], "Ann was closed");
     assert_eq!(session.run("again", RunOptions::new()).unwrap().reply().await.unwrap().text(), "Said.");
     let read = results(&session);
-    // It would say `First.` if it did not know that it had.
+    // It would say `First.` without its conversation.
     assert!(read[2].contains("reply:\nSecond."), "{read:?}");
     assert!(read[3].contains("there is no child \"Ann\"; known: Bob"), "{read:?}");
     drop((session, next));
     let events = all(&journal).await;
     laws(&events).unwrap_or_else(|error| panic!("{error}\n{}", render(&events)));
 
-    // A third time, without the agent that it is: it is what it was spawned as.
+    // A third time, without its declaration: it has the one that it was spawned as.
     let third = declared(&journal, &["grandkid"]);
     let session = third.open_session("s").await.unwrap();
     let bob = events.iter().rev().filter_map(|event| event.origin.source.as_ref()).find(|one| one.depth == 1);

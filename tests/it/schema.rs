@@ -1,4 +1,4 @@
-//! Everything that a run says is valid against the published schema.
+//! Every event of a run is valid against the published schema.
 
 use mainstem::{model::scripted::Turn, prelude::*};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Telling children something: between turns, in the midst of one, from code; closing them,
-//! stopping a subtree.
+//! Messages to children: between turns, during one, from code; closing children, cancelling a
+//! subtree.
 
 use mainstem::{message::AgentKey, model::scripted::Turn, prelude::*};
 use mainstem_testing::{laws, render};
@@ -29,7 +29,7 @@ async fn read(run: Run) -> Vec<AgentEvent> {
     events
 }
 
-/// Returns what one agent was told and said, in order: `<text` in, `>text` out.
+/// Returns the messages of one agent, in order: `<text` in, `>text` out.
 fn talk(events: &[AgentEvent], label: &str) -> String {
     let mut talk = String::new();
     for event in events.iter().filter(|event| event.agent_label() == label) {

@@ -61,8 +61,8 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 ///
 /// **Never on the tape** are headers other than a few harmless ones, and the keys seen in requests:
 /// in headers, in the query, and wherever else they occur in a body, also across the boundary of
-/// chunks. [`CassetteBuilder::with_secret`] adds values. A secret that a model spells out over several
-/// events is not recognized.
+/// chunks. [`CassetteBuilder::with_secret`] adds values. A secret that a model spells out over
+/// several events is not recognized.
 ///
 /// A tape is for one cassette at a time. Dropping the cassette ends it, with every connection; an
 /// answer that is being recorded is stored as far as it has come.
