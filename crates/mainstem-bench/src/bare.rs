@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
-    client::Seen,
+    client::Observation,
     measure,
     script::{Load, Script},
 };
@@ -53,7 +53,7 @@ impl Bare {
     }
 
     /// Runs all children of the load concurrently, each in a task of its own.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
         let task = Script::Say(load.say).to_task();
         let body = json!({
             "model": "scripted",
@@ -63,13 +63,13 @@ impl Bare {
         });
         let (sender, mut receiver) = mpsc::channel(CHANNEL);
         let mut children = JoinSet::new();
-        seen(Seen::Start(measure::now()));
+        seen(Observation::Start(measure::now()));
         for _ in 0..load.children {
             children.spawn(self.clone().child(body.to_string(), sender.clone()));
         }
         drop(sender);
         while let Some(text) = receiver.recv().await {
-            seen(Seen::Delta(&text));
+            seen(Observation::Delta(&text));
         }
         children.join_all().await.into_iter().collect()
     }

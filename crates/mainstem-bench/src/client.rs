@@ -13,7 +13,7 @@ use crate::{
 
 /// An observation of a reader.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen<'a> {
+pub(crate) enum Observation<'a> {
     /// The children's scripts are known from this time on; both sides do the same from here.
     Start(Duration),
     /// A delta of a child has arrived.
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Reads a load to its end.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
         match self {
             Self::Bare(bare) => bare.run(load, seen).await,
             Self::Provider(provider) => provider.run(load, seen).await,

@@ -13,7 +13,7 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    client::Seen,
+    client::Observation,
     script::{LEAD, Load, Script, TEXT, WORKER},
 };
 
@@ -59,17 +59,17 @@ impl Fleet {
     }
 
     /// Runs a load to its end.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
         let mut run = self.start(load);
         let mut ends = 0;
         while let Some(event) = run.next().await {
             match (&event.kind, event.is_root()) {
                 // By its timestamp, because it is read only after all children have begun.
                 (EventKind::ModelCallEnd { .. }, true) => {
-                    seen(Seen::Start(Duration::from_micros(event.at.as_micros())));
+                    seen(Observation::Start(Duration::from_micros(event.at.as_micros())));
                 }
                 (EventKind::TextBlockDelta { delta, .. }, false) if is_leaf(&event) => {
-                    seen(Seen::Delta(delta))
+                    seen(Observation::Delta(delta))
                 }
                 (EventKind::AgentEnd { .. }, _) => ends += 1,
                 _ => {}

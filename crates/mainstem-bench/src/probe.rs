@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::{
-    client::{Client, Seen, Side},
+    client::{Client, Observation, Side},
     fleet::{Fleet, is_leaf},
     measure::resident,
     sample::block_on,
@@ -77,8 +77,8 @@ impl Probe {
 async fn wait(side: Side, load: &Load, url: &str) -> Result<i64> {
     let client = Client::connect(side, url).await?;
     let (before, deltas) = (resident()?, Cell::new(0));
-    let mut seen = |seen: Seen<'_>| {
-        if let Seen::Delta(_) = seen {
+    let mut seen = |seen: Observation<'_>| {
+        if let Observation::Delta(_) = seen {
             deltas.set(deltas.get() + 1);
         }
     };

@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
     bare::CHANNEL,
-    client::Seen,
+    client::Observation,
     measure,
     script::{Load, Script},
 };
@@ -28,18 +28,18 @@ impl Provider {
     }
 
     /// Runs all children of the load concurrently, each in a task of its own.
-    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+    pub(crate) async fn run(&self, load: &Load, seen: &mut dyn FnMut(Observation<'_>)) -> Result<()> {
         let task = Message::user(Script::Say(load.say).to_task());
         let request = ModelRequest { messages: vec![Arc::new(task)], ..ModelRequest::default() };
         let (sender, mut receiver) = mpsc::channel(CHANNEL);
         let mut children = JoinSet::new();
-        seen(Seen::Start(measure::now()));
+        seen(Observation::Start(measure::now()));
         for _ in 0..load.children {
             children.spawn(self.clone().child(request.clone(), sender.clone()));
         }
         drop(sender);
         while let Some(text) = receiver.recv().await {
-            seen(Seen::Delta(&text));
+            seen(Observation::Delta(&text));
         }
         children.join_all().await.into_iter().collect()
     }

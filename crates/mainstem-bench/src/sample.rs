@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use tokio::runtime;
 
 use crate::{
-    client::{Client, Seen, Side},
+    client::{Client, Observation, Side},
     fleet::Fleet,
     measure,
     script::Load,
@@ -42,9 +42,9 @@ impl Sample {
     async fn of(client: &Client, load: &Load) -> Result<Self> {
         let (mut deltas, mut start, mut first) = (0, None, None);
         let before = measure::cpu();
-        let mut seen = |seen: Seen<'_>| match seen {
-            Seen::Start(time) => _ = start.get_or_insert(time),
-            Seen::Delta(_) => {
+        let mut seen = |seen: Observation<'_>| match seen {
+            Observation::Start(time) => _ = start.get_or_insert(time),
+            Observation::Delta(_) => {
                 deltas += 1;
                 first.get_or_insert_with(measure::now);
             }

@@ -35,7 +35,8 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 /// // Here a vendor that plays a script; "https://api.openai.com/v1" is another.
 /// let model = ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]);
 /// let vendor = ModelServer::start(model).await?;
-/// let cassette = Cassette::builder(&tape, &vendor.base_url()).with_mode(Mode::Record).open().await?;
+/// let builder = Cassette::builder(&tape, &vendor.base_url()).with_mode(Mode::Record);
+/// let cassette = builder.open().await?;
 /// let said = ask(cassette.url()).await?;
 /// cassette.finish().await?;
 /// drop(vendor);
@@ -51,9 +52,9 @@ use crate::{CassetteBuilder, CassetteError, Mode, router::Router};
 ///
 /// **Replay**: each recorded answer is sent once, to the request it was recorded for: one of the
 /// same method, path and body, except for the order of keys and places of
-/// [`CassetteBuilder::with_ignored`]. It comes in the recorded chunks; [`CassetteBuilder::with_pauses`] adds
-/// their pauses. A connection that the vendor cut is cut again. Where the client left before the
-/// end, the answer stays open at that place.
+/// [`CassetteBuilder::with_ignored`]. It comes in the recorded chunks;
+/// [`CassetteBuilder::with_pauses`] adds their pauses. A connection that the vendor cut is cut
+/// again. Where the client left before the end, the answer stays open at that place.
 ///
 /// **A request that is not on the tape** is refused with status 417, and the provider's error
 /// describes the difference from the nearest one that is. It also fails [`finish`](Self::finish),

@@ -15,7 +15,7 @@ use crate::{Encoder, Sse};
 pub trait EncodeExt: Stream<Item = AgentEvent> + Sized {
     /// Returns the frames of an encoder, from its beginning to its end. Empty frames are left out.
     fn encoded<E: Encoder>(self, encoder: E) -> Frames<Self, E> {
-        Frames { stream: self, encoder, place: Place::First }
+        Frames { stream: self, encoder, stage: Stage::First }
     }
 
     /// Returns the events as server-sent events.
@@ -32,11 +32,11 @@ impl<S: Stream<Item = AgentEvent>> EncodeExt for S {}
 pub struct Frames<S, E> {
     stream: S,
     encoder: E,
-    place: Place,
+    stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Stage {
     First,
     Events,
     Over,
@@ -47,19 +47,19 @@ impl<S: Stream<Item = AgentEvent> + Unpin, E: Encoder + Unpin> Stream for Frames
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            let frames = match self.place {
-                Place::First => {
-                    self.place = Place::Events;
+            let frames = match self.stage {
+                Stage::First => {
+                    self.stage = Stage::Events;
                     self.encoder.begin()
                 }
-                Place::Events => match ready!(Pin::new(&mut self.stream).poll_next(cx)) {
+                Stage::Events => match ready!(Pin::new(&mut self.stream).poll_next(cx)) {
                     Some(event) => self.encoder.event(&event),
                     None => {
-                        self.place = Place::Over;
+                        self.stage = Stage::Over;
                         self.encoder.end()
                     }
                 },
-                Place::Over => return Poll::Ready(None),
+                Stage::Over => return Poll::Ready(None),
             };
             if !frames.is_empty() {
                 return Poll::Ready(Some(frames));

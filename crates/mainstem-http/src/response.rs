@@ -67,7 +67,7 @@ impl Refusal {
 ///
 /// # Errors
 /// The outer one if no response came; the inner one if it is an error response.
-pub(crate) async fn ask(
+pub(crate) async fn send(
     http: &HttpClient,
     server: &Server,
     body: Vec<u8>,

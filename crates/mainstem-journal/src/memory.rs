@@ -27,21 +27,21 @@ const PAGE: usize = 256;
 /// Stores sessions in memory. An event is committed when it is appended.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    sessions: Mutex<BTreeMap<SessionId, Arc<Kept>>>,
+    sessions: Mutex<BTreeMap<SessionId, Arc<StoredSession>>>,
     claims: Mutex<BTreeMap<String, Claim>>,
     capacity: Option<u64>,
     is_closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredSession {
     is_open: AtomicBool,
     events: Mutex<Events>,
 }
 
 #[derive(Debug, Default)]
 struct Events {
-    kept: Vec<AgentEvent>,
+    stored: Vec<AgentEvent>,
     position: Position,
     /// The first event of each run.
     runs: BTreeMap<RunId, u64>,
@@ -72,7 +72,7 @@ impl MemoryJournal {
         Self { capacity: Some(events), ..Self::default() }
     }
 
-    fn kept(&self, session: &SessionId) -> Option<Arc<Kept>> {
+    fn stored(&self, session: &SessionId) -> Option<Arc<StoredSession>> {
         lock(&self.sessions).get(session).cloned()
     }
 }
@@ -97,16 +97,16 @@ impl Events {
         if let Some(run) = event.origin.run_id.as_ref().filter(|_| begins_run(event)) {
             self.runs.insert(run.clone(), event.seq);
         }
-        self.kept.push(event.clone());
+        self.stored.push(event.clone());
     }
 
     fn first(&self) -> u64 {
-        self.position.last + 1 - self.kept.len() as u64
+        self.position.last + 1 - self.stored.len() as u64
     }
 
     fn range(&self, from: u64, max: usize) -> &[AgentEvent] {
         let skip = usize::try_from(from.saturating_sub(self.first())).unwrap_or(usize::MAX);
-        let rest = self.kept.get(skip..).unwrap_or_default();
+        let rest = self.stored.get(skip..).unwrap_or_default();
         &rest[..rest.len().min(max)]
     }
 
@@ -132,31 +132,31 @@ impl Journal for MemoryJournal {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(JournalError::Closed);
         }
-        let kept = lock(&self.sessions).entry(session.clone()).or_default().clone();
-        if kept.is_open.swap(true, Ordering::AcqRel) {
+        let stored = lock(&self.sessions).entry(session.clone()).or_default().clone();
+        if stored.is_open.swap(true, Ordering::AcqRel) {
             return Err(JournalError::Busy { session: session.clone() });
         }
-        let mut events = lock(&kept.events);
+        let mut events = lock(&stored.events);
         events.failure = None;
         let position = events.position.clone();
         drop(events);
-        Ok(Arc::new(MemoryRecord { kept, position, capacity: self.capacity }))
+        Ok(Arc::new(MemoryRecord { stored, position, capacity: self.capacity }))
     }
 
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError> {
-        Ok(self.kept(session).is_some_and(|kept| kept.is_open.load(Ordering::Acquire)))
+        Ok(self.stored(session).is_some_and(|stored| stored.is_open.load(Ordering::Acquire)))
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError> {
         let sessions = lock(&self.sessions);
         let mut found: Vec<_> =
-            sessions.iter().filter_map(|(id, kept)| lock(&kept.events).summary(id)).collect();
+            sessions.iter().filter_map(|(id, stored)| lock(&stored.events).summary(id)).collect();
         found.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
         Ok(found)
     }
 
     async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, JournalError> {
-        Ok(self.kept(id).and_then(|kept| lock(&kept.events).summary(id)))
+        Ok(self.stored(id).and_then(|stored| lock(&stored.events).summary(id)))
     }
 
     async fn read(
@@ -166,8 +166,8 @@ impl Journal for MemoryJournal {
         max: usize,
     ) -> Result<Vec<AgentEvent>, JournalError> {
         let unknown = || JournalError::Unknown { session: session.clone() };
-        let kept = self.kept(session).ok_or_else(unknown)?;
-        let events = lock(&kept.events);
+        let stored = self.stored(session).ok_or_else(unknown)?;
+        let events = lock(&stored.events);
         if events.position.last == 0 {
             return Err(unknown());
         }
@@ -176,8 +176,8 @@ impl Journal for MemoryJournal {
 
     async fn run(&self, id: &RunId) -> Result<Option<RunPlace>, JournalError> {
         let sessions = lock(&self.sessions);
-        let place = |(session, kept): (&SessionId, &Arc<Kept>)| {
-            let first = *lock(&kept.events).runs.get(id)?;
+        let place = |(session, stored): (&SessionId, &Arc<StoredSession>)| {
+            let first = *lock(&stored.events).runs.get(id)?;
             Some(RunPlace { session: session.clone(), first })
         };
         Ok(sessions.iter().find_map(place))
@@ -197,7 +197,7 @@ impl Journal for MemoryJournal {
     }
 
     async fn checkpoint(&self, session: &SessionId) -> Result<Option<Checkpoint>, JournalError> {
-        Ok(self.kept(session).and_then(|kept| lock(&kept.events).checkpoint.clone()))
+        Ok(self.stored(session).and_then(|stored| lock(&stored.events).checkpoint.clone()))
     }
 
     async fn store_checkpoint(
@@ -205,8 +205,8 @@ impl Journal for MemoryJournal {
         session: &SessionId,
         checkpoint: Checkpoint,
     ) -> Result<(), JournalError> {
-        if let Some(kept) = self.kept(session) {
-            let mut events = lock(&kept.events);
+        if let Some(stored) = self.stored(session) {
+            let mut events = lock(&stored.events);
             if checkpoint.seq <= events.position.last {
                 events.checkpoint = Some(checkpoint);
             }
@@ -216,11 +216,11 @@ impl Journal for MemoryJournal {
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = lock(&self.sessions);
-        let Some(kept) = sessions.get(session) else { return Ok(false) };
-        if kept.is_open.load(Ordering::Acquire) {
+        let Some(stored) = sessions.get(session) else { return Ok(false) };
+        if stored.is_open.load(Ordering::Acquire) {
             return Err(JournalError::Busy { session: session.clone() });
         }
-        let was_there = lock(&kept.events).position.last > 0;
+        let was_there = lock(&stored.events).position.last > 0;
         sessions.remove(session);
         lock(&self.claims).retain(|_, claim| claim.session != *session);
         Ok(was_there)
@@ -228,13 +228,13 @@ impl Journal for MemoryJournal {
 
     async fn retain(&self, retention: &Retention, now: Timestamp) -> Result<u64, JournalError> {
         let mut dropped = 0;
-        for kept in lock(&self.sessions).values() {
-            let mut events = lock(&kept.events);
+        for stored in lock(&self.sessions).values() {
+            let mut events = lock(&stored.events);
             let mut cut = Cut::new(retention, events.position.last, now);
-            let _ = events.kept.iter().all(|event| cut.apply(event));
-            let before = events.kept.len();
-            events.kept.retain(|event| event.seq > cut.through());
-            let gone = (before - events.kept.len()) as u64;
+            let _ = events.stored.iter().all(|event| cut.apply(event));
+            let before = events.stored.len();
+            events.stored.retain(|event| event.seq > cut.through());
+            let gone = (before - events.stored.len()) as u64;
             if gone > 0 {
                 events.checkpoint = None;
             }
@@ -250,14 +250,14 @@ impl Journal for MemoryJournal {
     async fn close(&self) -> Result<(), JournalError> {
         self.is_closed.store(true, Ordering::Release);
         let sessions = lock(&self.sessions);
-        sessions.values().for_each(|kept| lock(&kept.events).is_closed = true);
+        sessions.values().for_each(|stored| lock(&stored.events).is_closed = true);
         Ok(())
     }
 }
 
 /// A session that is open.
 struct MemoryRecord {
-    kept: Arc<Kept>,
+    stored: Arc<StoredSession>,
     position: Position,
     capacity: Option<u64>,
 }
@@ -268,15 +268,15 @@ impl Record for MemoryRecord {
     }
 
     fn append(&self, event: &AgentEvent) {
-        lock(&self.kept.events).append(event, self.capacity);
+        lock(&self.stored.events).append(event, self.capacity);
     }
 
     fn committed(&self) -> u64 {
-        lock(&self.kept.events).position.last
+        lock(&self.stored.events).position.last
     }
 
     fn failure(&self) -> Option<Arc<str>> {
-        lock(&self.kept.events).failure.clone()
+        lock(&self.stored.events).failure.clone()
     }
 
     fn watch(&self, _: Waker) {
@@ -284,7 +284,7 @@ impl Record for MemoryRecord {
     }
 
     fn read(&self, from: u64, through: u64) -> BoxFuture<'static, Page> {
-        let events = lock(&self.kept.events);
+        let events = lock(&self.stored.events);
         let mut page = events.range(from, PAGE).to_vec();
         page.retain(|event| event.seq <= through);
         let through =
@@ -295,6 +295,6 @@ impl Record for MemoryRecord {
 
 impl Drop for MemoryRecord {
     fn drop(&mut self) {
-        self.kept.is_open.store(false, Ordering::Release);
+        self.stored.is_open.store(false, Ordering::Release);
     }
 }

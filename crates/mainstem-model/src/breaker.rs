@@ -137,7 +137,7 @@ impl<M: Model> Guarded<M> {
     /// Admits the call, or fails with the time to wait.
     fn begin(&mut self, request: ModelRequest) -> Result<(), ModelError> {
         let (model, now) = (&self.breaker.inner, Instant::now());
-        match lock(&self.breaker.circuit).ask(now, self.breaker.policy.pause / SOON) {
+        match lock(&self.breaker.circuit).admit(now, self.breaker.policy.pause / SOON) {
             Ok(pass) => {
                 let call = Call { circuit: self.breaker.circuit.clone(), pass: Some(pass) };
                 self.state = State::Asked(model.stream(request), call);

@@ -7,16 +7,16 @@ use mainstem_tool::{MAX_RESULT_BYTES, ToolError, ToolOutput};
 use crate::RunContext;
 
 /// How many bytes of a text are shown.
-struct Shown {
+struct Excerpt {
     head: usize,
     tail: usize,
 }
 
 /// Enough to identify a text whose whole is stored.
-const PREVIEW: Shown = Shown { head: 6 << 10, tail: 2 << 10 };
+const PREVIEW: Excerpt = Excerpt { head: 6 << 10, tail: 2 << 10 };
 
 /// As much as fits with a note, for a text that is not stored.
-const ALL_THERE_IS: Shown = Shown { head: 48 << 10, tail: 15 << 10 };
+const ALL_THERE_IS: Excerpt = Excerpt { head: 48 << 10, tail: 15 << 10 };
 
 impl RunContext {
     /// Returns a result as it is if its text is at most [`MAX_RESULT_BYTES`]. Otherwise the run's
@@ -57,7 +57,7 @@ fn texts(content: &[ContentBlock]) -> impl Iterator<Item = &str> {
 /// Returns the beginning and end of a text after a note.
 fn preview(text: &str, kept: Option<Result<String, ToolError>>) -> String {
     let (bytes, lines) = (text.len(), text.lines().count());
-    let Shown { head, tail } = if matches!(kept, Some(Ok(_))) { PREVIEW } else { ALL_THERE_IS };
+    let Excerpt { head, tail } = if matches!(kept, Some(Ok(_))) { PREVIEW } else { ALL_THERE_IS };
     let (head, tail) = (beginning(text, head), ending(text, tail));
     let left_out = bytes - head.len() - tail.len();
     let is_whole = text[head.len()..].starts_with('\n');

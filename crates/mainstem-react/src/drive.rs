@@ -190,8 +190,8 @@ fn system_prompt(agent: &Agent, cx: &RunContext) -> Option<Arc<str>> {
 const EMPTY: &str = "<system-reminder>\nYour last reply was empty. Write your answer as the content of the \
 reply, not as thinking.\n</system-reminder>";
 
-const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached, so tools can no \
-longer be called. Answer now with what you have, and say what is missing.\n</system-reminder>";
+const SUM_UP: &str = "<system-reminder>\nThis is your last reply: the limit of steps is reached and no tool can be \
+called now. Answer with what you have, and say what is missing.\n</system-reminder>";
 
 #[cfg(test)]
 mod tests;

@@ -149,7 +149,7 @@ async fn answer(model: &Arc<dyn Model>, path: &str, body: &Value, to: http::Writ
             to.begin(dialect.media_type()).await?;
             to.frames(&dialect.begin()).await?;
         }
-        to.frames(&dialect.say(&delta)).await?;
+        to.frames(&dialect.frames(&delta)).await?;
     }
     to.frames(&dialect.end()).await?;
     to.end().await

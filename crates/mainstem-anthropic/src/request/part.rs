@@ -67,7 +67,7 @@ pub(super) struct Unsupported<'a>(pub(super) &'a str);
 /// Returns a block of the user's; `None` for blocks that users do not have.
 pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
     match block {
-        ContentBlock::Text { text, .. } => Ok(said(text)),
+        ContentBlock::Text { text, .. } => Ok(text_block(text)),
         ContentBlock::Data { media_type, source, .. } => data(media_type, source).map(Some),
         _ => Ok(None),
     }
@@ -76,7 +76,7 @@ pub(super) fn user(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupporte
 /// Returns a block of the model's; `None` for thinking that this vendor did not sign.
 pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsupported<'_>> {
     Ok(match block {
-        ContentBlock::Text { text, .. } => said(text),
+        ContentBlock::Text { text, .. } => text_block(text),
         ContentBlock::Thinking { thinking, opaque } => match stored(opaque, REDACTED) {
             Some(data) => Some(Block::RedactedThinking { data }),
             None => stored(opaque, SIGNATURE).map(|signature| Block::Thinking { thinking, signature }),
@@ -88,7 +88,7 @@ pub(super) fn assistant(block: &ContentBlock) -> Result<Option<Block<'_>>, Unsup
 }
 
 /// Returns a text, unless it is blank, which the API refuses.
-fn said(text: &str) -> Option<Block<'_>> {
+fn text_block(text: &str) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then(|| Block::Text { text: text.into() })
 }
 

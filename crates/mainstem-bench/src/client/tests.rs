@@ -11,9 +11,9 @@ async fn heard(side: Side, load: &Load) -> Result<u64> {
     let (mut started, mut deltas) = (0, 0);
     let read = async {
         let client = Client::connect(side, &url).await?;
-        let mut seen = |seen: Seen<'_>| match seen {
-            Seen::Start(_) => started += 1,
-            Seen::Delta(text) => deltas += u64::from(text.trim().parse::<u64>().is_ok()),
+        let mut seen = |seen: Observation<'_>| match seen {
+            Observation::Start(_) => started += 1,
+            Observation::Delta(text) => deltas += u64::from(text.trim().parse::<u64>().is_ok()),
         };
         client.run(load, &mut seen).await
     };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::Bench;
 use crate::{
-    client::{Client, Seen, Side},
+    client::{Client, Observation, Side},
     measure::{now, quantile},
     sample::block_on,
     script::Load,
@@ -35,8 +35,8 @@ fn delays(bench: &Bench, side: Side, load: &Load) -> Result<Vec<f64>> {
     block_on(async {
         let client = Client::connect(side, bench.server.url()).await?;
         let mut delays = Vec::new();
-        let mut seen = |seen: Seen<'_>| {
-            if let Seen::Delta(text) = seen {
+        let mut seen = |seen: Observation<'_>| {
+            if let Observation::Delta(text) = seen {
                 delays.push(delay(text));
             }
         };

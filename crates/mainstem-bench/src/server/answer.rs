@@ -28,11 +28,11 @@ pub(super) struct Visit {
 
 #[derive(Deserialize)]
 struct Request {
-    messages: Vec<Said>,
+    messages: Vec<ChatMessage>,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ChatMessage {
     role: String,
     content: Option<String>,
 }
@@ -40,10 +40,14 @@ struct Said {
 impl Request {
     /// Returns the script: the first user message, until there are results.
     fn script(self) -> io::Result<Script> {
-        if self.messages.last().is_some_and(|said| said.role == "tool") {
+        if self.messages.last().is_some_and(|message| message.role == "tool") {
             return Ok(Script::Say(Say { deltas: 1, ..Say::default() }));
         }
-        let task = self.messages.into_iter().find(|said| said.role == "user").and_then(|said| said.content);
+        let task = self
+            .messages
+            .into_iter()
+            .find(|message| message.role == "user")
+            .and_then(|message| message.content);
         Ok(serde_json::from_str(&task.unwrap_or_default())?)
     }
 }

@@ -256,7 +256,7 @@ impl SessionLog {
     /// failed.
     pub(crate) fn progressed(&self) {
         let Some(recorded) = &self.recorded else { return };
-        let failure = recorded.look();
+        let failure = recorded.poll();
         let mut state = self.lock();
         let mut woken = match failure {
             None => state.recorded(recorded.committed()),

@@ -4,7 +4,7 @@ use mainstem_model::{ModelError, ModelRequest};
 
 use crate::{
     Api, Dialect, Endpoint,
-    response::{Refusal, ResponseBody, ask, begin},
+    response::{Refusal, ResponseBody, begin, send},
 };
 
 /// Sends the request, and repeats it in the server's dialect if an error teaches one.
@@ -16,7 +16,7 @@ pub(super) async fn open<A: Api>(
     let mut dialect = endpoint.dialect();
     loop {
         let body = api.body(model, &request, &dialect).map_err(|what| server.unsupported(&what))?;
-        let refusal = match ask(http, server, body).await? {
+        let refusal = match send(http, server, body).await? {
             Ok(response) => return begin::<A>(server, response, api.whole(&request, &dialect)).await,
             Err(refusal) => refusal,
         };

@@ -28,7 +28,7 @@ pub(super) struct Pass {
 impl Circuit {
     /// Returns permission, or the time to ask again: after `soon` if another call probes the
     /// service.
-    pub(super) fn ask(&mut self, now: Instant, soon: Duration) -> Result<Pass, Instant> {
+    pub(super) fn admit(&mut self, now: Instant, soon: Duration) -> Result<Pass, Instant> {
         let Some(until) = self.open_until else { return Ok(Pass { opened: self.opened, tries: false }) };
         if self.is_trying {
             return Err(now + soon);

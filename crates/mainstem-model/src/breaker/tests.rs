@@ -122,14 +122,14 @@ async fn successes_in_between_begin_the_count_again() {
 async fn what_began_before_it_opened_says_nothing() {
     let mut circuit = Circuit::default();
     let now = Instant::now();
-    let passes: Vec<_> = (0..5).map(|_| circuit.ask(now, SECOND).unwrap()).collect();
+    let passes: Vec<_> = (0..5).map(|_| circuit.admit(now, SECOND).unwrap()).collect();
     let [one, two, three, late, later] = <[Pass; 5]>::try_from(passes).unwrap();
     for pass in [one, two, three] {
         circuit.failed(pass, 3, now + SECOND);
     }
     circuit.succeeded(late);
     circuit.failed(later, 3, now + 9 * SECOND);
-    assert_eq!(circuit.ask(now, 5 * SECOND).unwrap_err(), now + SECOND);
+    assert_eq!(circuit.admit(now, 5 * SECOND).unwrap_err(), now + SECOND);
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,7 @@ impl Play {
             repeated: 0,
             sleep: None,
             end: End::Usage,
-            input_bytes: request.messages.iter().map(|message| said(message)).sum(),
+            input_bytes: request.messages.iter().map(|message| text_bytes(message)).sum(),
             output_bytes: 0,
             called: false,
         }
@@ -101,7 +101,7 @@ impl Play {
 }
 
 /// Returns the number of bytes of a message's text.
-fn said(message: &Message) -> usize {
+fn text_bytes(message: &Message) -> usize {
     message.content.iter().filter_map(ContentBlock::as_text).map(str::len).sum()
 }
 

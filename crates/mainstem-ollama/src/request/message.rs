@@ -51,7 +51,7 @@ pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> 
     for (at, message) in request.messages.iter().enumerate() {
         turns.extend(message.tool_results().map(result));
         turns.extend(
-            said(message).map_err(|(block, what)| {
+            turn(message).map_err(|(block, what)| {
                 format!(
                     "takes images in base64 and no other data, but block {} of message {} is {what}; send it as text, or leave it out",
                     block + 1,
@@ -64,7 +64,7 @@ pub(super) fn messages(request: &ModelRequest) -> Result<Vec<Turn<'_>>, String> 
 }
 
 /// Returns a message without its results of tools; `None` if it is empty.
-fn said(message: &Message) -> Result<Option<Turn<'_>>, (usize, String)> {
+fn turn(message: &Message) -> Result<Option<Turn<'_>>, (usize, String)> {
     let role = match message.role {
         Role::System => "system",
         Role::User => "user",

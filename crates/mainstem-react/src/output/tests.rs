@@ -13,13 +13,13 @@ use crate::{Agent, AgentBuilder, RunOutcome};
 
 /// A model that records its requests.
 #[derive(Clone)]
-struct Asked {
+struct RecordingModel {
     model: ScriptedModel,
     holds: bool,
     requests: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
-impl Asked {
+impl RecordingModel {
     fn new(turns: impl IntoIterator<Item = Turn>, holds: bool) -> Self {
         Self { model: ScriptedModel::new().agent("main", turns), holds, requests: Arc::default() }
     }
@@ -29,7 +29,7 @@ impl Asked {
     }
 }
 
-impl Model for Asked {
+impl Model for RecordingModel {
     fn name(&self) -> &str {
         "asked"
     }
@@ -50,7 +50,7 @@ fn schema() -> OutputSchema {
     OutputSchema::new(schema).unwrap()
 }
 
-fn agent(model: &Asked) -> AgentBuilder {
+fn agent(model: &RecordingModel) -> AgentBuilder {
     Agent::builder("main", model.clone()).with_middleware(StructuredOutput::new(schema()))
 }
 
@@ -77,7 +77,7 @@ fn said(outcome: &RunOutcome) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_counts_as_an_answer() {
     async fn check<const N: usize>(turns: [Turn; N], holds: bool, expected: &str) {
-        let model = Asked::new(turns, holds);
+        let model = RecordingModel::new(turns, holds);
         let (outcome, _) = play(agent(&model)).await;
         assert_eq!(said(&outcome), expected);
     }
@@ -104,7 +104,7 @@ async fn what_counts_as_an_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_vendor_that_holds_a_schema_is_asked_to() {
-    let model = Asked::new([Turn::new().text(r#"{"score":3}"#)], true);
+    let model = RecordingModel::new([Turn::new().text(r#"{"score":3}"#)], true);
     play(agent(&model)).await;
     let [request] = &model.requests()[..] else { panic!("one call") };
     let Some(ResponseFormat::JsonSchema { schema: asked, .. }) = &request.options.response_format else {
@@ -117,7 +117,7 @@ async fn a_vendor_that_holds_a_schema_is_asked_to() {
 #[tokio::test(start_paused = true)]
 async fn others_get_a_tool() {
     let wrong = Turn::new().call("final_answer", json!({}));
-    let model = Asked::new([wrong, Turn::new().call("final_answer", json!({"score": 1}))], false);
+    let model = RecordingModel::new([wrong, Turn::new().call("final_answer", json!({"score": 1}))], false);
     let (_, timeline) = play(agent(&model).with_system_prompt("Judge.")).await;
     let [first, second] = &model.requests()[..] else { panic!("two calls") };
     assert_eq!(
@@ -137,14 +137,14 @@ async fn a_tool_of_that_name_stays_what_it_is() {
     });
     let turns =
         [Turn::new().call("final_answer", json!({})), Turn::new().call("final_answer_", json!({"score": 2}))];
-    let (outcome, timeline) = play(agent(&Asked::new(turns, false)).with_tool(own)).await;
+    let (outcome, timeline) = play(agent(&RecordingModel::new(turns, false)).with_tool(own)).await;
     assert_eq!(said(&outcome), r#"{"score":2}"#);
     assert!(timeline.contains("mine"), "{timeline}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn prose_is_asked_for_again() {
-    let model = Asked::new([Turn::new().text("Three."), Turn::new().text(r#"{"score":3}"#)], true);
+    let model = RecordingModel::new([Turn::new().text("Three."), Turn::new().text(r#"{"score":3}"#)], true);
     let (_, timeline) = play(agent(&model)).await;
     assert_snapshot!(timeline);
     let [_, second] = &model.requests()[..] else { panic!("two calls") };

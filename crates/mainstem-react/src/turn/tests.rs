@@ -325,14 +325,14 @@ fn invocation(turn: Vec<EventKind>) -> Vec<AgentEvent> {
 
 /// The content of a message, joined by kind.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct Joined {
     text: String,
     thinking: String,
     data: String,
     arguments: String,
 }
 
-impl Said {
+impl Joined {
     fn pushed(&mut self, delta: &ModelDelta) {
         match delta {
             ModelDelta::Text(delta) => self.text += delta,
@@ -372,7 +372,7 @@ impl Said {
 proptest! {
     #[test]
     fn any_deltas_make_a_lawful_stream_that_says_them(deltas in vec(any_delta(), 0..40)) {
-        let (mut fake, mut turn, mut said) = (Fake::default(), Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)), Said::default());
+        let (mut fake, mut turn, mut said) = (Fake::default(), Turn::new("1".to_owned(), Length::new(AnswerLimits::default(), 0)), Joined::default());
         for delta in deltas {
             if turn.push(delta.clone(), &mut fake).is_ok() {
                 said.pushed(&delta);
@@ -381,7 +381,7 @@ proptest! {
         turn.finish(&mut fake);
         let events = invocation(fake.events);
         prop_assert_eq!(laws(&events), Ok(()), "{}", render(&events));
-        prop_assert_eq!(Said::folded(&events).sorted(), said.sorted());
+        prop_assert_eq!(Joined::folded(&events).sorted(), said.sorted());
     }
 }
 

@@ -46,9 +46,9 @@ fn denials(one: &Invocation<'_>) -> Result<(), Violation> {
             EventKind::ToolResultEnd { tool_call_id, state: ToolState::Denied, .. } => {
                 denied.push(tool_call_id)
             }
-            EventKind::AllToolsDenied { denied_tool_calls: told } => {
+            EventKind::AllToolsDenied { denied_tool_calls: listed } => {
                 denied.sort();
-                let is_told = told.iter().map(|call| &call.id).eq(called.iter().copied());
+                let is_told = listed.iter().map(|call| &call.id).eq(called.iter().copied());
                 called.sort();
                 if called.is_empty() || called != denied || !is_told {
                     let message = format!("not every call of {} was denied, or another is named", one.key());
@@ -151,7 +151,7 @@ impl<'a> Calls<'a> {
     fn cause(&self, child: &Invocation<'a>) -> Result<Option<&Call<'a>>, Violation> {
         let broken = |message| Err(Violation::new(3, child.start(), message));
         let Some(source) = child.source else { return Ok(None) };
-        if told(child) != source.parent_tool_call_id.as_ref() {
+        if named_call(child) != source.parent_tool_call_id.as_ref() {
             return broken(format!("the AGENT_START of {} says another call than its source", child.key()));
         }
         let Some(id) = &source.parent_tool_call_id else { return Ok(None) };
@@ -175,7 +175,7 @@ fn is_task(child: &Invocation<'_>) -> bool {
 }
 
 /// Returns the call that its `AGENT_START` names.
-fn told<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
+fn named_call<'a>(child: &Invocation<'a>) -> Option<&'a ToolCallId> {
     match &child.events[0].kind {
         EventKind::AgentStart { parent_tool_call_id, .. } => parent_tool_call_id.as_ref(),
         _ => None,

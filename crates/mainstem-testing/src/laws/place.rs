@@ -16,7 +16,7 @@ pub(super) fn check(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(),
         EventKind::TaskUpdated { task_id, .. } => Some(task_id),
         _ => None,
     });
-    let mut seen = Seen { is_partial, tasks: tasks.collect(), ..Seen::default() };
+    let mut seen = State { is_partial, tasks: tasks.collect(), ..State::default() };
     all.iter().try_for_each(|one| {
         seen.check(one).map_err(|message| Violation::new(5, one.start(), format!("{}: {message}", one.key())))
     })
@@ -24,7 +24,7 @@ pub(super) fn check(events: &[AgentEvent], all: &[Invocation<'_>]) -> Result<(),
 
 /// The state of the check.
 #[derive(Default)]
-struct Seen<'a> {
+struct State<'a> {
     /// Whether the timeline begins later than the session.
     is_partial: bool,
     tasks: HashSet<&'a TaskId>,
@@ -35,7 +35,7 @@ struct Seen<'a> {
     stream: u64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> State<'a> {
     fn check(&mut self, one: &Invocation<'a>) -> Result<(), String> {
         self.stays_in_place(one)?;
         let Some(source) = one.source else {

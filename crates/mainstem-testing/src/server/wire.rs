@@ -29,7 +29,7 @@ pub(super) trait Dialect: Send {
     }
 
     /// Returns the frames of a delta; empty for one that the API lacks, or sends later.
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String>;
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String>;
 
     /// Returns the frames after the last delta.
     fn end(&mut self) -> Vec<String>;
@@ -76,9 +76,9 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns a request of this model; consecutive pieces of one role are one message.
-fn asked(model: String, said: impl Iterator<Item = (Role, ContentBlock)>) -> ModelRequest {
+fn asked(model: String, blocks: impl Iterator<Item = (Role, ContentBlock)>) -> ModelRequest {
     let mut messages: Vec<Message> = Vec::new();
-    for (role, block) in said {
+    for (role, block) in blocks {
         match messages.last_mut().filter(|last| last.role == role && role == Role::Assistant) {
             Some(last) => last.content.push(block),
             None => messages.push(Message::new(role, vec![block])),
@@ -108,7 +108,7 @@ impl Call {
 
 impl Calls {
     /// Adds a delta of a call; returns the call, if it is complete.
-    fn hear(&mut self, delta: &ModelDelta) -> Option<Call> {
+    fn apply(&mut self, delta: &ModelDelta) -> Option<Call> {
         match delta {
             ModelDelta::CallStart { slot, id, name } => {
                 let id = id.as_ref().map(ToString::to_string);

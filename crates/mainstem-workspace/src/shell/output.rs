@@ -35,7 +35,7 @@ impl Output {
         let head = std::mem::replace(&mut self.kept, rest);
         self.shown += head.len();
         self.trim(2 * TAIL);
-        self.told(head)
+        self.text(head)
     }
 
     /// Returns the rest of the text.
@@ -50,14 +50,14 @@ impl Output {
             text = format!("{newline}[{left_out} bytes left out]\n");
         }
         let kept = std::mem::take(&mut self.kept);
-        text.push_str(&self.told(kept).unwrap_or_default());
+        text.push_str(&self.text(kept).unwrap_or_default());
         if self.is_open {
             text.push('\n');
         }
         text
     }
 
-    fn told(&mut self, bytes: Vec<u8>) -> Option<String> {
+    fn text(&mut self, bytes: Vec<u8>) -> Option<String> {
         self.is_open = bytes.last().map_or(self.is_open, |last| *last != b'\n');
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());

@@ -79,11 +79,11 @@ impl ReadFile {
             let why = format!("has {} lines, so that there is no line {first}", view.total);
             return Err(WorkspaceError::Unfit { path: path.written, why });
         }
-        Ok(told(view, first))
+        Ok(render(view, first))
     }
 }
 
-fn told(view: View, first: u64) -> String {
+fn render(view: View, first: u64) -> String {
     if view.total == 0 {
         return "[the file is empty]".to_owned();
     }

@@ -48,14 +48,14 @@ impl Recorded {
         self.committed.fetch_max(committed, Ordering::Release);
         match committed >= event.seq {
             true => Taken::Shown,
-            false if self.look().is_some() => Taken::Failed,
+            false if self.poll().is_some() => Taken::Failed,
             false if event.kind.is_durable() => Taken::Held,
             false => Taken::Shown,
         }
     }
 
     /// Reads the progress of the record. Returns why it has failed, if it has.
-    pub(super) fn look(&self) -> Option<&Arc<str>> {
+    pub(super) fn poll(&self) -> Option<&Arc<str>> {
         self.committed.fetch_max(self.record.committed(), Ordering::Release);
         if let Some(why) = self.record.failure() {
             return Some(self.failure.get_or_init(|| why));

@@ -30,7 +30,7 @@ struct State {
 }
 
 /// The message of an event, and whether that is complete.
-type Said = Option<(EventType, Arc<Message>, bool)>;
+type Projected = Option<(EventType, Arc<Message>, bool)>;
 
 impl Projector {
     /// Creates a projector with these options.
@@ -69,7 +69,7 @@ impl State {
         clippy::too_many_lines,
         reason = "each kind has its place, so that a new one does not compile without"
     )]
-    fn push(&mut self, kind: &EventKind, incremental: bool) -> Said {
+    fn push(&mut self, kind: &EventKind, incremental: bool) -> Projected {
         use EventKind::*;
         let known = self.transcript.messages().len();
         self.transcript.apply(kind);
@@ -162,13 +162,18 @@ impl State {
 
     /// Returns the complete message of the model call that has just ended, if it has one: the
     /// message is new then.
-    fn turn(&self, known: usize) -> Said {
+    fn turn(&self, known: usize) -> Projected {
         let message = self.transcript.messages().get(known)?;
         Some((self.reasoning(), message.clone(), true))
     }
 
     /// Returns a piece of a tool's output, or the output so far.
-    fn output(&mut self, id: &ToolCallId, incremental: bool, add: impl Fn(&mut Vec<ContentBlock>)) -> Said {
+    fn output(
+        &mut self,
+        id: &ToolCallId,
+        incremental: bool,
+        add: impl Fn(&mut Vec<ContentBlock>),
+    ) -> Projected {
         let result = self.outputs.get_mut(id)?;
         add(&mut result.content);
         if !incremental {

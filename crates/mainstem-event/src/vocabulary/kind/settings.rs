@@ -23,14 +23,13 @@ pub struct RunSettings {
     /// What the run may spend.
     #[serde(skip_serializing_if = "RunBudget::is_unlimited")]
     pub budget: RunBudget,
-    /// Returns `true` if a call that is out of time stops its child.
+    /// Whether a call that is out of time stops its child.
     #[serde(skip_serializing_if = "is_false")]
     pub force_sync: bool,
     /// What becomes of background tasks when the root has its answer.
     #[serde(skip_serializing_if = "Background::is_default")]
     pub background: Background,
-    /// Returns `true` if approvals are refused without being asked for, because the caller answers
-    /// none.
+    /// Whether approvals are refused at once, because the caller answers none.
     #[serde(skip_serializing_if = "is_false")]
     pub unattended: bool,
     /// The deepest agent of the run; the root is at 0.

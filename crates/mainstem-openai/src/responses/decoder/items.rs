@@ -17,14 +17,14 @@ use crate::responses::{
 /// The items of one response; an item's index here is its slot.
 #[derive(Default)]
 pub(super) struct Items {
-    places: Vec<Place>,
+    items: Vec<ItemState>,
     /// The item whose text or thinking came last and may continue.
     open: Option<usize>,
     refused: bool,
 }
 
 #[derive(Default)]
-struct Place {
+struct ItemState {
     index: u64,
     stage: Stage,
     /// Whether any of its text came.
@@ -43,18 +43,19 @@ enum Stage {
 
 impl Items {
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.items.is_empty()
     }
 
     /// Returns `true` if an item has text.
     pub(super) fn is_written(&self, index: u64) -> bool {
-        self.places.iter().any(|place| place.index == index && place.written)
+        self.items.iter().any(|place| place.index == index && place.written)
     }
 
     /// Returns why a complete response stopped.
     pub(super) fn stop_reason(&self) -> StopReason {
-        let is_call = |place: &Place| matches!(place.stage, Stage::Calling | Stage::Ended { called: true });
-        if self.places.iter().any(is_call) {
+        let is_call =
+            |place: &ItemState| matches!(place.stage, Stage::Calling | Stage::Ended { called: true });
+        if self.items.iter().any(is_call) {
             StopReason::ToolCalls
         } else if self.refused {
             StopReason::Refusal
@@ -65,9 +66,9 @@ impl Items {
 
     /// Begins an item. From here on a call's id and name are known.
     pub(super) fn begin(&mut self, index: u64, item: &Item, deltas: &mut Deltas) {
-        self.places.push(Place { index, ..Place::default() });
+        self.items.push(ItemState { index, ..ItemState::default() });
         if item.kind() == "function_call" {
-            self.call(self.places.len() - 1, item, deltas);
+            self.call(self.items.len() - 1, item, deltas);
         }
     }
 
@@ -89,7 +90,7 @@ impl Items {
     /// Adds a piece of a call's arguments; ignored without the call, which comes whole then.
     pub(super) fn arguments(&mut self, fragment: Fragment<'_>, deltas: &mut Deltas) {
         let slot = self.slot(fragment.output_index);
-        let place = &mut self.places[slot];
+        let place = &mut self.items[slot];
         if place.stage == Stage::Calling && !fragment.delta.is_empty() {
             place.written = true;
             deltas.push_back(ModelDelta::CallArguments { slot, delta: fragment.delta.into_owned() });
@@ -106,12 +107,12 @@ impl Items {
             "function_call" => self.end_call(slot, &item, deltas),
             _ => {}
         }
-        self.places[slot].stage = Stage::Ended { called };
+        self.items[slot].stage = Stage::Ended { called };
     }
 
     /// Ends the calls that are open.
     pub(super) fn finish(&mut self, deltas: &mut Deltas) {
-        for (slot, place) in self.places.iter_mut().enumerate() {
+        for (slot, place) in self.items.iter_mut().enumerate() {
             if place.stage == Stage::Calling {
                 place.stage = Stage::Ended { called: true };
                 deltas.push_back(ModelDelta::CallEnd { slot, opaque: Opaque::new() });
@@ -120,7 +121,7 @@ impl Items {
     }
 
     fn end_message(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
-        let written = self.places[slot].written;
+        let written = self.items[slot].written;
         for (name, text) in item.texts("content").filter(|_| !written) {
             self.refused |= name == "refusal";
             self.write(slot, ModelDelta::Text(text.to_owned()), deltas);
@@ -131,7 +132,7 @@ impl Items {
     }
 
     fn end_reasoning(&mut self, slot: usize, item: Item, deltas: &mut Deltas) {
-        if !self.places[slot].written {
+        if !self.items[slot].written {
             let summary: Vec<_> = item.texts("summary").map(|(_, text)| text).collect();
             let text = if summary.is_empty() {
                 item.texts("content").map(|(_, text)| text).collect()
@@ -144,10 +145,10 @@ impl Items {
     }
 
     fn end_call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
-        if self.places[slot].stage != Stage::Calling {
+        if self.items[slot].stage != Stage::Calling {
             self.call(slot, item, deltas);
         }
-        if !self.places[slot].written
+        if !self.items[slot].written
             && let Some(arguments) = item.field("arguments").filter(|arguments| !arguments.is_empty())
         {
             deltas.push_back(ModelDelta::CallArguments { slot, delta: arguments.to_owned() });
@@ -156,7 +157,7 @@ impl Items {
     }
 
     fn call(&mut self, slot: usize, item: &Item, deltas: &mut Deltas) {
-        self.places[slot].stage = Stage::Calling;
+        self.items[slot].stage = Stage::Calling;
         self.open = None;
         let id = item.field("call_id").filter(|id| !id.is_empty()).map(Into::into);
         let name = item.field("name").unwrap_or_default().to_owned();
@@ -170,7 +171,7 @@ impl Items {
         }
         self.close_others(slot, deltas);
         self.open = Some(slot);
-        self.places[slot].written = true;
+        self.items[slot].written = true;
         deltas.push_back(delta);
     }
 
@@ -192,10 +193,10 @@ impl Items {
 
     /// Returns the item of an index, announced or not.
     fn slot(&mut self, index: u64) -> usize {
-        let is_it = |place: &Place| place.index == index && !matches!(place.stage, Stage::Ended { .. });
-        self.places.iter().rposition(is_it).unwrap_or_else(|| {
-            self.places.push(Place { index, ..Place::default() });
-            self.places.len() - 1
+        let is_it = |place: &ItemState| place.index == index && !matches!(place.stage, Stage::Ended { .. });
+        self.items.iter().rposition(is_it).unwrap_or_else(|| {
+            self.items.push(ItemState { index, ..ItemState::default() });
+            self.items.len() - 1
         })
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Messages {
 
 impl Dialect for Messages {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
-        asked(text(&body["model"]), items(&body["messages"]).flat_map(said))
+        asked(text(&body["model"]), items(&body["messages"]).flat_map(blocks))
     }
 
     fn begin(&mut self) -> Vec<String> {
@@ -32,7 +32,7 @@ impl Dialect for Messages {
         ]
     }
 
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String> {
         match delta {
             ModelDelta::Text(text) => {
                 let start = json!({ "type": "text", "text": "" });
@@ -51,20 +51,20 @@ impl Dialect for Messages {
                 self.stop = Some(reason.clone());
                 Vec::new()
             }
-            delta => self.calls.hear(delta).map(|call| self.call(&call)).unwrap_or_default(),
+            delta => self.calls.apply(delta).map(|call| self.call(&call)).unwrap_or_default(),
         }
     }
 
     fn end(&mut self) -> Vec<String> {
-        let mut said = self.close();
+        let mut frames = self.close();
         let rest = self.calls.rest();
-        said.extend(rest.flat_map(|call| self.call(&call)));
+        frames.extend(rest.flat_map(|call| self.call(&call)));
         let usage =
             json!({ "input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens });
         let delta = json!({ "stop_reason": stop_reason(self.stop.as_ref()), "stop_sequence": null });
-        said.push(typed(&json!({ "type": "message_delta", "delta": delta, "usage": usage })));
-        said.push(typed(&json!({ "type": "message_stop" })));
-        said
+        frames.push(typed(&json!({ "type": "message_delta", "delta": delta, "usage": usage })));
+        frames.push(typed(&json!({ "type": "message_stop" })));
+        frames
     }
 
     fn refusal(&self, error: &ModelError) -> Value {
@@ -83,25 +83,25 @@ impl Dialect for Messages {
 impl Messages {
     /// Returns a piece of a block; begins the block if another is open.
     fn part(&mut self, form: &'static str, start: Value, delta: Value) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut frames = Vec::new();
         if self.open != form {
-            said = self.close();
-            said.push(self.start(start));
+            frames = self.close();
+            frames.push(self.start(start));
             self.open = form;
         }
-        said.push(self.delta(delta));
-        said
+        frames.push(self.delta(delta));
+        frames
     }
 
     fn call(&mut self, call: &Call) -> Vec<String> {
-        let mut said = self.close();
+        let mut frames = self.close();
         let id = call.id.clone().unwrap_or_else(|| format!("toolu_{}", self.index));
-        said.push(self.start(json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} })));
-        said.push(self.delta(json!({ "type": "input_json_delta", "partial_json": "" })));
-        said.push(self.delta(json!({ "type": "input_json_delta", "partial_json": call.arguments })));
+        frames.push(self.start(json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} })));
+        frames.push(self.delta(json!({ "type": "input_json_delta", "partial_json": "" })));
+        frames.push(self.delta(json!({ "type": "input_json_delta", "partial_json": call.arguments })));
         self.open = "tool_use";
-        said.extend(self.close());
-        said
+        frames.extend(self.close());
+        frames
     }
 
     fn start(&self, block: Value) -> String {
@@ -118,17 +118,17 @@ impl Messages {
             return Vec::new();
         }
         let signature = json!({ "type": "signature_delta", "signature": "c2lnbmVk" });
-        let mut said: Vec<_> = (open == "thinking").then(|| self.delta(signature)).into_iter().collect();
-        said.push(typed(&json!({ "type": "content_block_stop", "index": self.index })));
+        let mut frames: Vec<_> = (open == "thinking").then(|| self.delta(signature)).into_iter().collect();
+        frames.push(typed(&json!({ "type": "content_block_stop", "index": self.index })));
         self.index += 1;
-        said
+        frames
     }
 }
 
-fn said(message: &Value) -> Vec<(Role, ContentBlock)> {
+fn blocks(message: &Value) -> Vec<(Role, ContentBlock)> {
     let role = if message["role"] == "assistant" { Role::Assistant } else { Role::User };
-    if let Some(said) = message["content"].as_str() {
-        return vec![(role, ContentBlock::text(said))];
+    if let Some(content) = message["content"].as_str() {
+        return vec![(role, ContentBlock::text(content))];
     }
     let block = |block: &Value| match text(&block["type"]).as_str() {
         "tool_result" => (Role::Tool, ContentBlock::text("")),

@@ -16,10 +16,10 @@ pub(super) struct Generate {
 impl Dialect for Generate {
     fn request(&self, path: &str, body: &Value) -> ModelRequest {
         let model = path.rsplit('/').next().and_then(|last| last.split(':').next()).unwrap_or_default();
-        asked(model.to_owned(), items(&body["contents"]).flat_map(said))
+        asked(model.to_owned(), items(&body["contents"]).flat_map(blocks))
     }
 
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String> {
         match delta {
             ModelDelta::Text(text) => vec![chunk(json!({ "text": text }))],
             ModelDelta::Thinking(text) => vec![chunk(json!({ "text": text, "thought": true }))],
@@ -31,12 +31,12 @@ impl Dialect for Generate {
                 self.stop = Some(reason.clone());
                 Vec::new()
             }
-            delta => self.calls.hear(delta).iter().map(call).collect(),
+            delta => self.calls.apply(delta).iter().map(call).collect(),
         }
     }
 
     fn end(&mut self) -> Vec<String> {
-        let mut said: Vec<_> = self.calls.rest().map(|one| call(&one)).collect();
+        let mut frames: Vec<_> = self.calls.rest().map(|one| call(&one)).collect();
         let content = json!({ "role": "model", "parts": [{ "text": "" }] });
         let candidate =
             json!({ "content": content, "finishReason": finish_reason(self.stop.as_ref()), "index": 0 });
@@ -44,10 +44,10 @@ impl Dialect for Generate {
             "promptTokenCount": self.usage.input_tokens, "candidatesTokenCount": self.usage.output_tokens,
             "totalTokenCount": self.usage.total_tokens(),
         });
-        said.push(event(
+        frames.push(event(
             &json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted" }),
         ));
-        said
+        frames
     }
 
     fn refusal(&self, error: &ModelError) -> Value {
@@ -74,7 +74,7 @@ fn chunk(part: Value) -> String {
     event(&json!({ "candidates": [candidate], "modelVersion": "scripted" }))
 }
 
-fn said(content: &Value) -> Vec<(Role, ContentBlock)> {
+fn blocks(content: &Value) -> Vec<(Role, ContentBlock)> {
     let role = if content["role"] == "model" { Role::Assistant } else { Role::User };
     let part = |part: &Value| match part.get("functionResponse") {
         Some(_) => (Role::Tool, ContentBlock::text("")),

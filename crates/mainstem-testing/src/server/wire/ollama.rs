@@ -15,14 +15,14 @@ pub(super) struct Chat {
 
 impl Dialect for Chat {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
-        asked(text(&body["model"]), items(&body["messages"]).filter_map(openai::said))
+        asked(text(&body["model"]), items(&body["messages"]).filter_map(openai::blocks))
     }
 
     fn media_type(&self) -> &'static str {
         "application/x-ndjson"
     }
 
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String> {
         match delta {
             ModelDelta::Text(text) => vec![line(json!({ "content": text }))],
             ModelDelta::Thinking(text) => vec![line(json!({ "content": "", "thinking": text }))],
@@ -34,20 +34,20 @@ impl Dialect for Chat {
                 self.stop = Some(reason.clone());
                 Vec::new()
             }
-            delta => self.calls.hear(delta).iter().map(call).collect(),
+            delta => self.calls.apply(delta).iter().map(call).collect(),
         }
     }
 
     fn end(&mut self) -> Vec<String> {
-        let mut said: Vec<_> = self.calls.rest().map(|one| call(&one)).collect();
+        let mut frames: Vec<_> = self.calls.rest().map(|one| call(&one)).collect();
         let reason = if self.stop == Some(StopReason::Length) { "length" } else { "stop" };
         let end = json!({
             "model": "scripted", "created_at": CREATED, "message": { "role": "assistant", "content": "" }, "done": true,
             "done_reason": reason, "total_duration": 3, "load_duration": 1, "prompt_eval_count": self.usage.input_tokens,
             "prompt_eval_duration": 1, "eval_count": self.usage.output_tokens, "eval_duration": 1,
         });
-        said.push(format!("{end}\n"));
-        said
+        frames.push(format!("{end}\n"));
+        frames
     }
 
     fn refusal(&self, error: &ModelError) -> Value {

@@ -15,14 +15,14 @@ pub(super) struct Chat {
 
 impl Dialect for Chat {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
-        asked(text(&body["model"]), items(&body["messages"]).filter_map(said))
+        asked(text(&body["model"]), items(&body["messages"]).filter_map(blocks))
     }
 
     fn begin(&mut self) -> Vec<String> {
         vec![event(&choice(json!({ "role": "assistant", "content": "" }), Value::Null))]
     }
 
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String> {
         if let ModelDelta::Usage(usage) = delta {
             self.usage = Some(*usage);
         }
@@ -42,7 +42,7 @@ impl Dialect for Chat {
 }
 
 /// Returns the role of a message, and its text: scripts need only these.
-pub(super) fn said(message: &Value) -> Option<(Role, ContentBlock)> {
+pub(super) fn blocks(message: &Value) -> Option<(Role, ContentBlock)> {
     let role = match message["role"].as_str()? {
         "user" => Role::User,
         "assistant" => Role::Assistant,

@@ -20,8 +20,8 @@ pub(super) struct Responses {
 impl Dialect for Responses {
     fn request(&self, _: &str, body: &Value) -> ModelRequest {
         let input = &body["input"];
-        let text = input.as_str().map(|said| (Role::User, ContentBlock::text(said)));
-        asked(super::text(&body["model"]), text.into_iter().chain(items(input).filter_map(said)))
+        let text = input.as_str().map(|content| (Role::User, ContentBlock::text(content)));
+        asked(super::text(&body["model"]), text.into_iter().chain(items(input).filter_map(blocks)))
     }
 
     fn begin(&mut self) -> Vec<String> {
@@ -29,7 +29,7 @@ impl Dialect for Responses {
         vec![self.event("response.created", json!({ "response": response }))]
     }
 
-    fn say(&mut self, delta: &ModelDelta) -> Vec<String> {
+    fn frames(&mut self, delta: &ModelDelta) -> Vec<String> {
         match delta {
             ModelDelta::Text(text) => self.text(text),
             ModelDelta::Thinking(text) => self.reasoning(text),
@@ -42,14 +42,14 @@ impl Dialect for Responses {
                 self.stop = Some(reason.clone());
                 Vec::new()
             }
-            delta => self.calls.hear(delta).map(|call| self.call(&call)).unwrap_or_default(),
+            delta => self.calls.apply(delta).map(|call| self.call(&call)).unwrap_or_default(),
         }
     }
 
     fn end(&mut self) -> Vec<String> {
-        let mut said = self.close();
+        let mut frames = self.close();
         let rest = self.calls.rest();
-        said.extend(rest.flat_map(|call| self.call(&call)));
+        frames.extend(rest.flat_map(|call| self.call(&call)));
         let status = if self.stop == Some(StopReason::Length) { "incomplete" } else { "completed" };
         let mut response = self.response(status);
         if status == "incomplete" {
@@ -60,8 +60,8 @@ impl Dialect for Responses {
             "output_tokens": self.usage.output_tokens, "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": self.usage.total_tokens(),
         });
-        said.push(self.event(&format!("response.{status}"), json!({ "response": response })));
-        said
+        frames.push(self.event(&format!("response.{status}"), json!({ "response": response })));
+        frames
     }
 }
 
@@ -92,15 +92,15 @@ impl Responses {
     }
 
     fn text(&mut self, delta: &str) -> Vec<String> {
-        let (index, mut said) = (self.output.len(), Vec::new());
+        let (index, mut frames) = (self.output.len(), Vec::new());
         if self.message.is_none() {
-            said.push(self.added(&message(index, "in_progress", json!([]))));
+            frames.push(self.added(&message(index, "in_progress", json!([]))));
             let part = json!({ "type": "output_text", "text": "", "annotations": [] });
-            said.push(self.part("response.content_part.added", json!({ "part": part })));
+            frames.push(self.part("response.content_part.added", json!({ "part": part })));
         }
         self.message.get_or_insert_default().push_str(delta);
-        said.push(self.part("response.output_text.delta", json!({ "delta": delta, "logprobs": [] })));
-        said
+        frames.push(self.part("response.output_text.delta", json!({ "delta": delta, "logprobs": [] })));
+        frames
     }
 
     /// Returns an event about the only part of the open message.
@@ -124,7 +124,7 @@ impl Responses {
 
     /// Returns a summary of reasoning, each delta an item.
     fn reasoning(&mut self, text: &str) -> Vec<String> {
-        let mut said = self.close();
+        let mut frames = self.close();
         let index = self.output.len();
         let id = format!("rs_{index}");
         let item = |summary: Value| json!({ "type": "reasoning", "id": id, "summary": summary, "encrypted_content": "c2VhbGVk" });
@@ -134,17 +134,17 @@ impl Responses {
             data
         };
         let part = |text: &str| json!({ "type": "summary_text", "text": text });
-        said.push(self.added(&item(json!([]))));
-        said.push(self.event("response.reasoning_summary_part.added", place(json!({ "part": part("") }))));
-        said.push(self.event("response.reasoning_summary_text.delta", place(json!({ "delta": text }))));
-        said.push(self.event("response.reasoning_summary_text.done", place(json!({ "text": text }))));
-        said.push(self.event("response.reasoning_summary_part.done", place(json!({ "part": part(text) }))));
-        said.push(self.done(item(json!([part(text)]))));
-        said
+        frames.push(self.added(&item(json!([]))));
+        frames.push(self.event("response.reasoning_summary_part.added", place(json!({ "part": part("") }))));
+        frames.push(self.event("response.reasoning_summary_text.delta", place(json!({ "delta": text }))));
+        frames.push(self.event("response.reasoning_summary_text.done", place(json!({ "text": text }))));
+        frames.push(self.event("response.reasoning_summary_part.done", place(json!({ "part": part(text) }))));
+        frames.push(self.done(item(json!([part(text)]))));
+        frames
     }
 
     fn call(&mut self, call: &Call) -> Vec<String> {
-        let mut said = self.close();
+        let mut frames = self.close();
         let index = self.output.len();
         let (item_id, call_id) = (format!("fc_{index}"), call.id.clone());
         let call_id = call_id.unwrap_or_else(|| format!("call_{index}"));
@@ -154,17 +154,17 @@ impl Responses {
                 "status": status,
             })
         };
-        said.push(self.added(&item("", "in_progress")));
+        frames.push(self.added(&item("", "in_progress")));
         let at = |mut data: Value| {
             (data["item_id"], data["output_index"]) = (item_id.clone().into(), index.into());
             data
         };
         let delta = at(json!({ "delta": call.arguments }));
-        said.push(self.event("response.function_call_arguments.delta", delta));
+        frames.push(self.event("response.function_call_arguments.delta", delta));
         let whole = at(json!({ "arguments": call.arguments }));
-        said.push(self.event("response.function_call_arguments.done", whole));
-        said.push(self.done(item(&call.arguments, "completed")));
-        said
+        frames.push(self.event("response.function_call_arguments.done", whole));
+        frames.push(self.done(item(&call.arguments, "completed")));
+        frames
     }
 }
 
@@ -172,15 +172,15 @@ fn message(index: usize, status: &str, content: Value) -> Value {
     json!({ "type": "message", "id": format!("msg_{index}"), "role": "assistant", "status": status, "content": content })
 }
 
-fn said(item: &Value) -> Option<(Role, ContentBlock)> {
+fn blocks(item: &Value) -> Option<(Role, ContentBlock)> {
     let content = &item["content"];
     let all = || items(content).map(|part| text(&part["text"])).collect::<String>();
-    let said = content.as_str().map_or_else(all, str::to_owned);
+    let content = content.as_str().map_or_else(all, str::to_owned);
     Some(match (item["type"].as_str(), item["role"].as_str()) {
         (Some("function_call"), _) => (Role::Assistant, ContentBlock::text("")),
         (Some("function_call_output"), _) => (Role::Tool, ContentBlock::text("")),
-        (_, Some("assistant")) => (Role::Assistant, ContentBlock::text(said)),
-        (_, Some("user")) => (Role::User, ContentBlock::text(said)),
+        (_, Some("assistant")) => (Role::Assistant, ContentBlock::text(content)),
+        (_, Some("user")) => (Role::User, ContentBlock::text(content)),
         _ => return None,
     })
 }
