@@ -1,4 +1,4 @@
-//! A new agent file; never in place of another.
+//! Creates an agent's file; never replaces another.
 
 use std::{
     fs,
@@ -11,11 +11,10 @@ use thiserror::Error;
 
 use crate::rules;
 
-/// Writes `<dir>/<id>.md`, where `dir` is made if it is missing: all of the text or nothing, and
-/// never over what is there. Returns the path.
+/// Writes `<dir>/<id>.md`, creates `dir` if it is missing, and returns the path. Either all of the
+/// text is written or none, and an existing file is never replaced.
 ///
-/// The text is taken as it is; [`parse`](crate::parse) says whether it declares an agent. Blocks on
-/// the file system.
+/// The text is not checked; [`parse`](crate::parse) does that. Blocks on the file system.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -29,7 +28,7 @@ use crate::rules;
 /// ```
 ///
 /// # Errors
-/// The id is none, there is such a file, or it can't be written.
+/// The id is invalid, the file exists, or it can't be written.
 pub fn create_file(dir: &Path, id: &str, text: &str) -> Result<PathBuf, CreateError> {
     rules::id(id).map_err(CreateError::Id)?;
     let path = dir.join(format!("{id}.md"));
@@ -44,37 +43,37 @@ pub fn create_file(dir: &Path, id: &str, text: &str) -> Result<PathBuf, CreateEr
     }
 }
 
-/// Why there is no new agent file.
+/// Why an agent's file was not created.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The id is none.
+    /// The id is invalid.
     #[error("{0}")]
     Id(String),
-    /// There is such a file, and it stays as it is.
+    /// The file exists, and is not changed.
     #[error("{} is there already, and stays as it is: edit it, or take another id", path.display())]
     Exists {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// It can't be written.
     #[error("{} can't be written", path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
 }
 
-/// A file that is no agent's yet; with a dot in front, nobody reads it. It is removed on drop.
+/// A temporary file, removed on drop. Its name begins with a dot, so it is not read as an agent.
 fn draft(dir: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".new-").suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the umask leaves of it.
+        // The umask removes some of these bits.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(dir)

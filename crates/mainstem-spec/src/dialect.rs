@@ -1,4 +1,4 @@
-//! Agent files of other products: which product a file is for, and what its keys mean here.
+//! Agents' files of other products: the product of a file, and the meaning of its keys.
 //!
 //! A key means the same in every file; only names of tools and models are read as those of the
 //! file's product.
@@ -14,7 +14,7 @@ mod tool;
 
 pub(crate) use tool::{foreign_tool, our_tools, server_tool};
 
-/// Which product's vocabulary a file is written in.
+/// The product whose vocabulary a file uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -34,13 +34,13 @@ pub enum Dialect {
 pub(crate) enum Meaning {
     /// It is another name for a key of ours.
     Same(&'static str),
-    /// Its value has to be translated.
+    /// Its value is translated.
     Read(Foreign),
     /// It is ignored, for this reason.
     Ignored(&'static str),
 }
 
-/// A key without a counterpart whose value means something here.
+/// A key that has no counterpart, and whose value has a meaning here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Foreign {
     Agents,
@@ -64,12 +64,12 @@ type Table = &'static [(&'static str, Meaning)];
 impl Dialect {
     const OTHERS: [Self; 3] = [Self::ClaudeCode, Self::OpenCode, Self::Copilot];
 
-    /// Whose file it is: the path says so, or else the keys that only one product has.
+    /// Returns the product of a file: by its path, or else by the keys that only one product has.
     pub(crate) fn of(path: &Path, keys: &[Keyed<'_>]) -> Self {
         Self::of_path(path).unwrap_or_else(|| Self::of_keys(keys))
     }
 
-    /// The dialect that a path such as `.claude/agents/reviewer.md` tells.
+    /// Returns the product of a path such as `.claude/agents/reviewer.md`.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         if path.file_name()?.to_string_lossy().ends_with(".agent.md") {
             return Some(Self::Copilot);
@@ -108,7 +108,7 @@ impl Dialect {
         has(self) && !is_ours(key) && Self::OTHERS.into_iter().filter(|other| has(*other)).count() == 1
     }
 
-    /// What a key means that isn't simply ours, and whose it is.
+    /// Returns the meaning of a key of another product, and that product.
     pub(crate) fn meaning(self, key: &str) -> Option<(Self, Meaning)> {
         let of = |dialect: Self| Some((dialect, dialect.lookup(key)?));
         of(self).or_else(|| match is_ours(key) {
@@ -117,12 +117,12 @@ impl Dialect {
         })
     }
 
-    /// Every key that a file of this product may have.
+    /// Returns every key that a file of this product may have.
     pub(crate) fn vocabulary(self) -> impl Iterator<Item = &'static str> {
         Key::vocabulary().chain(self.table().iter().map(|(key, _)| *key))
     }
 
-    /// Whether any product has such a key, or one that is nearly so called.
+    /// Returns `true` if any product has such a key, or one with a similar name.
     pub(crate) fn is_like_a_key(word: &str) -> bool {
         let products = || [Self::Mainstem].into_iter().chain(Self::OTHERS);
         products().any(|product| product.vocabulary().any(|key| key == word))
@@ -142,7 +142,7 @@ impl Dialect {
         }
     }
 
-    /// What a model's name means here.
+    /// Returns the meaning of a model's name.
     pub(crate) fn model(self, name: &str) -> Model {
         match self {
             _ if name == "inherit" => Model::Parents,
@@ -159,11 +159,11 @@ fn is_ours(key: &str) -> bool {
     Key::vocabulary().any(|name| name == key)
 }
 
-/// What a model's name in a file means here.
+/// The meaning of a model's name in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Model {
     AsWritten,
-    /// The parent's, because the name says nothing outside the product.
+    /// The parent's: the name has no meaning outside the product.
     Parents,
     /// This one of ours.
     Ours(String),

@@ -15,19 +15,21 @@ use crate::Origin;
 /// use std::path::Path;
 ///
 /// let text = "---\ndescription: Reviews code\ntemperture: 0.2\n---\n";
-/// let parsed = mainstem_spec::parse("reviewer", text, Path::new("subagents/reviewer.md")).unwrap();
+/// let path = Path::new("subagents/reviewer.md");
+/// let parsed = mainstem_spec::parse("reviewer", text, path).unwrap();
 /// assert_eq!(
 ///     parsed.warnings[0].to_string(),
-///     "subagents/reviewer.md:3:1: warning: unknown key \"temperture\"; did you mean \"temperature\"?",
+///     "subagents/reviewer.md:3:1: warning: \
+///      unknown key \"temperture\"; did you mean \"temperature\"?",
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{severity}: {message}{}", place(.path, .position), question(.suggestion))]
 #[non_exhaustive]
 pub struct SpecError {
-    /// Whether the spec is unusable, or only suspicious.
+    /// Whether the spec can't be used.
     pub severity: Severity,
-    /// What kind of finding it is.
+    /// The kind of the finding.
     pub kind: FindingKind,
     /// The file, or `None` for a spec that was built in code.
     pub path: Option<PathBuf>,
@@ -35,13 +37,13 @@ pub struct SpecError {
     pub position: Option<Position>,
     /// The key it is about, such as `workspace.mode`.
     pub key: Option<String>,
-    /// What is wrong and what would be right. Never holds a header's value.
+    /// What is wrong and what would be right; never a header's value.
     pub message: String,
-    /// What was probably meant, if something close exists.
+    /// A similar word that is known, if there is one.
     pub suggestion: Option<String>,
 }
 
-/// How bad a [`SpecError`] is.
+/// The severity of a [`SpecError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a spec either loads or it doesn't")]
 pub enum Severity {
@@ -51,7 +53,7 @@ pub enum Severity {
     Error,
 }
 
-/// What kind of finding a [`SpecError`] is.
+/// The kind of a [`SpecError`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FindingKind {
@@ -85,7 +87,7 @@ pub struct Position {
 }
 
 impl SpecError {
-    /// Whether the spec is unusable.
+    /// Returns `true` if the spec can't be used.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -97,8 +99,8 @@ impl SpecError {
         matches!(origin, Origin::File(path) if self.path.as_ref() == Some(path))
     }
 
-    /// A finding that makes a spec unusable, not yet tied to a place. Whoever checks a spec
-    /// further, such as for a model that exists, reports it in the same form.
+    /// Creates a finding about a spec that can't be used, without a place. A check beyond this
+    /// crate, such as whether a model exists, reports in the same form.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self {
@@ -113,25 +115,25 @@ impl SpecError {
         }
     }
 
-    /// A finding about a spec that is usable all the same.
+    /// Creates a finding about a spec that can be used.
     #[must_use]
     pub fn warning(message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message) }
     }
 
-    /// The same about this file.
+    /// Sets the file.
     #[must_use]
     pub fn in_file(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// The same about this key.
+    /// Sets the key.
     #[must_use]
     pub fn about(self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self }
     }
 
-    /// Adds what was probably meant.
+    /// Sets a similar word that is known.
     #[must_use]
     pub fn with_suggestion(self, suggestion: Option<&str>) -> Self {
         Self { suggestion: suggestion.map(str::to_owned), ..self }
@@ -145,7 +147,7 @@ impl SpecError {
         Self { position: Some(position), ..self }
     }
 
-    /// Two keys that both say what the agent does.
+    /// Creates an error about two keys that exclude each other.
     pub(crate) fn conflict(one: &str, other: &str) -> Self {
         Self::error(format!("{one} and {other} exclude one another: keep one of them")).about(one)
     }
@@ -154,7 +156,7 @@ impl SpecError {
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 
-    /// Where `text` ends.
+    /// Returns the position of the end of `text`.
     pub(crate) fn after(text: &str) -> Self {
         let last = text.rsplit('\n').next().unwrap_or_default();
         Self::new(text.matches('\n').count() as u64 + 1, last.chars().count() as u64 + 1)

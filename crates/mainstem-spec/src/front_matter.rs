@@ -1,18 +1,18 @@
-//! Where the YAML of a file ends and the prompt begins.
+//! Splits a file into its YAML and its prompt.
 
 use crate::{Position, SpecError};
 
-/// A file in its two parts.
+/// The two parts of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FrontMatter<'a> {
-    /// Everything before the closing line. The opening `---` is part of it: YAML reads it as the
-    /// start of a document, and so every position in the YAML is one in the file.
+    /// The text before the closing line, with the opening `---`, which YAML reads as the start of a
+    /// document: so a position in the YAML is one in the file.
     pub(crate) yaml: &'a str,
-    /// Everything after the closing line.
+    /// The text after the closing line.
     pub(crate) body: &'a str,
 }
 
-/// Splits at the first two lines that are `---`, give or take spaces at their end.
+/// Splits at the first two lines that are `---`, with or without spaces at their end.
 ///
 /// A byte order mark, blank lines before the first one and CRLF are fine. An indented `---`, or
 /// one inside a line, is text.
@@ -31,7 +31,7 @@ pub(crate) fn split(text: &str) -> Result<FrontMatter<'_>, SpecError> {
     Ok(FrontMatter { yaml: &text[..end], body: &text[end + line.len()..] })
 }
 
-/// Lines with their line breaks, and where they start.
+/// Returns the lines with their line breaks, and where they start.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |end, line| {
         let start = *end;

@@ -20,13 +20,13 @@
 //! | item | does |
 //! |---|---|
 //! | [`AgentSpec`] | the declaration, whether read or built in code |
-//! | [`parse`] | one file's text to a spec and its warnings, or to everything that is wrong with it |
-//! | [`load_dir`], [`load_file`] | a directory to a [`SpecSet`] and every [`SpecError`] on the way; one file |
+//! | [`parse`] | one file's text to a spec and its warnings, or to all its errors |
+//! | [`load_dir`], [`load_file`] | a directory to a [`SpecSet`] and its [`SpecError`]s; one file |
 //! | [`create_file`] | a new file, never over another |
 //! | [`load_prompts`] | the prompts that directories bring, into a [`SpecSet`] |
 //! | [`Sources`] | several directories, the more important ones first |
-//! | [`Watch`] | whether their files have changed, without reading them |
-//! | [`Skill`], [`parse_skill`], [`load_skills`] | instructions that a model reads when it needs them: a folder with a `SKILL.md` |
+//! | [`Watch`] | tells whether their files have changed, without reading them |
+//! | [`Skill`], [`parse_skill`], [`load_skills`] | instructions that a model can load |
 //! | [`SkillSet`] | skills by name, with the same precedence |
 //! | [`SpecSet`] | specs by id; the program's win over files, files over built-in ones |
 //! | [`Key`] | a key of a file: its names, its values, what it is for |
@@ -39,17 +39,16 @@
 //! can't be read is an error, so that no agent runs under other rules than its file says.
 //!
 //! # Files of other products
-//! Those of Claude Code, OpenCode and Copilot are read, too. Which [`Dialect`] a file is in, its
-//! path tells (`.claude/agents`, `.opencode/agent`, `.github/agents`, `*.agent.md`), or else the
+//! Files of Claude Code, OpenCode and Copilot are read, too. The [`Dialect`] of a file follows from
+//! its path (`.claude/agents`, `.opencode/agent`, `.github/agents`, `*.agent.md`), or else from the
 //! keys that only one product has. A key means the same in every dialect; names of tools and models
-//! are those of the dialect. What is read otherwise or ignored is a warning. A refusal holds under
-//! the product's name of a tool and under ours, and may come out broader than it was, never
-//! narrower.
+//! are those of the dialect. A value that is translated or ignored is a warning. A refusal applies
+//! to the product's name of a tool and to ours; it may become broader, never narrower.
 //!
-//! # What is not quite YAML
+//! # Almost YAML
 //! A description with a colon, with escapes or over several lines that aren't indented; text that
-//! begins with `*`, `@`, `%`, a backtick or `[x]`; quotes in quotes; tabs: read where the meaning
-//! is plain, with a warning that shows the line as it should be.
+//! begins with `*`, `@`, `%`, a backtick or `[x]`; quotes in quotes; tabs: read if the meaning is
+//! plain, with a warning that shows the corrected line.
 
 mod create;
 mod dialect;

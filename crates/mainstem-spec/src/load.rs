@@ -1,4 +1,4 @@
-//! A directory of agent files to a set of specs; the files are read nowhere else.
+//! Reads directories of agents' files; no other module reads files.
 
 use std::{
     collections::BTreeMap,
@@ -14,9 +14,9 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads every `*.md` file of a directory, in the order of their names.
 ///
-/// It never fails as a whole and never drops an error: what can be read is in the set, and
-/// everything else has said why. A directory that doesn't exist is an empty set. Directories in
-/// it aren't entered, other files and those whose name starts with a dot are passed over. A
+/// It never fails as a whole and never drops an error: files that can be read are in the set, and
+/// each other one has an error. A directory that doesn't exist is an empty set. Directories in
+/// it aren't entered, other files and those whose name starts with a dot are skipped. A
 /// symbolic link may only lead to a file inside the directory.
 ///
 /// Blocks on the file system.
@@ -47,16 +47,16 @@ pub fn load_file(path: &Path) -> Result<Parsed, Vec<SpecError>> {
     load(path, None)
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     pub(crate) specs: SpecSet,
     pub(crate) errors: Vec<SpecError>,
-    /// Ids of files that are switched off.
+    /// Ids of files that disable their agent.
     pub(crate) disabled: BTreeMap<String, PathBuf>,
     /// Ids of files that have errors.
     pub(crate) broken: BTreeMap<String, PathBuf>,
-    /// Whether it can't be listed.
+    /// `true` if the directory can't be listed.
     pub(crate) is_unreadable: bool,
 }
 
@@ -102,7 +102,7 @@ impl Directory {
         }
     }
 
-    /// Puts back what the directory held before, where it can't be read now.
+    /// Restores the specs of the last reading whose files can't be read now.
     pub(crate) fn keep(&mut self, dir: &Path, last: &SpecSet) {
         for spec in last.iter() {
             let Origin::File(path) = &spec.origin else { continue };
@@ -116,7 +116,7 @@ impl Directory {
     }
 }
 
-/// What a reload says of what it could not read.
+/// Returns the warning about a declaration that stays because its file can't be read now.
 pub(crate) fn kept(what: &str) -> SpecError {
     let message = format!("{what} stays in effect as it was before its file had errors");
     SpecError::warning(message).of_kind(FindingKind::Reverted)
@@ -147,7 +147,7 @@ pub fn locate(finding: SpecError, spec: &AgentSpec, item: Option<&str>) -> SpecE
     SpecError { position: place, ..finding.in_file(path) }
 }
 
-/// The files that [`load_prompts`] reads for these specs.
+/// Returns the files that [`load_prompts`] reads for these specs.
 pub(crate) fn prompt_files<'a>(
     specs: &'a SpecSet,
     workspaces: &'a [PathBuf],
@@ -189,7 +189,7 @@ fn load_prompt(spec: &mut AgentSpec, workspaces: &[PathBuf]) -> Result<(), SpecE
     Ok(())
 }
 
-/// Whether a file of this name declares an agent.
+/// Returns `true` if a file of this name declares an agent.
 pub(crate) fn is_agent(path: &Path) -> bool {
     let dotted = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     path.extension().is_some_and(|extension| extension == "md") && !dotted
@@ -200,14 +200,14 @@ fn load(path: &Path, root: Option<&Path>) -> Result<Parsed, Vec<SpecError>> {
     parse(&id(path), &text, path)
 }
 
-/// The name of the file without `.md` and without Copilot's `.agent.md`.
+/// Returns the name of the file without `.md` and without Copilot's `.agent.md`.
 fn id(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     name.strip_suffix(".agent").unwrap_or(&name).to_owned()
 }
 
-/// The text of a regular file, below `root` if there is one; what may block or be endless isn't
-/// opened.
+/// Returns the text of a regular file, below `root` if there is one; other kinds of files, which
+/// may block or be endless, are not opened.
 pub(crate) fn read(path: &Path, root: Option<&Path>) -> Result<String, SpecError> {
     let real = path.canonicalize().map_err(|error| unreadable(&error))?;
     if root.is_some_and(|root| !real.starts_with(root)) {

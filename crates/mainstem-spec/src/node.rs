@@ -1,10 +1,10 @@
-//! A value in a file, with its place: what a key's reader asks it for.
+//! A value in a file, with its place, and its conversions.
 
 use serde_json::{Map, Number, Value as Json};
 
 use crate::{Position, SpecError, suggest::closest};
 
-/// A YAML node. Only [`yaml`](crate::yaml) makes them.
+/// A YAML node, made by [`yaml`](crate::yaml) only.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) at: Position,
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// One of a few words.
+    /// Returns the value of one of a few words.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Read<T> {
         let words = || choices.iter().map(|(word, _)| *word);
         let expected = || words().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
@@ -90,7 +90,8 @@ impl Node {
             .ok_or_else(|| self.unlike(&expected(), "").with_suggestion(closest(text, words())))
     }
 
-    /// A list of texts, or one text with commas. A comma in parentheses is part of a name.
+    /// Returns the items of a list, or of a text with commas. A comma in parentheses is part of a
+    /// name.
     pub(crate) fn names(&self) -> Read<Vec<String>> {
         let names = match &self.value {
             Value::List(items) => items.iter().map(Self::text).collect::<Read<Vec<_>>>()?,
@@ -101,8 +102,8 @@ impl Node {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The names that it holds, each with its place: items of a list, keys of a mapping, parts of a
-    /// text with commas.
+    /// Returns the names that it has, each with its place: items of a list, keys of a mapping,
+    /// parts of a text with commas.
     pub(crate) fn named(&self) -> Vec<(String, Position)> {
         match &self.value {
             Value::Text(text) => {
@@ -134,7 +135,7 @@ impl Node {
         }
     }
 
-    /// An error at this node.
+    /// Returns an error at this node.
     pub(crate) fn error(&self, message: impl Into<String>) -> SpecError {
         SpecError::error(message).at(self.at)
     }

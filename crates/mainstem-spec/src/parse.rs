@@ -1,4 +1,4 @@
-//! One file's text to a spec, or to everything that is wrong with it.
+//! Reads one file's text to a spec, or to all its errors.
 
 use std::{collections::HashMap, path::Path};
 
@@ -14,17 +14,17 @@ mod key;
 
 pub(crate) use key::{Read, obey};
 
-/// A readable file.
+/// A file without errors.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Parsed {
-    /// What it declares.
+    /// The declared agent.
     pub spec: AgentSpec,
-    /// What is suspicious about it, in the order of the file.
+    /// The warnings, in the order of the file.
     pub warnings: Vec<SpecError>,
-    /// Whose file it is, by its path or its keys.
+    /// The product that the file is for, by its path or its keys.
     pub dialect: Dialect,
-    /// Whether the file switches its agent off; whoever loads it leaves it out.
+    /// Whether the file disables its agent; loaders leave it out.
     pub disabled: bool,
     places: Vec<(&'static str, Position)>,
     items: Vec<Item>,
@@ -53,8 +53,8 @@ impl Parsed {
 /// Reads the text of one file. Pure: `path` is only named in findings and as the spec's origin.
 ///
 /// `id` is the file's name without `.md` or `.agent.md`. Line breaks in the prompt become `\n`. A
-/// file of another product is read as what it means here, with a warning for each key and name that
-/// means something else, or nothing.
+/// file of another product is translated, with a warning for each key and name that has another
+/// meaning here, or none.
 ///
 /// ```
 /// use std::path::Path;
@@ -85,7 +85,7 @@ pub fn parse(id: &str, text: &str, path: &Path) -> Result<Parsed, Vec<SpecError>
 /// A key with its section, such as `workspace.mode`.
 pub(crate) type Keyed<'a> = (String, &'a Entry);
 
-/// A spec under way, and what was found so far.
+/// The spec that is being read, and the findings so far.
 pub(crate) struct Reader {
     pub(crate) spec: AgentSpec,
     found: Vec<SpecError>,
@@ -93,7 +93,7 @@ pub(crate) struct Reader {
     disabled: bool,
     places: Vec<(&'static str, Position)>,
     items: Vec<Item>,
-    /// What `prompt` says; the text below the front matter wins over it.
+    /// The value of `prompt`; the text below the front matter wins over it.
     prompt: Option<(Position, String)>,
     invocation: foreign::Invocation,
 }
@@ -131,7 +131,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Other products let a file be called anything.
+    /// Checks the id; other products allow any file name.
     fn id(&mut self) -> Result<(), SpecError> {
         let Err(message) = rules::id(&self.spec.id) else { return Ok(()) };
         let nearest = rules::nearest_id(&self.spec.id);
@@ -145,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// What only the keys together tell.
+    /// Checks that need all keys.
     fn together(&mut self, keys: &[Keyed<'_>]) {
         let place = |key: &str| keys.iter().find(|(name, _)| name == key).map(|(_, entry)| entry.at);
         if place("description").is_none() {

@@ -1,8 +1,8 @@
-//! Front matter that is not quite YAML: read as it is plainly meant, and said so.
+//! Front matter that is almost YAML: read with its plain meaning, and with a warning.
 //!
 //! Only a `key: rest of the line` at the start of a line is repaired, for keys whose value is text,
-//! and a description that goes on below without being indented. What stays unclear is left to the
-//! error of the YAML reader. Lines keep their numbers.
+//! and a description that goes on below without being indented. What is unclear stays an error
+//! of the YAML reader. Lines keep their numbers.
 
 use crate::{FindingKind, Position, SpecError, node::Node, yaml};
 
@@ -12,8 +12,7 @@ mod text;
 
 use line::Line;
 
-/// Reads front matter, repaired if it must be; each repair is a warning with the line that was
-/// meant.
+/// Reads front matter, repaired if need be; each repair is a warning with the corrected line.
 pub(crate) fn read(yaml: &str) -> Result<(Node, Vec<SpecError>), SpecError> {
     let (strict, how) = match yaml::read(yaml) {
         Ok(root) => (Ok((root, Vec::new())), How::Misread),
@@ -30,16 +29,16 @@ pub(crate) fn read(yaml: &str) -> Result<(Node, Vec<SpecError>), SpecError> {
     }
 }
 
-/// What is looked for.
+/// Which lines are repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// YAML reads it, but as what nobody means by it.
+    /// Valid YAML whose meaning is rarely the intended one.
     Misread,
-    /// YAML can't read it.
+    /// Invalid YAML.
     Broken,
 }
 
-/// A line that is read as another one.
+/// A line, and the one that replaces it.
 #[derive(Debug)]
 struct Fix {
     key: String,
@@ -71,7 +70,7 @@ fn visible(c: char) -> impl Iterator<Item = char> {
     escaped.into_iter().flatten().chain(plain)
 }
 
-/// The text with what is plainly meant in place of what is written.
+/// Returns the text with its repairs.
 fn repair(yaml: &str, how: How) -> (String, Vec<Fix>) {
     let lines: Vec<Line<'_>> = yaml.lines().map(Line::new).collect();
     let (mut out, mut fixes) = (Vec::with_capacity(lines.len()), Vec::new());
@@ -96,7 +95,7 @@ fn repair(yaml: &str, how: How) -> (String, Vec<Fix>) {
     (out.join("\n") + "\n", fixes)
 }
 
-/// How many lines the first of these makes up, and what it is to be, with its column.
+/// Returns how many lines the repair of the first line replaces, the replacement, and its column.
 fn fix(lines: &[Line<'_>], how: How, is_first_description: bool) -> (usize, Option<(usize, String)>) {
     let line = &lines[0];
     let goes_on = lines.get(1).is_some_and(|next| next.is_indented());

@@ -1,10 +1,10 @@
-//! What a value must satisfy, wherever it was written: the same for a file and for code.
+//! Rules for values: the same for a file and for code.
 
 use std::path::{Component, Path};
 
 pub(crate) type Verdict = Result<(), String>;
 
-/// Whether agents, skills and tenants can be called that: `[a-z0-9][a-z0-9_-]*`.
+/// Returns `true` for a name of agents, skills and tenants: `[a-z0-9][a-z0-9_-]*`.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     named("name", name).is_ok()
@@ -15,7 +15,7 @@ pub(crate) fn id(id: &str) -> Verdict {
     named("agent id", id)
 }
 
-/// The same.
+/// As an id.
 pub(crate) fn skill_name(name: &str) -> Verdict {
     named("skill name", name)
 }
@@ -28,7 +28,7 @@ fn named(what: &str, name: &str) -> Verdict {
     })
 }
 
-/// The id that a name was probably meant to be.
+/// Returns the id that is nearest to a name.
 pub(crate) fn nearest_id(name: &str) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let near = name.trim().chars().map(plain).collect::<String>();
@@ -60,7 +60,7 @@ pub(crate) fn top_p(top_p: f64) -> Verdict {
     require((0.0..=1.0).contains(&top_p), || format!("top_p must be in 0 to 1, not {top_p}"))
 }
 
-/// Doesn't repeat the url, which may hold a password.
+/// The message does not repeat the url, which may have a password.
 pub(crate) fn url(url: &str) -> Verdict {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let valid = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['));
@@ -77,7 +77,7 @@ pub(crate) fn workspace_path(path: &str) -> Verdict {
     })
 }
 
-/// Doesn't repeat the value, which may be a secret.
+/// The message does not repeat the value, which may be a secret.
 pub(crate) fn header(name: &str, value: &str) -> Verdict {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     require(!name.is_empty() && name.chars().all(token), || format!("{name:?} is no header name"))?;

@@ -1,4 +1,4 @@
-//! Every agent there is, by id.
+//! Specs by id.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -6,8 +6,8 @@ use crate::{AgentSpec, FindingKind, Origin, SpecError};
 
 /// Specs ordered by id, one an id.
 ///
-/// When two declare the same id, one in code wins over a file, and a file over a built-in one;
-/// among equals the later one wins. Either way there is a warning.
+/// Of two with the same id, one in code wins over a file, and a file over a built-in one; of equal
+/// ones the later wins. Each replacement is a warning.
 ///
 /// ```
 /// use mainstem_spec::{AgentSpec, Origin, SpecSet};
@@ -18,7 +18,8 @@ use crate::{AgentSpec, FindingKind, Origin, SpecError};
 /// assert_eq!(specs.get("writer").unwrap().description, "Writes verse");
 /// assert_eq!(
 ///     warning.to_string(),
-///     "warning: agent \"writer\" is declared twice: the one built in code replaces the built-in one",
+///     "warning: agent \"writer\" is declared twice: \
+///      the one built in code replaces the built-in one",
 /// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,13 +34,13 @@ impl SpecSet {
         Self::default()
     }
 
-    /// The spec with this id.
+    /// Returns the spec with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&AgentSpec> {
         self.specs.get(id)
     }
 
-    /// The specs, ordered by id.
+    /// Returns the specs, ordered by id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &AgentSpec> {
         self.specs.values()
     }
@@ -48,13 +49,13 @@ impl SpecSet {
         self.specs.values_mut()
     }
 
-    /// How many specs there are.
+    /// Returns how many specs there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.specs.len()
     }
 
-    /// Whether there is no spec.
+    /// Returns `true` if there are no specs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.specs.is_empty()
@@ -76,12 +77,12 @@ impl SpecSet {
         Some(clash(&format!("agent {:?}", loser.id), &present.get().origin, &loser.origin))
     }
 
-    /// Takes a spec out.
+    /// Removes a spec.
     pub fn remove(&mut self, id: &str) -> Option<AgentSpec> {
         self.specs.remove(id)
     }
 
-    /// What has changed from an earlier set to this one, whatever else its files say now.
+    /// Returns what has changed from an earlier set to this one.
     ///
     /// ```
     /// use mainstem_spec::{AgentSpec, SpecSet};
@@ -115,21 +116,21 @@ impl SpecSet {
 pub struct Changes {
     /// Ids that are new.
     pub added: Vec<String>,
-    /// Ids whose spec is another one.
+    /// Ids whose spec has changed.
     pub changed: Vec<String>,
-    /// Ids that are gone.
+    /// Ids that were removed.
     pub removed: Vec<String>,
 }
 
 impl Changes {
-    /// Whether both sets are the same.
+    /// Returns `true` if both sets are the same.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
 }
 
-/// A warning about the file that lost, if it was one.
+/// Returns a warning about the file that was replaced, if it was one.
 pub(crate) fn clash(what: &str, winner: &Origin, loser: &Origin) -> SpecError {
     let warning = SpecError::warning(format!("{what} is declared twice: {winner} replaces {loser}"))
         .of_kind(FindingKind::Duplicate);

@@ -16,27 +16,28 @@ use crate::{
 /// ```
 /// use mainstem_spec::Skill;
 ///
-/// let skill = Skill::new("changelog", "How changelogs are written here; read it before you write one", "Newest first.");
+/// let description = "How changelogs are written here; read it before you write one";
+/// let skill = Skill::new("changelog", description, "Newest first.");
 /// assert!(skill.validate().is_ok());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skill {
-    /// What it is called by: `[a-z0-9][a-z0-9_-]*`.
+    /// The name: `[a-z0-9][a-z0-9_-]*`.
     pub name: String,
-    /// What a model reads to decide whether to read the rest.
+    /// By which a model decides whether to read the rest.
     pub description: String,
     /// The instructions.
     pub body: String,
     /// The other files of its folder, as a path from the folder's workspace, such as
     /// `skills/pdf/forms.md`.
     pub files: Vec<String>,
-    /// Who declared it, which decides whose declaration wins.
+    /// Where it was declared, which decides which declaration wins.
     pub origin: Origin,
 }
 
-/// What is read of a `SKILL.md`; the format has more keys (`license`, `metadata`, `allowed-tools`,
-/// …), which say nothing here.
+/// The keys of a `SKILL.md` that are read; the format has more (`license`, `metadata`,
+/// `allowed-tools`, …), which have no meaning here.
 const KEYS: [&str; 2] = ["name", "description"];
 
 impl Skill {
@@ -52,7 +53,7 @@ impl Skill {
         }
     }
 
-    /// Sets who declared it.
+    /// Sets where it was declared.
     #[must_use]
     pub fn with_origin(self, origin: Origin) -> Self {
         Self { origin, ..self }
@@ -61,7 +62,7 @@ impl Skill {
     /// Checks what the types can't: the name and the description.
     ///
     /// # Errors
-    /// Everything that is wrong; each names the skill and the key.
+    /// Everything that is wrong; each error names the skill and the key.
     pub fn validate(&self) -> Result<(), Vec<SpecError>> {
         let verdicts =
             [("name", rules::skill_name(&self.name)), ("description", description(&self.description))];
@@ -77,13 +78,14 @@ impl Skill {
 /// Reads the text of one `SKILL.md`. Pure: `path` is only named in findings and as the skill's
 /// origin.
 ///
-/// `name` is that of the folder. Beside the skill come warnings, in the order of the file.
+/// `name` is that of the folder. Returns the skill and its warnings, in the order of the file.
 ///
 /// ```
 /// use std::path::Path;
 ///
 /// let text = "---\nname: pdf\ndescription: Fills in PDF forms\nlicense: MIT\n---\nUse pdftk.\n";
-/// let (skill, warnings) = mainstem_spec::parse_skill("pdf", text, Path::new("skills/pdf/SKILL.md")).unwrap();
+/// let path = Path::new("skills/pdf/SKILL.md");
+/// let (skill, warnings) = mainstem_spec::parse_skill("pdf", text, path).unwrap();
 /// assert_eq!((skill.body.as_str(), warnings.len()), ("Use pdftk.", 0));
 /// ```
 ///
@@ -167,7 +169,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What only the whole file tells.
+    /// Checks that need the whole file.
     fn together(&mut self, entries: &[Entry]) {
         if entries.iter().all(|entry| entry.key != "description") {
             let message = "the description is missing: say when to use the skill, the model chooses by it";

@@ -16,11 +16,11 @@ use crate::{
 /// The file that makes a folder a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 
-/// How many other files of a skill are named at most, and how deep they may lie.
+/// The most other files of a skill that are named, and the deepest folder of one.
 const MAX_FILES: usize = 100;
 const MAX_DEPTH: usize = 4;
 
-/// Skills ordered by name, one a name. Who wins where two have one name is as in a
+/// Skills ordered by name, one a name. Of two with one name the same wins as in a
 /// [`SpecSet`](crate::SpecSet).
 ///
 /// ```
@@ -32,7 +32,8 @@ const MAX_DEPTH: usize = 4;
 /// assert_eq!(skills.get("pdf").unwrap().description, "Fills in PDF forms");
 /// assert_eq!(
 ///     warning.to_string(),
-///     "warning: skill \"pdf\" is declared twice: the one built in code replaces the one built in code",
+///     "warning: skill \"pdf\" is declared twice: \
+///      the one built in code replaces the one built in code",
 /// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,18 +48,18 @@ impl SkillSet {
         Self::default()
     }
 
-    /// The skill of this name.
+    /// Returns the skill of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.get(name)
     }
 
-    /// The skills, ordered by name.
+    /// Returns the skills, ordered by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
         self.skills.values()
     }
 
-    /// Whether there is no skill.
+    /// Returns `true` if there are no skills.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
@@ -80,17 +81,17 @@ impl SkillSet {
         Some(set::clash(&format!("skill {:?}", loser.name), &present.get().origin, &loser.origin))
     }
 
-    /// Has no skill name its files.
+    /// Removes the names of their files from all skills.
     pub(crate) fn forget_files(&mut self) {
         self.skills.values_mut().for_each(|skill| skill.files.clear());
     }
 
-    /// Takes a skill out.
+    /// Removes a skill.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Skill> {
         self.skills.remove(name)
     }
 
-    /// Takes out every skill of which this isn't true.
+    /// Retains the skills for which this is `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&Skill) -> bool) {
         self.skills.retain(|_, skill| keep(skill));
     }
@@ -104,8 +105,8 @@ impl SkillSet {
 /// Reads the `SKILL.md` of every folder in a directory such as `<workspace>/skills`, in the order
 /// of their names.
 ///
-/// It never fails as a whole and never drops an error. A directory that doesn't exist is an empty
-/// set; a folder whose name starts with a dot is passed over, one without `SKILL.md` with a
+/// It never fails as a whole and never drops an error. A directory that does not exist is an empty
+/// set; a folder whose name starts with a dot is skipped, one without `SKILL.md` with a
 /// warning. A symbolic link may only lead to somewhere inside the directory.
 ///
 /// Blocks on the file system.
@@ -122,7 +123,7 @@ pub(crate) struct Folders {
     pub(crate) errors: Vec<SpecError>,
     /// Names of skills whose file has errors.
     pub(crate) broken: BTreeMap<String, PathBuf>,
-    /// Whether it can't be listed.
+    /// `true` if the directory can't be listed.
     is_unreadable: bool,
 }
 
@@ -165,7 +166,7 @@ impl Folders {
         }
     }
 
-    /// Puts back what the directory held before, where it can't be read now.
+    /// Restores the skills of the last reading whose files can't be read now.
     pub(crate) fn keep(&mut self, dir: &Path, last: &SkillSet) {
         for skill in last.iter() {
             let Origin::File(path) = &skill.origin else { continue };
@@ -179,7 +180,7 @@ impl Folders {
     }
 }
 
-/// What is in a directory, sorted, without what starts with a dot.
+/// Returns the entries of a directory, sorted, except those whose names start with a dot.
 pub(crate) fn below(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(dir)?.collect::<Result<Vec<_>, _>>()?;
     let is_shown = |entry: &fs::DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".");
@@ -188,8 +189,8 @@ pub(crate) fn below(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The files of a skill's folder but the first, by their names below `prefix`. Links are passed
-/// over; so is what can't be read.
+/// Returns the files of a skill's folder except the first, by their names below `prefix`. Links and
+/// files that can't be read are skipped.
 fn files(folder: &Path, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
     gather(folder, prefix, MAX_DEPTH, &mut names);

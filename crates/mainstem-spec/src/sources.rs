@@ -1,13 +1,13 @@
-//! Several directories of agent files, and of skills, the more important ones first.
+//! Several directories of agents' files and of skills, the ones that win first.
 
 use std::path::{Path, PathBuf};
 
 use crate::{FindingKind, Origin, SkillSet, SpecError, SpecSet, Watch, load, skills};
 
-/// Where agent files and skills are looked for, and whose counts where two have one name.
+/// The directories of agents' files and skills, the one that wins first.
 ///
-/// A file of an earlier directory counts, with a warning that names both. If it can't be read, or
-/// switches its agent off, no later one steps into its place: that is said, too.
+/// Of two files of one name, that of the earlier directory wins, with a warning that names both. If
+/// it can't be read, or disables its agent, no later one replaces it, and a warning says so.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -15,7 +15,8 @@ use crate::{FindingKind, Origin, SkillSet, SpecError, SpecSet, Watch, load, skil
 /// use mainstem_spec::Sources;
 ///
 /// std::fs::create_dir_all(workspace.join(".claude/agents"))?;
-/// std::fs::write(workspace.join(".claude/agents/critic.md"), "---\ndescription: Criticises\n---\n")?;
+/// let text = "---\ndescription: Criticises\n---\n";
+/// std::fs::write(workspace.join(".claude/agents/critic.md"), text)?;
 ///
 /// let sources = Sources::of_workspace(workspace);
 /// assert!(sources.load().0.is_empty());
@@ -34,20 +35,20 @@ pub struct Sources {
 const OTHER_PRODUCTS: [&str; 4] = [".claude/agents", ".opencode/agent", ".opencode/agents", ".github/agents"];
 
 impl Sources {
-    /// No directory.
+    /// Creates an empty list of directories.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The directories `subagents` and `skills` of a workspace.
+    /// Returns the directories `subagents` and `skills` of a workspace.
     #[must_use]
     pub fn of_workspace(workspace: &Path) -> Self {
         Self::new().with_workspace(workspace)
     }
 
-    /// Adds the directories `subagents` and `skills` of a workspace, less important than those
-    /// before. Agents work in the first one, so that only the files of its skills are named.
+    /// Adds the directories `subagents` and `skills` of a workspace, after those before. Agents
+    /// work in the first one, so only the files of its skills are named.
     #[must_use]
     pub fn with_workspace(mut self, workspace: &Path) -> Self {
         self.workspaces.push(workspace.to_owned());
@@ -55,7 +56,7 @@ impl Sources {
         self.with_dir(workspace.join("subagents"))
     }
 
-    /// Adds a directory of agent files, less important than those before.
+    /// Adds a directory of agents' files, after those before.
     #[must_use]
     pub fn with_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dirs.push(dir.into());
@@ -69,14 +70,13 @@ impl Sources {
         OTHER_PRODUCTS.iter().fold(self, |sources, dir| sources.with_dir(workspace.join(dir)))
     }
 
-    /// The directories of agent files, the most important one first.
+    /// Returns the directories of agents' files, the one that wins first.
     #[must_use]
     pub fn dirs(&self) -> &[PathBuf] {
         &self.dirs
     }
 
-    /// The workspaces, the most important one first: what [`load_prompts`](crate::load_prompts)
-    /// wants to know.
+    /// Returns the workspaces, the one that wins first, for [`load_prompts`](crate::load_prompts).
     #[must_use]
     pub fn workspaces(&self) -> &[PathBuf] {
         &self.workspaces
@@ -91,8 +91,8 @@ impl Sources {
         self.reload(&SpecSet::new())
     }
 
-    /// The same, but an agent of `last` whose file has errors now stays as it was, and that is
-    /// said. What is gone or switched off goes.
+    /// Reads as [`load`](Self::load) does, but an agent of `last` whose file has errors now stays
+    /// as it was, with a warning. Agents whose files are removed or disabled are left out.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -121,7 +121,8 @@ impl Sources {
         self.reload_skills(&SkillSet::new())
     }
 
-    /// The same, but a skill of `last` whose file has errors now stays as it was, and that is said.
+    /// Reads as [`load_skills`](Self::load_skills) does, but a skill of `last` whose file has
+    /// errors now stays as it was, with a warning.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -144,14 +145,14 @@ impl Sources {
         (all, errors)
     }
 
-    /// A watch over the directories as they are now.
+    /// Returns a watch over the directories in their present state.
     #[must_use]
     pub fn watch(&self) -> Watch {
         Watch::new(&self.dirs).with_skills(&self.skills)
     }
 
-    /// Has a watch look at the prompts, too, that these specs have from elsewhere. Blocks on the
-    /// file system.
+    /// Adds to a watch the prompts that these specs have from other files. Blocks on the file
+    /// system.
     pub fn watch_prompts(&self, watch: &mut Watch, specs: &SpecSet) {
         watch.look_at(load::prompt_files(specs, &self.workspaces));
     }

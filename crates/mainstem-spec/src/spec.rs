@@ -9,12 +9,12 @@ mod build;
 mod json;
 mod validate;
 
-/// The [`steps`](AgentSpec::steps) of a spec that doesn't say.
+/// The default [`steps`](AgentSpec::steps).
 pub const DEFAULT_STEPS: u32 = 10;
 
 /// What an agent is: read from a file by [`parse`](crate::parse), or built in code.
 ///
-/// Whatever is `None` is taken over from the agent's parent.
+/// A value that is `None` is inherited from the agent's parent.
 ///
 /// ```
 /// use mainstem_spec::AgentSpec;
@@ -27,17 +27,17 @@ pub const DEFAULT_STEPS: u32 = 10;
 /// assert!(spec.validate().is_ok());
 /// ```
 ///
-/// As JSON it is what a session records of a child: all but what may be secret (`url`, `headers`,
-/// and how MCP servers are reached), and the `origin`.
+/// As JSON it is what a session records of a child: all values except those that may be secret
+/// (`url`, `headers`, and the declarations of MCP servers), and except the `origin`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AgentSpec {
-    /// What the agent is called by: `[a-z0-9][a-z0-9_-]*`.
+    /// The id: `[a-z0-9][a-z0-9_-]*`.
     pub id: String,
-    /// What a model reads to decide whether to use the agent.
+    /// By which a model decides whether to use the agent.
     pub description: String,
-    /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds what
-    /// the agent's own directory says.
+    /// The system prompt; empty for a remote agent. [`load_prompts`](crate::load_prompts) adds that
+    /// of the agent's own directory.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
     /// `provider:model`, or a name registered with the harness.
@@ -56,16 +56,16 @@ pub struct AgentSpec {
     /// spawning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Tools it doesn't have, whatever `tools` says.
+    /// Tools that the agent does not have, whatever `tools` has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disallowed_tools: Vec<String>,
-    /// The only skills the agent is offered.
+    /// The only skills that the agent can load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
     /// The only MCP servers whose tools the agent has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServer>>,
-    /// Whether the agent is out of reach for models, and only callable from code.
+    /// Whether models can't spawn the agent, so that only code calls it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// In which role the agent may run.
@@ -86,7 +86,7 @@ pub struct AgentSpec {
     /// Whether the same session, agent, label and user find the same child again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist_session: bool,
-    /// How long a spawn is waited for; zero means in the background.
+    /// How long a parent waits for a spawn; zero starts it in the background.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -100,7 +100,7 @@ pub struct AgentSpec {
     /// The JSON schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Who declared it, which decides whose declaration wins.
+    /// Where it was declared, which decides which declaration wins.
     #[serde(skip, default = "json::program")]
     pub origin: Origin,
 }
@@ -142,10 +142,10 @@ pub enum WorkspaceMode {
     Shared,
 }
 
-/// What a rule says about the tool calls its pattern matches.
+/// The effect of a rule on the tool calls that its pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "whoever decides must decide all three")]
+#[expect(clippy::exhaustive_enums, reason = "a decision must handle all three")]
 pub enum Permission {
     /// The call runs.
     Allow,
@@ -155,7 +155,7 @@ pub enum Permission {
     Deny,
 }
 
-/// Who declared an agent. The program wins over a file, a file over what is built in.
+/// Where an agent was declared. The program wins over a file, a file over the built-in agents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
@@ -172,15 +172,15 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it is reached, as written; what that means is the program's to say. `Debug` doesn't show
-    /// it: it may hold secrets.
+    /// How it is reached, as written; the program interprets it. `Debug` leaves it out, because it
+    /// may have secrets.
     #[serde(skip)]
     pub declaration: Option<Value>,
 }
 
-/// A header for a remote agent. The value may hold `${ENV_VAR}`, and `Debug` doesn't show it.
+/// A header for a remote agent. The value may have `${ENV_VAR}`, and `Debug` leaves it out.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Header {
@@ -220,19 +220,20 @@ impl AgentSpec {
         }
     }
 
-    /// Whether a model is offered the agent and may spawn it: neither hidden nor `primary`.
+    /// Returns `true` if models can spawn the agent: it is not hidden, and its mode is not
+    /// `primary`.
     #[must_use]
     pub fn is_spawnable(&self) -> bool {
         !self.hidden && self.mode != Mode::Primary
     }
 
-    /// Whether it can be the root of a run: its mode is not `subagent`.
+    /// Returns `true` if it can lead a run: its mode is not `subagent`.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
         self.mode != Mode::Subagent
     }
 
-    /// Whether a person choosing an agent sees it: not hidden. Primary agents are listed too.
+    /// Returns `true` if lists of agents have it: it is not hidden.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         !self.hidden
@@ -274,7 +275,7 @@ impl fmt::Display for Origin {
 }
 
 impl Header {
-    /// A header; the value is taken as it is, `${ENV_VAR}` included.
+    /// Creates a header; `${ENV_VAR}` in the value is replaced later.
     #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
@@ -282,13 +283,13 @@ impl Header {
 }
 
 impl McpServer {
-    /// One that the program knows.
+    /// A server that the program knows.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), declaration: None }
     }
 
-    /// One of the agent's own.
+    /// A server that the agent's spec declares.
     #[must_use]
     pub fn declared(name: impl Into<String>, declaration: Value) -> Self {
         Self { name: name.into(), declaration: Some(declaration) }

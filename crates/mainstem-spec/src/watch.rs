@@ -1,4 +1,4 @@
-//! Whether agent files have changed, without reading them.
+//! Detects changes of agents' files without reading them.
 
 use std::{
     collections::BTreeMap,
@@ -14,8 +14,7 @@ use crate::{
     skills::{SKILL_FILE, below},
 };
 
-/// A look at directories, to be repeated: between two turns a harness asks whether it has to load
-/// again.
+/// The state of directories at the last look: before a run, a harness asks whether it has changed.
 ///
 /// It compares the names of the agent files and of the skills' folders, and of each file and folder
 /// its size, its times of change and, on Unix, its inode. What a skill's folder has below its first
@@ -39,7 +38,7 @@ pub struct Watch {
     spots: Vec<(Spot, View)>,
 }
 
-/// What is looked at.
+/// What a watch looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Spot {
     /// A directory of agent files.
@@ -50,10 +49,10 @@ enum Spot {
     File(PathBuf),
 }
 
-/// A spot as it looks; one that can't be read looks like its error.
+/// A spot and its state; the state of one that can't be read is its error.
 type View = Result<BTreeMap<OsString, Option<Stamp>>, io::ErrorKind>;
 
-/// What tells one state of a file from another.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -92,8 +91,8 @@ impl Watch {
         }));
     }
 
-    /// Whether anything differs from the last look. Lists the directories and asks for each file's
-    /// state, no more.
+    /// Returns `true` if anything differs from the last look. Lists the directories and reads each
+    /// file's metadata.
     ///
     /// Blocks on the file system.
     #[must_use]
@@ -125,7 +124,7 @@ impl Spot {
     }
 }
 
-/// Follows links: what counts is the text. One that leads nowhere has no state.
+/// Follows links, because the text counts. A dangling link has no state.
 fn stamped(path: PathBuf) -> (OsString, Option<Stamp>) {
     let stamp = fs::metadata(&path).ok().map(|metadata| Stamp::new(&metadata));
     (path.into_os_string(), stamp)

@@ -14,7 +14,7 @@ use crate::{
     node::{Entry, Node, Value},
 };
 
-/// What is more than this is no front matter, and an attack if it has aliases.
+/// The bounds of front matter; more is an attack if it has aliases.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
 
 /// Reads one document. Every position is one in `yaml`.
@@ -34,7 +34,7 @@ fn options() -> Options {
             max_depth: 32, flow_nesting_limit: 32, max_nodes: 10_000, max_events: 40_000, max_aliases: 100,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
-        // Our own check says where the first one stands, and goes on.
+        // Our own check names the place of the first one, and continues.
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         // The YAML 1.2 reading: `no`, `0755` and `1_000` are text.
         strict_booleans: true,
@@ -72,7 +72,7 @@ fn is_over_budget(error: &Error) -> bool {
     }
 }
 
-/// What would be right, where the line tells.
+/// Returns a correction, if the line suggests one.
 fn remedy(yaml: &str, line: u32) -> Option<String> {
     if let Some(key) = unquoted(yaml, line) {
         return Some(format!("put the value of {key:?} in quotes"));
@@ -89,7 +89,7 @@ fn remedy(yaml: &str, line: u32) -> Option<String> {
     lines.find_map(|(n, text)| Some(format!("close the {} of line {}", open(text)?, n + 1)))
 }
 
-/// The bracket or quote that begins a value and isn't closed on its line.
+/// Returns the bracket or quote that begins a value and is not closed on its line.
 fn open(line: &str) -> Option<&'static str> {
     let value = line.split_once(": ")?.1.trim();
     let first = value.chars().next()?;
@@ -102,7 +102,8 @@ fn open(line: &str) -> Option<&'static str> {
     (!value[first.len_utf8()..].contains(close)).then_some(name)
 }
 
-/// The key on this line, if its value is plain text that holds what YAML gives a meaning to.
+/// Returns the key on this line, if its value is plain text with a character that has a meaning in
+/// YAML.
 fn unquoted(yaml: &str, line: u32) -> Option<&str> {
     let line = yaml.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
     let (key, value) = line.split_once(": ")?;
@@ -178,7 +179,7 @@ fn position(location: Location) -> Position {
     Position::new(location.line(), location.column())
 }
 
-/// Leaves the places out of messages: they stand in front of them, and in their own field.
+/// Leaves places out of messages: they are in front of them, and in their own field.
 struct Placeless;
 
 impl Localizer for Placeless {

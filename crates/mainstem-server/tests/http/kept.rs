@@ -43,7 +43,7 @@ async fn stop(rig: Rig) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_that_nobody_asks_for_are_let_go_and_opened_again() {
+async fn idle_sessions_are_closed_and_opened_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j.db");
     let slow = Turn::new().text("Wait.").wait(ms(60_000)).text("Done.");
@@ -238,7 +238,7 @@ async fn a_run_that_was_cancelled_in_the_queue_does_not_begin_after_a_restart() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_deleted_when_nobody_is_at_it() {
+async fn a_session_is_deleted_when_it_is_not_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let model =
         ScriptedModel::new().agent("main", [Turn::new().text("I hang").hang(), Turn::new().text("No more.")]);

@@ -149,7 +149,7 @@ async fn a_client_that_is_slow_to_send_headers_is_disconnected() {
 }
 
 #[tokio::test]
-async fn whoever_says_nothing_is_cut_off_too() {
+async fn a_client_that_sends_nothing_is_cut_off_too() {
     let rig = Rig::of(hello()).await;
     let begun = std::time::Instant::now();
     let silent = ["", "PRI * HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"].map(async |said| {
@@ -164,7 +164,7 @@ async fn whoever_says_nothing_is_cut_off_too() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_has_begun_nothing() {
+async fn a_refused_request_begins_nothing() {
     let model = ScriptedModel::new().agent("main", [Turn::new().text("Hello."), Turn::new().text("Again.")]);
     let rig = Rig::start(fleet(model).build().unwrap(), |builder| builder.max_readers(1)).await;
     rig.run("s", "Hi").await;

@@ -235,7 +235,7 @@ async fn the_fleet_is_a_snapshot_that_names_its_place() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_read_holds_nobody_up() {
+async fn a_reader_that_does_not_read_delays_no_other() {
     let model =
         ScriptedModel::new().agent("main", [Turn::new().repeat("many words of little weight ", 20_000)]);
     let rig = Rig::of(model).await;

@@ -45,7 +45,7 @@ fn or_else_the_keys_tell() {
     check("color: red", Dialect::Mainstem);
     check("permission: deny\ntarget: vscode", Dialect::Mainstem);
     check("permission: deny\ndisable: true\ntarget: vscode", Dialect::OpenCode);
-    // Nobody else has it.
+    // No other product has it.
     check("permissionMode: plan\nmemory: user\ndisallowed_tools: a", Dialect::Mainstem);
 }
 

@@ -1,4 +1,4 @@
-//! Values that another product writes otherwise: translated here, and said so.
+//! Translates values that another product writes in another way, with a warning.
 
 mod permission;
 mod tools;
@@ -15,7 +15,7 @@ use crate::{
     node::{Entry, Node, Value},
 };
 
-/// Who may call the agent, as Copilot says it.
+/// Who may call the agent, in Copilot's keys.
 #[derive(Debug, Default)]
 pub(super) struct Invocation {
     by_user: Option<bool>,
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     pub(crate) fn mode(&mut self, node: &Node) -> Read<()> {
-        // What files were before they were agents.
+        // The mode of a chat, in files that are older than agents.
         let old =
             matches!(&node.value, Value::Text(text) if ["agent", "ask", "edit"].contains(&text.as_str()));
         if self.dialect == Dialect::Copilot && old {
@@ -148,7 +148,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What the keys about who may call the agent come to.
+    /// Applies the keys about who may call the agent.
     pub(super) fn invoked(&mut self) {
         let Invocation { by_user, by_model, inferred, said } = std::mem::take(&mut self.invocation);
         let Some((key, at)) = said else { return };
@@ -171,7 +171,7 @@ impl Reader {
         self.warn(key, at, format!("{key:?} is read as {read_as}"));
     }
 
-    /// `prompt` is the prompt of a file that has none below its front matter.
+    /// Applies `prompt`, the prompt of a file that has none below its front matter.
     pub(super) fn prompted(&mut self) {
         let Some((at, prompt)) = self.prompt.take() else { return };
         if !self.spec.prompt.is_empty() {

@@ -95,7 +95,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Says nothing of what it found: it may be a secret.
+    /// Errors do not repeat the value, which may be a secret.
     pub(crate) fn headers(&mut self, node: &Node) -> Read<()> {
         let entries = node.entries().map_err(|_| node.error("expected header names, each with its value"))?;
         for entry in entries {
@@ -111,8 +111,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Names, declarations by name, or a list of both. Says nothing of what a declaration holds:
-    /// that may be a secret.
+    /// Names, declarations by name, or a list of both. Errors do not repeat a
+    /// declaration, which may hold a secret.
     pub(crate) fn mcp_servers(&mut self, node: &Node) -> Read<()> {
         let servers: Vec<_> = match &node.value {
             Value::Map(entries) => entries.iter().map(declared).collect(),

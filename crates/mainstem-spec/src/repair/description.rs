@@ -2,8 +2,8 @@
 
 use super::{line::Line, text};
 
-/// How many lines the description takes, and its text; `None` if it is on one line, or if where it
-/// ends isn't plain.
+/// Returns how many lines the description takes, and its text; `None` if it is on one line, or if
+/// its end is unclear.
 pub(super) fn across_lines(lines: &[Line<'_>]) -> Option<(usize, String)> {
     let (first, below) = lines.split_first()?;
     let value = first.value().filter(|_| first.is_description())?;
@@ -21,7 +21,7 @@ pub(super) fn across_lines(lines: &[Line<'_>]) -> Option<(usize, String)> {
     }
     let mut whole = text::meant(first, value);
     for line in below {
-        // What is indented goes on in the same paragraph, as in YAML.
+        // An indented line continues the paragraph, as in YAML.
         let separator = if line.is_indented() && !whole.ends_with('\n') { ' ' } else { '\n' };
         whole.push(separator);
         whole.push_str(&text::meant(first, line.text.trim()));
@@ -29,8 +29,8 @@ pub(super) fn across_lines(lines: &[Line<'_>]) -> Option<(usize, String)> {
     Some((1 + end, whole.trim().to_owned()))
 }
 
-/// How many of the lines belong to the description: all before the next key. In an example a word
-/// before a colon is no key.
+/// Returns how many of the lines belong to the description: all before the next key. In an example,
+/// a word before a colon is not a key.
 fn end(value: &str, below: &[Line<'_>]) -> usize {
     let mut depth = open_examples(value);
     let mut taken = 0;
@@ -51,7 +51,7 @@ fn end(value: &str, below: &[Line<'_>]) -> usize {
     below[..key].iter().rposition(|line| !line.is_blank()).map_or(0, |last| last + 1)
 }
 
-/// An indented key is none that is plainly part of the text; `...` ends a document.
+/// Returns `true` for a key that is not part of the text, and for `...`, which ends a document.
 fn is_beyond(line: &Line<'_>) -> bool {
     let text = line.text.trim();
     Line::new(text).is_entry() || line.text.starts_with('#') || text == "..."

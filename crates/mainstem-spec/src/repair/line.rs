@@ -38,7 +38,7 @@ impl<'a> Line<'a> {
         self.entry.map(|(key, _)| key)
     }
 
-    /// What stands after the key, if the key's value is text.
+    /// Returns the part after the key, if the key's value is text.
     pub(super) fn value(&self) -> Option<&'a str> {
         self.entry.filter(|(key, _)| text(key) != Text::No).map(|(_, value)| value)
     }
@@ -51,7 +51,7 @@ impl<'a> Line<'a> {
         self.key().is_some_and(|key| text(key) == Text::Names)
     }
 
-    /// Whether it begins with a key that some product has, or with what looks like one mistyped.
+    /// Returns `true` if it begins with a key of some product, or with a similar word.
     pub(super) fn is_entry(&self) -> bool {
         self.key().is_some_and(Dialect::is_like_a_key)
     }
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         before.chars().count() + 1
     }
 
-    /// The line with this text as its value, in quotes.
+    /// Returns the line with this text as its value, in quotes.
     pub(super) fn with_value(&self, text: &str) -> String {
         let mut line = format!("{}: \"", self.key().unwrap_or_default());
         for c in text.chars() {
@@ -87,7 +87,7 @@ impl<'a> Line<'a> {
         line + "\""
     }
 
-    /// The line indented with spaces, if it is indented with tabs.
+    /// Returns the line indented with spaces, if it is indented with tabs.
     pub(super) fn without_tabs(&self) -> Option<String> {
         let rest = self.text.trim_start_matches([' ', '\t']);
         let indent = &self.text[..self.text.len() - rest.len()];

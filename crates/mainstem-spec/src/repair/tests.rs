@@ -78,7 +78,7 @@ fn keys_below_a_description_stay_keys() {
         root.entries().unwrap().iter().map(|entry| (entry.key.as_str(), entry.at.line)).collect();
     assert_eq!(keys, [("description", 1), ("tools", 4), ("disallowedTools", 5), ("model", 6)]);
     for yaml in [
-        // Perhaps a key that is mistyped, or indented by mistake: nobody knows.
+        // A mistyped key, or one that is indented by mistake: the text does not tell which.
         "description: x: y\nmore\ntoools Read\n tool: Bash",
         "description: a\n\tmodel: b",
         "description: <example>\nx\ntools: Read\n",

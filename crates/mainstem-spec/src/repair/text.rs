@@ -1,9 +1,9 @@
-//! The value of a line that is text without being YAML for it.
+//! The value of a line that is text, and not valid YAML of a text.
 
 use super::line::Line;
 
-/// The text that is meant where YAML reads something else: escapes that stay as they are, `#12` as
-/// a comment, `[x]` as a list.
+/// Returns the text if YAML would read something else: escapes that are not replaced, `#12` as a
+/// comment, `[x]` as a list.
 pub(super) fn misread(line: &Line<'_>) -> Option<String> {
     let value = line.value()?;
     let plain = !value.starts_with(['"', '\'', '|', '>', '&', '!', '*', '#']);
@@ -11,7 +11,7 @@ pub(super) fn misread(line: &Line<'_>) -> Option<String> {
     (plain && (bracketed || has_escapes(line, value) || has_hash(line, value))).then(|| meant(line, value))
 }
 
-/// The text that is meant where YAML sees an error.
+/// Returns the text of a value that is invalid YAML.
 pub(super) fn broken(line: &Line<'_>) -> Option<String> {
     let value = line.value()?;
     match value.chars().next()? {
@@ -25,14 +25,14 @@ pub(super) fn broken(line: &Line<'_>) -> Option<String> {
     }
 }
 
-/// Whether a value announces a block of text below.
+/// Returns `true` if the value begins a block of text on the lines below.
 pub(super) fn is_block(value: &str) -> bool {
     let indicator = value.split(" #").next().unwrap_or_default().trim();
     let rest = indicator.strip_prefix(['|', '>']);
     rest.is_some_and(|rest| rest.chars().all(|c| c == '+' || c == '-' || c.is_ascii_digit()))
 }
 
-/// The text of a plain value: in a description, escapes are what they are in quotes.
+/// Returns the text of a plain value: in a description, escapes are replaced as in quotes.
 pub(super) fn meant(line: &Line<'_>, value: &str) -> String {
     if line.is_description() { unescaped(value, '"') } else { without_comment(value).to_owned() }
 }
@@ -53,7 +53,7 @@ fn has_escapes(line: &Line<'_>, value: &str) -> bool {
     line.is_description() && ["\\n", "\\\""].iter().any(|escape| value.contains(escape))
 }
 
-/// ` #12` is no comment that anybody would write, ` # …` is.
+/// Returns `true` for ` # …`, and `false` for ` #12`, which is rarely meant as a comment.
 fn has_hash(line: &Line<'_>, value: &str) -> bool {
     let mut after = value.match_indices(" #").map(|(at, hash)| value[at + hash.len()..].chars().next());
     !line.may_be_list() && after.any(|next| next.is_some_and(|c| c.is_alphanumeric()))
@@ -64,7 +64,7 @@ fn without_comment(value: &str) -> &str {
     comment.map_or(value, |at| &value[..at]).trim_end()
 }
 
-/// A quoted text with quotes in it, or with text after it.
+/// Returns a quoted text that has quotes in it, or text after it.
 fn quoted(value: &str, quote: char) -> Option<String> {
     let end = closing(value, quote)?;
     let rest = value[end..].trim();
@@ -75,7 +75,7 @@ fn quoted(value: &str, quote: char) -> Option<String> {
     Some(inner.map_or_else(|| value.to_owned(), |inner| unescaped(inner, quote)))
 }
 
-/// Where the first quoted text ends.
+/// Returns the end of the first quoted text.
 fn closing(value: &str, quote: char) -> Option<usize> {
     let mut chars = value.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {

@@ -43,7 +43,7 @@ impl AgentSpec {
         Self { tools: Some(texts(tools)), ..self }
     }
 
-    /// Takes these tools away, replacing an earlier list.
+    /// Removes these tools from the agent's, replacing an earlier list.
     #[must_use]
     pub fn with_disallowed_tools(self, tools: impl IntoIterator<Item: Into<String>>) -> Self {
         Self { disallowed_tools: texts(tools), ..self }
@@ -62,7 +62,7 @@ impl AgentSpec {
         Self { mcp_servers: Some(names.into_iter().map(McpServer::named).collect()), ..self }
     }
 
-    /// Puts the agent out of reach for models, or back into it.
+    /// Sets whether models can't spawn the agent, and lists leave it out.
     #[must_use]
     pub fn with_hidden(self, hidden: bool) -> Self {
         Self { hidden, ..self }
@@ -88,7 +88,7 @@ impl AgentSpec {
         self
     }
 
-    /// Makes it a remote agent. Excludes a prompt and a workspace path.
+    /// Sets the address of a remote agent. Excludes a prompt and a workspace path.
     #[must_use]
     pub fn with_url(self, url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..self }
@@ -114,7 +114,7 @@ impl AgentSpec {
         Self { persist_session, ..self }
     }
 
-    /// Sets how long a spawn is waited for; zero means in the background.
+    /// Sets how long a parent waits for a spawn; zero starts it in the background.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
@@ -132,7 +132,8 @@ impl AgentSpec {
         Self { output_schema: Some(schema), ..self }
     }
 
-    /// Sets who declared it, which decides whose declaration wins in a [`SpecSet`](crate::SpecSet).
+    /// Sets where it was declared, which decides which declaration wins in a
+    /// [`SpecSet`](crate::SpecSet).
     #[must_use]
     pub fn with_origin(self, origin: Origin) -> Self {
         Self { origin, ..self }

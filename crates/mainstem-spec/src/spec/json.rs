@@ -2,7 +2,7 @@
 
 use super::Origin;
 
-/// What a spec read from JSON is taken for: it has no file.
+/// The origin of a spec that is read from JSON: it has no file.
 pub(super) fn program() -> Origin {
     Origin::Program
 }

@@ -1,14 +1,14 @@
-//! Whether a spec built in code makes sense.
+//! Checks of a spec that is built in code.
 
 use super::AgentSpec;
 use crate::{Key, SpecError};
 
 impl AgentSpec {
     /// Checks what the types can't: the id, a description, numbers in range, and that at most one
-    /// of prompt, workspace path and url says what the agent does.
+    /// of prompt, workspace path and url is set.
     ///
     /// # Errors
-    /// Everything that is wrong; each names the agent and the key.
+    /// Everything that is wrong; each error names the agent and the key.
     pub fn validate(&self) -> Result<(), Vec<SpecError>> {
         let values = self.broken_rules().into_iter();
         let errors: Vec<_> = values.chain(self.conflicts()).map(|error| self.named(error)).collect();

@@ -15,8 +15,8 @@ impl HarnessBuilder {
     /// is not trusted because it once was.
     ///
     /// Without it, none of these parts is in effect, and
-    /// [`Harness::diagnostics`](crate::Harness::diagnostics) lists them. Specs declared in code need
-    /// no trust.
+    /// [`Harness::diagnostics`](crate::Harness::diagnostics) lists them. Specs declared in code
+    /// need no trust.
     ///
     /// ```
     /// use mainstem::prelude::*;
