@@ -28,18 +28,16 @@ use crate::{
     trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let flags = Settings { workspace: flag, ..Settings::default() };
-    let settings =
-        trust::look_and_warn(flags, config, reads(&args.command), terminal).or_exit(Exit::Config)?;
-    let workspace = workspace(&settings).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Agents, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let (flags, reads) = (args.workspace.settings(), reads(&args.command));
+    let config = trust::look_and_warn(flags, source, reads, terminal).or_exit(Exit::Config)?;
+    let workspace = workspace(&config.settings).or_exit(Exit::Config)?;
     match &args.command {
         AgentsCommand::Keys(keys) => keys::keys(keys),
         AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
         AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
         AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),
-        AgentsCommand::Validate(validate) => validate::validate(validate, &settings, &workspace),
+        AgentsCommand::Validate(validate) => validate::validate(validate, &config, &workspace),
     }
 }
 

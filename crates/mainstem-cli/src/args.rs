@@ -1,26 +1,26 @@
 //! The command line.
 
 mod agents;
-mod fleet;
-mod sandbox;
 mod sessions;
 mod talk;
 mod trust;
+mod workspace;
 
-use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
-use mainstem::{policy::Cost, vendor::VENDORS};
 
 pub(crate) use self::agents::{Agents, AgentsCommand, Form, Keys, List, Listing, New, Show, Validate};
 pub(crate) use self::{
-    fleet::FleetLimits,
-    sandbox::Sandbox,
     sessions::{Replay, Sessions, SessionsCommand},
-    talk::{At, Attach, Chat, Tasks, TasksCommand},
+    talk::{At, Attach, Chat, SettingsServer, Tasks, TasksCommand},
     trust::{Source, Trust, TrustCommand},
+    workspace::WorkspaceFlag,
 };
-use crate::{exit, model};
+use crate::{
+    config::{Budget, Settings, keys::listed, text::duration},
+    exit, model,
+};
 
 /// Runs a fleet of agents and shows what each of them does, live.
 #[derive(Debug, Parser)]
@@ -85,26 +85,11 @@ pub(crate) struct Run {
     /// Run this agent of the workspace, or of the server; without it, the one called `main` if there is one, or the server's.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    #[arg(short, long, value_name = "NAME", help = model_help())]
-    pub(crate) model: Option<String>,
-    /// The directory that agents work in, and whose subagents/*.md declare them; by default the current one [env: MAINSTEM_WORKSPACE].
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
-    /// Read the agents that the workspace has for Claude Code, OpenCode and Copilot, too.
-    #[arg(long)]
-    pub(crate) foreign: bool,
-    /// Give agents no tools for files. Without this they read and write files in the workspace, and nowhere else.
-    #[arg(long)]
-    pub(crate) no_files: bool,
-    /// Let agents run commands, in the directory where each of them works.
-    ///
-    /// On Linux with Landlock a command writes only there and in /tmp; `mainstem doctor` shows what holds on this machine. All that a
-    /// command starts ends with it.
-    #[arg(long)]
-    pub(crate) shell: bool,
     #[command(flatten)]
-    pub(crate) sandbox: Sandbox,
-
+    pub(crate) settings: Settings,
+    /// Read the agents that the workspace has for Claude Code, OpenCode and Copilot, too.
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) foreign: bool,
     /// Go on with this session, or begin it: what is said in it is kept, and known in the next run of it.
     ///
     /// Sessions are kept in `mainstem/journal.db` of the user's data directory (`XDG_DATA_HOME`), or in --journal.
@@ -116,9 +101,8 @@ pub(crate) struct Run {
     /// Instead of a PROMPT: take up the session's last turn, which was cut off, failed or was stopped. What agents have found out until then is known.
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
-    /// Let a server run it, at this address, with the token in MAINSTEM_TOKEN: the agents, their model and files are the server's.
-    #[arg(long, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with_all = ["journal", "model", "workspace", "foreign", "no_files", "shell", "shell_network", "shell_limit", "max_turns", "max_tasks", "wait", "idle"])]
-    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) at: SettingsServer,
 
     /// What stdout gets.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
@@ -140,8 +124,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ID", help_heading = "Filters of the events and the progress shown")]
     pub(crate) only_agent: Option<String>,
     /// Show only agents down to this depth; 0 is the one that runs.
-    #[arg(long, value_name = "N", help_heading = "Filters of the events and the progress shown")]
-    pub(crate) max_depth: Option<u16>,
+    #[arg(
+        id = "shown_depth",
+        long = "max-depth",
+        value_name = "N",
+        help_heading = "Filters of the events and the progress shown"
+    )]
+    pub(crate) shown_depth: Option<u16>,
     /// Show only the agent at this path and those below it, such as `main/tester`.
     #[arg(long, value_name = "PATH", help_heading = "Filters of the events and the progress shown")]
     pub(crate) under: Option<String>,
@@ -149,17 +138,8 @@ pub(crate) struct Run {
     #[arg(long, help_heading = "Filters of the events and the progress shown")]
     pub(crate) gate_root_text: bool,
 
-    /// Stop the agent after N model calls, with the answer that it has by then.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) max_turns: Option<NonZeroU32>,
     #[command(flatten)]
-    pub(crate) fleet: FleetLimits,
-    /// Refuse model calls above N tokens, in and out, of all agents together. What a call will use is estimated before it is made.
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(crate) budget_tokens: Option<u64>,
-    /// The same in US dollars: `0.50`. Refuses models whose price is unknown; `[prices]` in mainstem.toml gives them one.
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = "Limits")]
-    pub(crate) budget_cost: Option<Cost>,
+    pub(crate) budget: Budget,
     /// Cancel the run after this time: `90s`, `5m`, `1h 30m`.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
@@ -186,13 +166,10 @@ pub(crate) struct Run {
 
 /// `mainstem doctor`
 #[derive(Debug, Args)]
+#[command(after_help = doctor_help())]
 pub(crate) struct Doctor {
-    /// Look at this model instead of the one that `mainstem run` would use.
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
-    /// The directory of the agents' files; by default as `mainstem run` has it.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
     /// Ask the model, too: whether it is reached, streams, and calls tools. Two short requests, which cost what they cost.
     #[arg(long)]
     pub(crate) online: bool,
@@ -218,12 +195,8 @@ pub(crate) struct Serve {
     /// A further agent that callers may choose to run; several times for several. What the agent that runs by default must not do, these may.
     #[arg(long, value_name = "ID")]
     pub(crate) allow_agent: Vec<String>,
-    /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
-    /// The directory of the agents' files, in which they work, too; by default as `mainstem run` has it.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
     /// The tokens that are taken, one a line, with a tenant's name before it if it is a tenant's; without it one is made and shown.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -236,8 +209,6 @@ pub(crate) struct Serve {
     /// Close sessions that nobody has asked for in so long, to save memory; whoever asks opens them again from the --journal, as after a restart.
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "journal")]
     pub(crate) close_idle: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) fleet: FleetLimits,
     /// How long runs may go on when it is stopped; then they are cancelled.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,
@@ -256,9 +227,8 @@ pub(crate) struct Tools {
     /// The agent; by default the one that `mainstem run` would run.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// The directory of the agents' files; by default as `mainstem run` has it.
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
     /// The form of the list; json has the schemas, too.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Form,
@@ -328,35 +298,28 @@ pub(crate) enum Color {
     Never,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90s, 5m or 1h 30m"))
-}
-
-fn dollars(text: &str) -> Result<Cost, String> {
-    let text = text.strip_prefix('$').unwrap_or(text);
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let micros = format!("{whole}{part:0<6}").parse().ok();
-    micros
-        .filter(|_| !whole.is_empty() && part.len() <= 6 && is_number(whole) && is_number(part))
-        .map(Cost::from_micros)
-        .ok_or_else(|| "an amount of dollars is wanted, such as 0.50".to_owned())
-}
-
 fn pace(text: &str) -> Result<f64, String> {
     let pace = text.parse().ok().filter(|pace: &f64| (0.0..=100.0).contains(pace));
     pace.ok_or_else(|| "a number from 0 to 100 is wanted".to_owned())
 }
 
+impl Run {
+    /// Returns what the flags set.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { budget: self.budget.clone(), ..self.settings.clone() }
+    }
+}
+
+fn doctor_help() -> String {
+    format!(
+        "Keys of ./mainstem.toml and the user's mainstem/config.toml, with their flags and variables:\n{}",
+        listed()
+    )
+}
+
 fn after_help() -> String {
     let examples = EXAMPLES.replace("{variables}", &model::variables());
     format!("{examples}\nExit status:\n{}", exit::table())
-}
-
-fn model_help() -> String {
-    let examples: Vec<_> = VENDORS.iter().take(3).map(|vendor| format!("`{}`", vendor.example())).collect();
-    let examples = examples.join(", ");
-    format!("The model: {examples} …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL]")
 }
 
 const CHAT: &str = "\

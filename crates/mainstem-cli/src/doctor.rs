@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use crate::{
     agents::{counted, print},
     args::{Doctor, Source},
-    config::{Setting, Settings, var},
+    config::{Setting, Settings, keys::ways, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness, model, sanitize,
@@ -57,21 +57,17 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flags = Settings {
-        model: args.model.clone().map(|name| Setting::new(name, "--model")),
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        ..Settings::default()
-    };
+pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let (mut findings, mut exit) = (Vec::new(), Exit::Reply);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let signals = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
     let mut stop = Stop { signals, stopped: None };
-    match trust::look(flags, config, Reads::Agents) {
+    match trust::look(args.settings.clone(), source, Reads::Agents) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
         }
-        Ok((settings, parts)) => {
+        Ok((config, parts)) => {
+            let settings = config.settings;
             findings.push(Finding::well("configuration: read"));
             findings.extend(parts.iter().map(untrusted));
             findings.extend(vendors(&settings));
@@ -109,10 +105,7 @@ fn workspace(settings: &Settings) -> Finding {
     let Setting { value, origin } = settings.workspace.as_ref().unwrap_or(&here);
     if !value.is_dir() {
         let text = format!("workspace: {} is not a directory ({origin})", value.display());
-        return Finding::wrong(
-            text,
-            "name one that exists, by -w, MAINSTEM_WORKSPACE or `workspace` in ./mainstem.toml",
-        );
+        return Finding::wrong(text, format!("name one that exists, by {}", ways("workspace")));
     }
     match Inputs::new(Sources::of_workspace(value)).read(&Declarations::default()) {
         Ok((declarations, found)) => {
@@ -136,15 +129,17 @@ fn agents_of(text: String, found: &[Diagnostic]) -> Finding {
 #[cfg(unix)]
 fn shell(settings: &Settings) -> Option<Finding> {
     let options = harness::shell_options(settings);
-    let network = settings.shell_network.as_ref().is_some_and(|said| said.value == Network::Off);
-    let network = if network { "off" } else { "on" };
+    let network = match value(&settings.shell_network).unwrap_or_default() {
+        Network::On => "on",
+        Network::Off => "off",
+    };
     Some(match options.probe() {
         Ok(held) => {
             let text =
                 format!("shell: {held}, network {network}; limits: {}", settings.shell_limits.limits());
             if held.files == Files::Confined { Finding::well(text) } else { Finding::absent(text) }
         }
-        Err(error) if settings.shell.as_ref().is_some_and(|said| said.value) => {
+        Err(error) if settings.shell.is_on() => {
             Finding::wrong(format!("shell: {error}"), "set `shell = false`, or change what it says")
         }
         Err(error) => Finding::absent(format!("shell: {error}")),

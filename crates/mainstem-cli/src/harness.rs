@@ -1,6 +1,6 @@
 //! From settings to a harness: which agent, with which model, and what agents can touch.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 #[cfg(not(unix))]
 use anyhow::bail;
@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
-    config::{Setting, Settings, var},
+    config::{Config, FleetLimits, Setting, Settings, value, var},
     demo, model, store,
 };
 
@@ -26,33 +26,34 @@ impl Wanted<'_> {
     /// Builds it.
     ///
     /// # Errors
-    /// What can't be used, and who said it.
-    pub(crate) fn build(self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+    /// What can't be used, and its origin.
+    pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> anyhow::Result<Harness> {
+        let settings = &config.settings;
         let registry = model::registry(settings, self.demo_pace, var)?;
         let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
         let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
             .registry(registry)
             .plan_tools(self.plan)
-            .permissions(settings.permissions.clone())
-            .workspace_permissions(settings.project_permissions.clone());
+            .permissions(settings.permissions.own())
+            .workspace_permissions(settings.permissions.project());
         let workspace = workspace(settings);
         harness = match &*model.value {
             demo::NAME => demo::furnish(harness, self.demo_pace),
             _ => {
                 let harness = harness.workspace(&workspace.value);
-                furnish(if self.foreign { harness.foreign_agents() } else { harness }, settings)?
+                furnish(if self.foreign { harness.foreign_agents() } else { harness }, config)?
             }
         };
         if let Some(prices) = &settings.prices {
-            harness = harness.prices(prices.clone());
+            harness = harness.prices(prices.value.clone());
         }
         if let Some(journal) = self.journal {
             harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
         }
-        if let Some(most) = settings.max_turns {
+        if let Some(most) = value(&settings.max_turns) {
             harness = harness.max_iterations(most.get());
         }
-        settings.fleet.on(harness).build().map_err(|error| in_words(error, &workspace))
+        limited(harness, &settings.limits).build().map_err(|error| in_words(error, &workspace))
     }
 }
 
@@ -63,9 +64,9 @@ pub(crate) fn notes(settings: &Settings, is_demo: bool) -> Vec<String> {
 
 /// What the demo has no use for.
 fn unused(settings: &Settings) -> impl Iterator<Item = String> {
-    let workspace = settings.workspace.as_ref().map(|said| ("agents", &said.origin));
-    let shell = settings.shell.as_ref().filter(|said| said.value).map(|said| ("tools", &said.origin));
-    let servers = settings.mcp.values().next().map(|said| ("tools", &said.origin));
+    let workspace = settings.workspace.as_ref().map(|workspace| ("agents", &*workspace.origin));
+    let shell = settings.shell.on().map(|origin| ("tools", origin));
+    let servers = settings.mcp.values().next().map(|server| ("tools", &*server.origin));
     let unused = workspace.into_iter().chain(shell).chain(servers);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
@@ -81,21 +82,33 @@ pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
 }
 
 /// What agents can touch.
-pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    let harness = harness.file_tools(settings.files.as_ref().is_none_or(|said| said.value));
+pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
+    let Config { settings, protected, trust } = config;
+    let harness = harness.file_tools(!settings.files.is_off());
     let harness = settings
         .mcp
         .iter()
-        .fold(harness, |harness, (name, said)| harness.mcp_server(name, said.value.clone()))
-        .agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
-    let harness = settings.protected.iter().fold(harness, HarnessBuilder::protect);
-    let trust = settings.trust.clone();
+        .fold(harness, |harness, (name, server)| harness.mcp_server(name, server.value.clone()))
+        .agent_servers(settings.agent_servers.is_on());
+    let harness = protected.iter().fold(harness, HarnessBuilder::protect);
+    let trust = trust.clone();
     let harness = harness.trust(move |folder, part| trust.has(folder, part));
-    let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
-    match &settings.shell {
-        Some(said) if said.value => with_shell(harness, settings).context(said.origin.clone()),
-        _ => Ok(harness),
+    let harness = harness.agent_generate(settings.agent_generate.is_on());
+    match settings.shell.on() {
+        Some(origin) => with_shell(harness, settings).context(origin.to_owned()),
+        None => Ok(harness),
     }
+}
+
+/// Sets the limits of the fleet.
+pub(crate) fn limited(mut harness: HarnessBuilder, limits: &FleetLimits) -> HarnessBuilder {
+    let FleetLimits { max_depth, max_children, max_tasks, wait, idle } = limits;
+    harness = value(max_depth).into_iter().fold(harness, HarnessBuilder::max_depth);
+    let max_children = value(max_children).map(NonZeroUsize::get);
+    harness = max_children.into_iter().fold(harness, HarnessBuilder::max_children);
+    harness = value(max_tasks).into_iter().fold(harness, HarnessBuilder::max_tasks);
+    harness = value(wait).into_iter().fold(harness, HarnessBuilder::wait);
+    value(idle).into_iter().fold(harness, HarnessBuilder::idle_timeout)
 }
 
 #[cfg(unix)]
@@ -106,7 +119,7 @@ fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<Ha
 /// How commands are held.
 #[cfg(unix)]
 pub(crate) fn shell_options(settings: &Settings) -> mainstem::workspace::ShellOptions {
-    let network = settings.shell_network.as_ref().map(|said| said.value).unwrap_or_default();
+    let network = value(&settings.shell_network).unwrap_or_default();
     let limits = settings.shell_limits.limits();
     mainstem::workspace::ShellOptions::default().with_network(network).with_limits(limits)
 }

@@ -9,7 +9,7 @@ use mainstem::{
 };
 
 use crate::{
-    config::{Access, Setting, Settings},
+    config::{Access, Setting, Settings, VariableName, keys::ways},
     demo,
 };
 
@@ -23,8 +23,8 @@ impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The API of the first vendor is the one that local servers speak.
         let server = VENDORS.first().map_or("", |vendor| vendor.base_url);
-        let choose = "choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
-        write!(f, "set {}, or {server} for a local server, and {choose}", variables())
+        let (variables, ways) = (variables(), ways("model"));
+        write!(f, "set {variables}, or {server} for a local server, and choose a model by {ways}")
     }
 }
 
@@ -63,8 +63,9 @@ pub(crate) fn set_up_by(
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let access = settings.access(vendor.name);
-    let said = || [access.api_key_env, access.base_url].into_iter().flatten().next();
-    vendor.is_set_up(var).map(str::to_owned).or_else(|| said().map(|said| said.origin))
+    let key = access.api_key_env.map(|name| name.origin);
+    let in_file = key.or_else(|| access.base_url.map(|url| url.origin));
+    vendor.is_set_up(var).map(str::to_owned).or(in_file)
 }
 
 /// Every model there is by name: the demo, and those of the vendors. They retry passing failures,
@@ -97,12 +98,12 @@ struct Reached {
 
 impl Reached {
     fn new(vendor: &'static Vendor, access: Access, var: fn(&str) -> Option<String>) -> anyhow::Result<Self> {
-        let Access { base_url, api_key_env, headers } = access;
+        let Access { base_url, api_key_env, headers, .. } = access;
         let key = match api_key_env {
-            Some(Setting { value, origin }) if var(&value).is_none() => {
+            Some(Setting { value: VariableName(value), origin }) if var(&value).is_none() => {
                 bail!("{origin}: the variable {value}, which shall hold the key, is not set")
             }
-            named => named.map_or_else(|| vendor.key.to_owned(), |said| said.value),
+            named => named.map_or_else(|| vendor.key.to_owned(), |name| name.value.0),
         };
         let mut reached = Self { vendor, base_url: None, key, headers: Vec::new(), var };
         if let Some(Setting { value, origin }) = base_url {

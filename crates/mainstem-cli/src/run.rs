@@ -25,7 +25,6 @@ use self::{
 };
 use crate::{
     args::{self, Background, Format, Log, Source},
-    config::Settings,
     exit::{Exit, Fault, OrExit},
     host::{self, new_session},
     output::{Output, Stdout},
@@ -46,15 +45,15 @@ struct Plan {
 }
 
 /// Runs what the command line says.
-pub(crate) fn run(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let _telemetry = match args.server {
+pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let _telemetry = match args.at.server {
         None => Some(telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?),
         Some(_) => None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let plan = match host::server(args.server.as_deref()).or_exit(Exit::Usage)? {
+    let plan = match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => on_server(args, &server, terminal)?,
-        None => here(args, config, terminal, &runtime)?,
+        None => here(args, source, terminal, &runtime)?,
     };
     let exit = drive(args, plan, terminal, &runtime);
     // What still blocks, such as a host's name being looked up, is not waited for.
@@ -62,13 +61,12 @@ pub(crate) fn run(args: &args::Run, config: &Source, terminal: Terminal) -> Resu
     exit
 }
 
-fn here(args: &args::Run, config: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
-    let flags = Settings::from_flags(args);
-    let settings =
-        trust::settle(flags, config, Reads::agents(args.foreign), terminal).or_exit(Exit::Config)?;
+fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
+    let reads = Reads::agents(args.foreign);
+    let config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
     check_background(args).or_exit(Exit::Usage)?;
-    let options = request::options(args, settings.budget, terminal).or_exit(Exit::Usage)?;
-    let Setup { harness, prompt, mut notes } = setup::setup(args, &settings, terminal)?;
+    let options = request::options(args, &config.settings.budget, terminal).or_exit(Exit::Usage)?;
+    let Setup { harness, prompt, mut notes } = setup::setup(args, &config, terminal)?;
     let session = match &args.session {
         None => harness.new_session(),
         Some(id) => {
@@ -84,7 +82,7 @@ fn here(args: &args::Run, config: &Source, terminal: Terminal, runtime: &Runtime
 }
 
 fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
-    let options = request::options(args, request::budget(args), terminal).or_exit(Exit::Usage)?;
+    let options = request::options(args, &args.budget, terminal).or_exit(Exit::Usage)?;
     let prompt = setup::prompt(args, false).or_exit(Exit::Usage)?;
     let mut session = server.open(args.session.clone().unwrap_or_else(new_session));
     if let Some(agent) = &args.agent {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Serve, Source},
-    config::{Setting, Settings, read::named, var},
+    config::{Config, read::named, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
@@ -25,18 +25,13 @@ use crate::{
     trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
     // Before the server is made, which derives from it how much it takes.
     open_files::raise();
-    let flags = Settings {
-        model: args.model.clone().map(|name| Setting::new(name, "--model")),
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        fleet: args.fleet,
-        ..Settings::default()
-    };
-    let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;
-    let (harness, model) = harness(args, &settings, terminal)?;
+    let flags = args.settings.clone();
+    let config = trust::settle(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+    let (harness, model) = harness(args, &config, terminal)?;
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
@@ -45,7 +40,8 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
         harness.can_lead(id).context("--allow-agent").or_exit(Exit::Usage)?;
         server = server.allow_agent(id);
     }
-    server = settings.input_roles.iter().fold(server, |server, role| server.allow_role(*role));
+    let roles = config.settings.serve.input_roles.iter();
+    server = roles.fold(server, |server, role| server.allow_role((*role).into()));
     let server =
         args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
     let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
@@ -75,16 +71,16 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
     Ok(Exit::Reply)
 }
 
-fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Harness, String), Fault> {
-    let model = model::choose(settings, var)
+fn harness(args: &Serve, config: &Config, terminal: Terminal) -> Result<(Harness, String), Fault> {
+    let model = model::choose(&config.settings, var)
         .ok_or_else(|| anyhow!("no model is configured: {}; or say -m demo for the demo", model::HOW))
         .or_exit(Exit::Config)?;
-    let notes = harness::notes(settings, model.value == demo::NAME);
+    let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
     let journal =
         args.journal.as_deref().map(|path| store::open(Some(path))).transpose().or_exit(Exit::Config)?;
     let wanted = Wanted { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
-    let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
+    let harness = wanted.build(config, &model).or_exit(Exit::Config)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }

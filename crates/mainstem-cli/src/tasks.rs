@@ -17,7 +17,6 @@ use serde_json::json;
 use crate::{
     agents::{json as print_json, print},
     args::{Form, Source, Tasks, TasksCommand},
-    config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     host::{self, Advise},
@@ -34,8 +33,8 @@ const WIDTH: usize = 48;
 /// How long a cancel waits for the task's executor.
 const HEARD: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let host = open(args, config, terminal).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let host = open(args, source, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
@@ -72,14 +71,13 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
 
 /// Returns the server that the command names, or the tasks of the workspace; with the journal if
 /// their events are read.
-fn open(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
+fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
     if let Some(server) = host::server(args.at.server.as_deref())? {
         return Ok(Arc::new(server));
     }
-    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let flags = Settings { workspace: flag, ..Settings::default() };
-    let settings = trust::look_and_warn(flags, config, Reads::NoAgents, terminal)?;
-    let store = Arc::new(FileTaskStore::new(workspace(&settings).value));
+    let flags = args.workspace.settings();
+    let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
+    let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
     let executor = ExecutorId::new(RandomIds.next("executor-"));
     let records = Records::new(TaskSet::new(store, Arc::new(SystemClock), executor));
     Ok(Arc::new(match args.command {

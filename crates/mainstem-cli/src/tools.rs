@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::{
     agents::{json, print},
     args::{Form, Source, Tools},
-    config::{Setting, Settings, var},
+    config::{Config, var},
     exit::{Exit, Fault, OrExit},
-    harness::{furnish, in_words, workspace},
+    harness::{furnish, in_words, limited, workspace},
     model, progress, signals, table,
     terminal::Terminal,
     trust::{self, Reads},
@@ -27,14 +27,11 @@ const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
 /// As much of a description as fits into a line.
 const WIDTH: usize = 72;
 
-pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flags = Settings {
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        ..Settings::default()
-    };
-    let (settings, untrusted) = trust::look(flags, config, Reads::Agents).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Tools, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let flags = args.settings.clone();
+    let (config, untrusted) = trust::look(flags, source, Reads::Agents).or_exit(Exit::Config)?;
     trust::warn(&untrusted, terminal);
-    let harness = harness(args, &settings).or_exit(Exit::Config)?;
+    let harness = harness(args, &config).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
@@ -60,12 +57,14 @@ fn leaves_out(found: &Diagnostic) -> bool {
 }
 
 /// The harness that a run would have, with a model that is never asked.
-fn harness(args: &Tools, settings: &Settings) -> anyhow::Result<Harness> {
-    let workspace = workspace(settings);
+fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
+    let workspace = workspace(&config.settings);
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
+        .registry(model::registry(&config.settings, 0.0, var)?)
         .workspace(&workspace.value);
-    furnish(harness, settings)?.build().map_err(|error| in_words(error, &workspace))
+    limited(furnish(harness, config)?, &config.settings.limits)
+        .build()
+        .map_err(|error| in_words(error, &workspace))
 }
 
 /// What the agent has as the one that runs.

@@ -21,7 +21,7 @@ use self::{
 use crate::{
     args::Source,
     ask::forget_typed,
-    config::{Files, Settings, var},
+    config::{Config, Files, Settings, var},
     demo, progress,
     terminal::Terminal,
 };
@@ -72,11 +72,11 @@ pub(crate) fn settle(
     source: &Source,
     reads: Reads,
     terminal: Terminal,
-) -> anyhow::Result<Settings> {
+) -> anyhow::Result<Config> {
     let mut look = Look::new(flags, source, reads)?;
     look.leave_out_what_the_demo_does_not_use();
     if look.untrusted.is_empty() {
-        return Ok(look.settings());
+        return Ok(look.config());
     }
     let (list, remedy) = (listed(&look.untrusted), remedy(&look.untrusted));
     if !terminal.has_person() {
@@ -86,7 +86,7 @@ pub(crate) fn settle(
         bail!("not trusted; to be asked no more, remove it there, or {remedy}");
     }
     look.record(terminal);
-    Ok(look.settings())
+    Ok(look.config())
 }
 
 /// Returns the settings for a command that starts nothing, without the parts that are not trusted,
@@ -98,9 +98,9 @@ pub(crate) fn look(
     flags: Settings,
     source: &Source,
     reads: Reads,
-) -> anyhow::Result<(Settings, Vec<FolderPart>)> {
+) -> anyhow::Result<(Config, Vec<FolderPart>)> {
     let look = Look::new(flags, source, reads)?;
-    Ok((look.settings(), look.untrusted))
+    Ok((look.config(), look.untrusted))
 }
 
 /// The same, with a warning.
@@ -112,10 +112,10 @@ pub(crate) fn look_and_warn(
     source: &Source,
     reads: Reads,
     terminal: Terminal,
-) -> anyhow::Result<Settings> {
-    let (settings, untrusted) = look(flags, source, reads)?;
+) -> anyhow::Result<Config> {
+    let (config, untrusted) = look(flags, source, reads)?;
     warn(&untrusted, terminal);
-    Ok(settings)
+    Ok(config)
 }
 
 /// Warns about the parts that are not in effect.
@@ -162,11 +162,13 @@ impl Look {
 
     fn settings(&self) -> Settings {
         let here = canonical(Path::new("."));
-        let is_trusted = |part: &Part| self.trust.has(&here, part);
-        let mut settings = self.files.beyond(self.flags.clone(), var, is_trusted);
-        settings.trust = self.trust.clone();
-        settings.protected.extend(store::own_directories());
-        settings
+        self.files.beyond(self.flags.clone(), var, |part| self.trust.has(&here, part))
+    }
+
+    fn config(&self) -> Config {
+        let named = self.files.named.iter().cloned();
+        let protected = named.chain(store::own_directories()).collect();
+        Config { settings: self.settings(), protected, trust: self.trust.clone() }
     }
 
     /// The demo brings its own agents, tools and model.

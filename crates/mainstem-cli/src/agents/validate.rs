@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{counted, json, print};
 use crate::{
     args::{Form, Validate},
-    config::{Setting, Settings, var},
+    config::{Config, Setting, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words},
     model,
@@ -25,10 +25,10 @@ use crate::{
 
 pub(super) fn validate(
     args: &Validate,
-    settings: &Settings,
+    config: &Config,
     workspace: &Setting<PathBuf>,
 ) -> Result<Exit, Fault> {
-    let harness = harness(args, settings, &workspace.value).or_exit(Exit::Config)?;
+    let harness = harness(args, config, &workspace.value).or_exit(Exit::Config)?;
     let found = match &args.paths[..] {
         [] => harness.check().map_err(|error| in_words(error, workspace)).or_exit(Exit::Config)?,
         paths => {
@@ -50,11 +50,11 @@ pub(super) fn validate(
 }
 
 /// The harness that `mainstem run` would build, with a model that is never asked.
-fn harness(args: &Validate, settings: &Settings, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
+fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
+        .registry(model::registry(&config.settings, 0.0, var)?)
         .workspace(workspace);
-    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, settings)
+    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, config)
 }
 
 /// The agents of these files and directories, and what is wrong with the files.

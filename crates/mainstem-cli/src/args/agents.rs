@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::WorkspaceFlag;
+
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Agents {
-    /// A directory whose subagents/*.md declare agents; by default the current one [env: MAINSTEM_WORKSPACE].
-    #[arg(short, long, global = true, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) workspace: WorkspaceFlag,
     #[command(subcommand)]
     pub(crate) command: AgentsCommand,
 }

@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
+use clap::{Args, Command, Id, Subcommand, builder::NonEmptyStringValueParser};
 use mainstem_event::TaskStatus;
 
-use super::{FleetLimits, Form, Mode, Sandbox, duration};
+use super::{Form, Mode, WorkspaceFlag};
+use crate::config::{Budget, Settings, text::duration};
 
 /// Which server, if any.
 #[derive(Debug, Default, Args)]
@@ -15,11 +16,27 @@ pub(crate) struct At {
     pub(crate) server: Option<String>,
 }
 
+/// Which server, if any, for commands that take settings. A server has its own, except for the
+/// limits that each run can lower.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SettingsServer {
+    /// Run it on the server at this address, with the token in MAINSTEM_TOKEN: agents, model and files are the server's.
+    #[arg(long, value_name = "URL", env = "MAINSTEM_SERVER", conflicts_with_all = local_flags())]
+    pub(crate) server: Option<String>,
+}
+
+/// The flags that a server does not take.
+fn local_flags() -> Vec<Id> {
+    let settings = Settings::augment_args(Command::new(""));
+    let ids = settings.get_arguments().map(|arg| arg.get_id().clone());
+    ids.filter(|id| id != "max_depth" && id != "max_children").chain(["journal".into()]).collect()
+}
+
 /// `mainstem chat`
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: SettingsServer,
     /// Go on with this session, or begin it; without it a new one.
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
@@ -29,25 +46,20 @@ pub(crate) struct Chat {
     /// Talk to this agent of the workspace, or of the server.
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// The model, as for `mainstem run` [env: MAINSTEM_MODEL].
-    #[arg(short, long, value_name = "NAME", conflicts_with = "server")]
-    pub(crate) model: Option<String>,
-    /// The directory that agents work in, as for `mainstem run`.
-    #[arg(short, long, value_name = "DIR", conflicts_with = "server")]
-    pub(crate) workspace: Option<PathBuf>,
-    /// Give agents no tools for files.
-    #[arg(long, conflicts_with = "server")]
-    pub(crate) no_files: bool,
-    /// Let agents run commands.
-    #[arg(long, conflicts_with = "server")]
-    pub(crate) shell: bool,
     #[command(flatten)]
-    pub(crate) sandbox: Sandbox,
+    pub(crate) settings: Settings,
     #[command(flatten)]
-    pub(crate) fleet: FleetLimits,
+    pub(crate) budget: Budget,
     /// How stderr shows what goes on.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) progress: Mode,
+}
+
+impl Chat {
+    /// Returns what the flags set.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { budget: self.budget.clone(), ..self.settings.clone() }
+    }
 }
 
 /// `mainstem attach`
@@ -76,9 +88,8 @@ pub(crate) struct Attach {
 pub(crate) struct Tasks {
     #[command(flatten)]
     pub(crate) at: At,
-    /// The directory in which agents work, and which has the records of their tasks; by default as `mainstem run` has it.
-    #[arg(short, long, global = true, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) workspace: WorkspaceFlag,
     /// The file that keeps the sessions, if it is not the user's.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Form;
+use crate::config::keys::guarded;
 
 /// Where the configuration comes from, and what of it is trusted.
 #[derive(Debug, Default, Args)]
@@ -19,7 +20,7 @@ pub(crate) struct Source {
 
 /// `mainstem trust`
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help())]
 pub(crate) struct Trust {
     #[command(subcommand)]
     pub(crate) command: TrustCommand,
@@ -50,14 +51,18 @@ pub(crate) enum TrustCommand {
     },
 }
 
-const HELP: &str = "\
-Who runs mainstem in a folder may not have written its files. Some of what they say counts only
-once you have trusted it:
-  in mainstem.toml     mcp, providers, shell = true, agent_generate = true, agent_servers = true,
-                       prices, and a workspace outside the folder
-  in subagents/*.md    MCP servers that are declared there, url and headers
-All else works at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they refuse.
-A part that changes has to be trusted again, and nothing else has.
+fn help() -> String {
+    format!(
+        "\
+A folder's files may come from elsewhere. These parts of them apply only once they are trusted:
+  in mainstem.toml
+{}  in subagents/*.md
+    mcp_servers, url with headers
+All other parts apply at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they
+refuse. A part that changes has to be trusted again, and only that part.
 
 MAINSTEM_TRUST=1 is --trust for every command; MAINSTEM_TRUST=DIR:DIR trusts these folders alone.
-";
+",
+        guarded()
+    )
+}

@@ -3,13 +3,22 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::config::providers::VendorName;
+
+fn vendor(name: &str) -> VendorName {
+    VendorName::of(name).unwrap()
+}
 
 fn settings(model: Option<&str>, base_url: Option<&str>, key: Option<&str>) -> Settings {
     let said = |value: &str| Setting::new(value.to_owned(), "FILE");
     let mut settings = Settings { model: model.map(said), ..Settings::default() };
     settings.workspace = Some(Setting::new(PathBuf::from("ws"), "FILE"));
-    let access = Access { base_url: base_url.map(said), api_key_env: key.map(said), ..Access::default() };
-    settings.providers.insert("openai", access);
+    let access = Access {
+        base_url: base_url.map(said),
+        api_key_env: key.map(|name| Setting::new(VariableName(name.to_owned()), "FILE")),
+        ..Access::default()
+    };
+    settings.providers.insert(vendor("openai"), access);
     settings
 }
 
@@ -59,7 +68,7 @@ fn what_cannot_be_used_is_said_with_its_place() {
     );
     let with_header = |name: &str, value: &str| {
         let mut settings = settings(None, None, None);
-        let access = settings.providers.entry("anthropic").or_default();
+        let access = settings.providers.entry(vendor("anthropic")).or_default();
         access.headers.insert(name.to_owned(), Setting::new(value.to_owned(), "FILE"));
         settings
     };

@@ -10,7 +10,7 @@ pub(super) fn filter(args: &args::Run, session: &str) -> EventFilter {
     if let Some(agent) = &args.only_agent {
         filter = filter.agent(agent);
     }
-    if let Some(depth) = args.max_depth {
+    if let Some(depth) = args.shown_depth {
         filter = filter.max_depth(depth);
     }
     if let Some(path) = &args.under {

@@ -5,7 +5,7 @@ use mainstem::Harness;
 
 use crate::{
     args,
-    config::{Setting, Settings, read::bounded, var},
+    config::{Config, Setting, read::bounded, var},
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Wanted, check_agent},
@@ -22,9 +22,9 @@ pub(super) struct Setup {
     pub(super) notes: Vec<String>,
 }
 
-pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -> Result<Setup, Fault> {
+pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Result<Setup, Fault> {
     let mut notes = Vec::new();
-    let model = match model::choose(settings, var) {
+    let model = match model::choose(&config.settings, var) {
         Some(model) => model,
         // A program that reads stdout must not mistake a script for an answer.
         None if !terminal.stdout => {
@@ -46,7 +46,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     if is_demo && args.session.is_some() {
         return Err(anyhow!("--session: the demo plays a script, which does not go on")).or_exit(Exit::Usage);
     }
-    notes.extend(harness::notes(settings, is_demo));
+    notes.extend(harness::notes(&config.settings, is_demo));
     let keeps = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
     let journal = keeps.transpose().or_exit(Exit::Config)?;
     let wanted = Wanted {
@@ -56,7 +56,7 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
         demo_pace: args.demo_pace,
         journal,
     };
-    let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
+    let harness = wanted.build(config, &model).or_exit(Exit::Config)?;
     notes.extend(harness::found(&harness));
     if let Some(id) =
         args.only_agent.as_deref().filter(|id| *id != "main" && harness.assembly().catalog.get(id).is_none())

@@ -47,7 +47,7 @@ pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
     }
     let mut parts = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
     // A declared server is an error of its agent unless `agent_servers` allows it.
-    let may_declare = settings.agent_servers.as_ref().is_some_and(|said| said.value);
+    let may_declare = settings.agent_servers.is_on();
     parts.retain(|found| may_declare || !found.part.key().starts_with("mcp_servers."));
     parts
 }
