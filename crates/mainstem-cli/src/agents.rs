@@ -89,7 +89,7 @@ fn write(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// Says findings on stderr.
+/// Writes findings to stderr.
 fn say(found: impl IntoIterator<Item: Display>, terminal: Terminal) {
     for found in found {
         let text = sanitize::clean(&found.to_string());
@@ -98,7 +98,7 @@ fn say(found: impl IntoIterator<Item: Display>, terminal: Terminal) {
     }
 }
 
-/// `1 error`, `2 errors`
+/// Returns a count with its noun: `1 error`, `2 errors`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

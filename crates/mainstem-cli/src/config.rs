@@ -1,4 +1,4 @@
-//! What is configured: flag before environment, before `./mainstem.toml`, before the user's
+//! The configuration: flag before environment, before `./mainstem.toml`, before the user's
 //! `mainstem/config.toml`.
 
 mod entries;
@@ -54,7 +54,7 @@ pub(crate) struct Config {
     pub(crate) trust: Trust,
 }
 
-/// An environment variable, if it holds anything.
+/// Returns an environment variable, unless it is blank.
 pub(crate) fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
@@ -62,9 +62,9 @@ pub(crate) fn var(name: &str) -> Option<String> {
 /// The parsed files of a configuration, before any of their settings is in effect.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    /// That of the folder where the command runs.
+    /// The file of the folder where the command runs.
     project: Divided,
-    /// The user's, or the one that was named: all of it is trusted.
+    /// The user's file, or the one that was named: all of it is trusted.
     own: Settings,
     /// The file that was named.
     pub(crate) named: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl Files {
     /// Reads the named file; or the project's and the user's, which need not exist.
     ///
     /// # Errors
-    /// A file that can't be read or understood, with the place in it.
+    /// A file can't be read or is invalid; the error has the place in it.
     pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = named {
             let Some(file) = read_file(path)? else { bail!("{}: there is no such file", path.display()) };
@@ -97,13 +97,13 @@ impl Files {
         Ok(Self { project, ..Self::default() })
     }
 
-    /// The parts of the project's file that need trust.
+    /// Returns the parts of the project's file that need trust.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.project.parts.iter().map(|(part, _)| part)
     }
 
-    /// The flags; beyond them the environment, the trusted parts of the project's file, and the
-    /// user's.
+    /// Returns the flags; beyond them the environment, the trusted parts of the project's file, and
+    /// the user's file.
     pub(crate) fn beyond(
         &self,
         flags: Settings,

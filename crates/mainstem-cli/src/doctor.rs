@@ -1,4 +1,4 @@
-//! `mainstem doctor`: what is configured, whether it works, and how to mend what does not.
+//! `mainstem doctor`: checks the configuration, and shows how to correct what is wrong.
 
 mod online;
 
@@ -28,7 +28,7 @@ use crate::{
     trust::{self, FolderPart, Reads},
 };
 
-/// What was looked at, and what is to be done about it.
+/// The result of a check, and the fix.
 struct Finding {
     state: State,
     text: String,
@@ -38,7 +38,7 @@ struct Finding {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Well,
-    /// Not needed, and not there.
+    /// Optional, and not set up.
     Absent,
     Wrong,
 }
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<
 
 fn untrusted(found: &FolderPart) -> Finding {
     let text = format!("not in effect, because it is not trusted: {}", found.part);
-    Finding::wrong(text, format!("look at the file; then `{}`", found.command()))
+    Finding::wrong(text, format!("read the file; then `{}`", found.command()))
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
@@ -125,7 +125,7 @@ fn agents_of(text: String, found: &[Diagnostic]) -> Finding {
     }
 }
 
-/// What holds commands on this machine, by running an empty one; or what keeps them from running.
+/// Runs an empty command to find out what confines commands on this machine.
 #[cfg(unix)]
 fn shell(settings: &Settings) -> Option<Finding> {
     let options = harness::shell_options(settings);
@@ -140,7 +140,7 @@ fn shell(settings: &Settings) -> Option<Finding> {
             if held.files == Files::Confined { Finding::well(text) } else { Finding::absent(text) }
         }
         Err(error) if settings.shell.is_on() => {
-            Finding::wrong(format!("shell: {error}"), "set `shell = false`, or change what it says")
+            Finding::wrong(format!("shell: {error}"), "set `shell = false`, or correct what the error names")
         }
         Err(error) => Finding::absent(format!("shell: {error}")),
     })
@@ -151,14 +151,14 @@ fn shell(_: &Settings) -> Option<Finding> {
     None
 }
 
-/// A signal that ends the asking, and what was started for it.
+/// A signal that ends the checks, and the servers that they started.
 struct Stop {
     signals: Option<signals::First>,
     stopped: Option<Signal>,
 }
 
 impl Stop {
-    /// The work's output, unless a signal comes, or has come.
+    /// Returns the output of a future; `None` after a signal.
     async fn or<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let signals = self.signals.as_mut().filter(|_| self.stopped.is_none())?;
         tokio::select! {
@@ -171,7 +171,7 @@ impl Stop {
     }
 }
 
-/// Which MCP servers there are, and, if it was asked for, whether they start and have tools.
+/// Lists the MCP servers; with `--online` checks that they start and have tools.
 fn servers(args: &Doctor, settings: &Settings, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
     let look = |(name, said): (&String, &Setting<Server>)| match Client::new(&**name, said.value.clone()) {
         Err(error) => {
@@ -190,7 +190,7 @@ async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
     let (problems, tools) = (client.problems(), client.tools().names().count());
     client.shutdown().await;
     match problems.first() {
-        _ if !is_ready => Finding::absent(format!("MCP server {name}: not waited for")),
+        _ if !is_ready => Finding::absent(format!("MCP server {name}: the check was interrupted")),
         None => Finding::well(format!("MCP server {name}: {}", counted(tools, "tool"))),
         Some(problem) => {
             let fix = format!("try `{}` by hand, or correct [mcp.{name}]", client.server());
@@ -199,7 +199,7 @@ async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
     }
 }
 
-/// Whether there is a model, and, if it was asked for, whether it does what a fleet needs.
+/// Checks that there is a model; with `--online` that it does what a fleet requires.
 fn model(
     args: &Doctor,
     settings: &Settings,
@@ -208,7 +208,7 @@ fn model(
     exit: &mut Exit,
 ) -> Vec<Finding> {
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
-        return vec![Finding::wrong("model: none is configured", model::HOW.to_string())];
+        return vec![Finding::wrong("model: none is configured", model::ADVICE.to_string())];
     };
     let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
     let model = match resolved {
@@ -220,7 +220,7 @@ fn model(
     };
     let mut findings = vec![Finding::well(format!("model: {name} ({origin})"))];
     if args.online && name == demo::NAME {
-        findings.push(Finding::absent("online: the demo asks nobody"));
+        findings.push(Finding::absent("online: the demo has no provider"));
     } else if args.online {
         let asked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
         if asked.iter().any(|finding| finding.state == State::Wrong) {
@@ -228,7 +228,7 @@ fn model(
         }
         findings.extend(asked);
     } else {
-        findings.push(Finding::absent("online: not asked; `mainstem doctor --online` does"));
+        findings.push(Finding::absent("online: not checked; `mainstem doctor --online` checks it"));
     }
     findings
 }

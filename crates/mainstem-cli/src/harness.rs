@@ -1,4 +1,4 @@
-//! From settings to a harness: which agent, with which model, and what agents can touch.
+//! Settings to a harness: its agent, its model, and what agents can access.
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
@@ -12,21 +12,21 @@ use crate::{
     demo, model, store,
 };
 
-/// What a command says about the harness that it wants.
-pub(crate) struct Wanted<'a> {
+/// What a command requires of its harness.
+pub(crate) struct Requirements<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) plan: bool,
     pub(crate) foreign: bool,
     pub(crate) demo_pace: f64,
-    /// Where sessions are kept.
+    /// The journal that records sessions.
     pub(crate) journal: Option<SqliteJournal>,
 }
 
-impl Wanted<'_> {
-    /// Builds it.
+impl Requirements<'_> {
+    /// Builds the harness.
     ///
     /// # Errors
-    /// What can't be used, and its origin.
+    /// A setting is invalid; the error has its origin.
     pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> anyhow::Result<Harness> {
         let settings = &config.settings;
         let registry = model::registry(settings, self.demo_pace, var)?;
@@ -57,12 +57,12 @@ impl Wanted<'_> {
     }
 }
 
-/// What a person should know of these settings before something runs.
+/// Returns notes on the settings to show before a run.
 pub(crate) fn notes(settings: &Settings, is_demo: bool) -> Vec<String> {
     if is_demo { unused(settings).collect() } else { Vec::new() }
 }
 
-/// What the demo has no use for.
+/// Returns a warning for each setting that the demo ignores.
 fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     let workspace = settings.workspace.as_ref().map(|workspace| ("agents", &*workspace.origin));
     let shell = settings.shell.on().map(|origin| ("tools", origin));
@@ -71,17 +71,17 @@ fn unused(settings: &Settings) -> impl Iterator<Item = String> {
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 
-/// What is wrong with the agents of a harness, a line each.
+/// Returns the diagnostics of the agents' files, a line each.
 pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
     harness.diagnostics().into_iter().map(|found| found.to_string())
 }
 
-/// Whether the agent exists and may run as the root.
+/// Checks that the agent exists and can run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
     harness.can_lead(id).context("--agent")
 }
 
-/// What agents can touch.
+/// Adds what agents can access: files, commands, MCP servers.
 pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
     let Config { settings, protected, trust } = config;
     let harness = harness.file_tools(!settings.files.is_off());
@@ -116,7 +116,7 @@ fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<Ha
     Ok(harness.shell(shell_options(settings)))
 }
 
-/// How commands are held.
+/// Returns how commands are confined.
 #[cfg(unix)]
 pub(crate) fn shell_options(settings: &Settings) -> mainstem::workspace::ShellOptions {
     let network = value(&settings.shell_network).unwrap_or_default();
@@ -129,12 +129,12 @@ fn with_shell(_: HarnessBuilder, _: &Settings) -> anyhow::Result<HarnessBuilder>
     bail!("there is no shell on this system")
 }
 
-/// Where agents work, and who says so.
+/// Returns the directory that agents work in, with its origin.
 pub(crate) fn workspace(settings: &Settings) -> Setting<PathBuf> {
     settings.workspace.clone().unwrap_or_else(|| Setting::new(".".into(), "the current directory"))
 }
 
-/// Why a harness can't be built, and who said what is wrong.
+/// Returns the error of a harness that can't be built, with the setting that causes it.
 pub(crate) fn in_words(error: BuildError, workspace: &Setting<PathBuf>) -> anyhow::Error {
     match error {
         BuildError::Workspace { .. } | BuildError::Open(_) => anyhow!("{}: {error}", workspace.origin),

@@ -1,4 +1,4 @@
-//! `mainstem models`: whose models can be asked.
+//! `mainstem models`: the vendors of models.
 
 use mainstem::vendor::{VENDORS, Vendor};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 mod drive;
 mod end;
 mod filter;
-mod ledger;
+mod recorder;
 mod request;
 mod setup;
 
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use self::{
     drive::{Drive, Sinks, Warnings},
-    ledger::Ledger,
+    recorder::Recorder,
     setup::Setup,
 };
 use crate::{
@@ -40,11 +40,11 @@ struct Plan {
     prompt: String,
     /// The harness of this process, if the session is here.
     harness: Option<Harness>,
-    /// What a person should know before the run.
+    /// Notes to show before the run.
     notes: Vec<String>,
 }
 
-/// Runs what the command line says.
+/// Runs the command.
 pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = match args.at.server {
         None => Some(telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?),
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Resu
         None => here(args, source, terminal, &runtime)?,
     };
     let exit = drive(args, plan, terminal, &runtime);
-    // What still blocks, such as a host's name being looked up, is not waited for.
+    // Blocking calls, such as name lookups, must not delay the exit.
     runtime.shutdown_background();
     exit
 }
@@ -92,11 +92,11 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
     Ok(Plan { session: Arc::new(session), run, prompt, harness: None, notes: Vec::new() })
 }
 
-/// Tasks of this process end with it.
+/// Checks `--background`: tasks of this process end with it.
 fn check_background(args: &args::Run) -> anyhow::Result<()> {
     ensure!(
         args.background != Background::Detach,
-        "--background detach: this command ends with its run, and its tasks with it; use wait or cancel, or --server"
+        "--background detach: tasks of this process end with it; use wait or cancel, or --server"
     );
     Ok(())
 }
@@ -126,7 +126,7 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
     })
 }
 
-/// Names the flags that asked for what was refused.
+/// Adds the flags that caused an error.
 fn refused(args: &args::Run, error: Error) -> Fault {
     let has_no_turn =
         args.resume && error.problem().is_some_and(|problem| problem.code == Code::NothingToResume);
@@ -140,12 +140,12 @@ fn refused(args: &args::Run, error: Error) -> Fault {
     Fault { exit, error }
 }
 
-/// Where everything goes that comes of a run of this prompt.
+/// Opens the sinks of a run of this prompt.
 fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
     Ok(Sinks {
-        ledger: Ledger::new(record, args.diagnostics),
+        recorder: Recorder::new(record, args.diagnostics),
         output: Output::new(args.output),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: progress::on_stderr(terminal, args.progress, args.output, title),

@@ -30,7 +30,7 @@ impl Signal {
         }
     }
 
-    /// The cancel reason of this signal.
+    /// Returns the cancel reason of this signal.
     pub(crate) fn reason(self) -> CancelReason {
         match self {
             Self::Interrupt => CancelReason::user("Ctrl-C"),
@@ -40,10 +40,10 @@ impl Signal {
     }
 }
 
-/// The first signal from now on. From then on a second one exits at once.
+/// Starts to watch for signals; reports the first, and exits at the second.
 ///
 /// # Errors
-/// The system gives no thread, or no signals.
+/// The system refuses a thread, or handlers.
 pub(crate) fn watch() -> io::Result<First> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
@@ -66,11 +66,11 @@ pub(crate) fn watch() -> io::Result<First> {
     Ok(First(Some(told)))
 }
 
-/// The first signal, told once.
+/// The first signal, reported once.
 pub(crate) struct First(Option<oneshot::Receiver<Signal>>);
 
 impl First {
-    /// Waits for it; for ever once it was told.
+    /// Waits for the signal; is pending after it was reported.
     pub(crate) async fn next(&mut self) -> Signal {
         if let Some(first) = &mut self.0 {
             let signal = first.await;
@@ -122,7 +122,7 @@ impl Signals {
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // The lowest bit is that of signal 1.
+    // The lowest bit is for signal 1.
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 

@@ -27,7 +27,7 @@ use crate::{
 
 const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
 
-/// As much of a task as fits into a line.
+/// The characters of a task that fit into a line.
 const WIDTH: usize = 48;
 
 /// How long a cancel waits for the task's executor.
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<E
                 show(&task)?;
                 if !task.is_over() {
                     let time = humantime::format_duration(*timeout);
-                    return Err(anyhow!("task {id} is not over after {time}")).or_exit(Exit::Timeout);
+                    return Err(anyhow!("task {id} has not ended after {time}")).or_exit(Exit::Timeout);
                 }
             }
             TasksCommand::Cancel { id } => {

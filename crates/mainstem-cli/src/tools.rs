@@ -1,4 +1,4 @@
-//! `mainstem tools`: what an agent can call.
+//! `mainstem tools`: the tools of an agent.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
 
 const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
 
-/// As much of a description as fits into a line.
+/// The characters of a description that fit into a line.
 const WIDTH: usize = 72;
 
 pub(crate) fn run(args: &Tools, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Tools, source: &Source, terminal: Terminal) -> Result<E
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let listed = runtime.block_on(async {
         let listed = tokio::select! {
-            // Servers that were started for this must not outlive it.
+            // Servers that were started for the list must not outlive it.
             signal = signals.next() => Ok(signal.exit()),
             () = tools.ready() => list(args, &tools).map(|()| Exit::Reply),
         };
@@ -56,7 +56,7 @@ fn leaves_out(found: &Diagnostic) -> bool {
     found.is_error() && found.code() == Code::Server
 }
 
-/// The harness that a run would have, with a model that is never asked.
+/// Returns the harness of a run, with a model that is never called.
 fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
     let workspace = workspace(&config.settings);
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
@@ -67,7 +67,7 @@ fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
         .map_err(|error| in_words(error, &workspace))
 }
 
-/// What the agent has as the one that runs.
+/// Returns the tools of the agent as the root.
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
     let assembly = harness.assembly();
     if let Some(id) = args.agent.as_deref().filter(|id| assembly.catalog.get(id).is_none()) {
@@ -102,7 +102,7 @@ fn object(spec: &ToolSpec, tools: &ToolSet) -> Value {
     })
 }
 
-/// Whose tool it is: a server's, or one that comes with the harness.
+/// Returns the origin of a tool: a server, or the harness.
 fn from(spec: &ToolSpec, tools: &ToolSet) -> String {
     tools
         .source_of(&spec.name)

@@ -33,7 +33,7 @@ fn row(key: &Key) -> [String; 4] {
     [names.join(", "), plain(key.form), absent(key).to_owned(), plain(key.about)]
 }
 
-/// The text without the marks of Markdown.
+/// Returns the text without Markdown.
 fn plain(markdown: &str) -> String {
     markdown.replace('`', "")
 }

@@ -31,13 +31,13 @@ pub(super) fn new(args: &New, workspace: &Path, terminal: Terminal) -> Result<Ex
     Ok(Exit::Reply)
 }
 
-/// The file, if it would be one.
+/// Returns the text of the new file, if it parses.
 fn text(args: &New, path: &Path) -> anyhow::Result<String> {
     let description = args.description.trim();
     if let Err(errors) = AgentSpec::new(&args.id, description).validate() {
         bail!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").replace("error: ", ""));
     }
-    // A string of JSON is one of YAML.
+    // A JSON string is a YAML string.
     let description = serde_json::to_string(description)?;
     let text = TEMPLATE.replace("{description}", &description);
     match parse(&args.id, &text, path) {

@@ -59,7 +59,9 @@ fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
     let known: Vec<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
     match known.is_empty() {
         true => {
-            anyhow!("unknown agent {id:?}; there is none: mainstem agents new {id} --description … makes one")
+            anyhow!(
+                "unknown agent {id:?}; the workspace has none; `mainstem agents new {id} --description …` creates one"
+            )
         }
         false => anyhow!("unknown agent {id:?}; known: {}", known.join(", ")),
     }

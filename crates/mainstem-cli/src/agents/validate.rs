@@ -49,7 +49,7 @@ pub(super) fn validate(
     Ok(if passes { Exit::Reply } else { Exit::Failed })
 }
 
-/// The harness that `mainstem run` would build, with a model that is never asked.
+/// Returns the harness that `mainstem run` would build, with a model that is never called.
 fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
         .registry(model::registry(&config.settings, 0.0, var)?)
@@ -57,7 +57,7 @@ fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result
     furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, config)
 }
 
-/// The agents of these files and directories, and what is wrong with the files.
+/// Returns the agents of these files and directories, and the errors of the files.
 fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnostic>), Fault> {
     let (mut specs, mut found) = (SpecSet::new(), Vec::new());
     for path in paths {

@@ -1,5 +1,7 @@
 //! The command line as written, and as read.
 
+use std::time::Duration;
+
 use clap::CommandFactory;
 use mainstem::policy::Cost;
 

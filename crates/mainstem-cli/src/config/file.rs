@@ -59,7 +59,7 @@ impl Divided {
     }
 }
 
-/// `line:column:` of an offset, both from 1, columns in characters.
+/// Returns the `line:column:` of an offset, both from 1, columns in characters.
 fn place(text: &str, offset: usize) -> String {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -67,7 +67,7 @@ fn place(text: &str, offset: usize) -> String {
     format!("{line}:{column}:")
 }
 
-/// A message about an unknown name, with the known one that is near it.
+/// Adds the nearest known name to a message about an unknown one.
 fn meant(message: &str) -> String {
     let message = message.trim_end();
     let quoted: Vec<_> = message.split('`').skip(1).step_by(2).collect();

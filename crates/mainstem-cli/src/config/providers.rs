@@ -132,7 +132,7 @@ pub(crate) enum Refused {}
 impl<'de> Deserialize<'de> for Refused {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
         Err(D::Error::custom(
-            "a key does not belong into a file: put it into an environment variable, and the name of that into \
+            "keys are not allowed in a file: put it into an environment variable, and the name of that into \
              `api_key_env`",
         ))
     }
@@ -144,7 +144,7 @@ fn headers<'de, D: Deserializer<'de>>(
 ) -> Result<BTreeMap<String, Setting<String>>, D::Error> {
     entries::checked(deserializer, |name, header: &Setting<String>| {
         if holds_key(name, &header.value) {
-            let message = "a key does not belong into a file: write `${MY_KEY}` for the value of";
+            let message = "keys are not allowed in a file: write `${MY_KEY}` for the value of";
             return Err(format!("{message} {name}"));
         }
         Ok(())

@@ -13,7 +13,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(
 ) -> Result<BTreeMap<String, Setting<Server>>, D::Error> {
     entries::checked(deserializer, |name, server: &Setting<Server>| match server.value.secret_in_plain() {
         Some(secret) => Err(format!(
-            "a secret does not belong into a file: write `${{MY_KEY}}` for {secret} of MCP server {name:?}"
+            "secrets are not allowed in a file: write `${{MY_KEY}}` for {secret} of MCP server {name:?}"
         )),
         None => Ok(()),
     })

@@ -74,8 +74,8 @@ table! {
             trust: NotNeeded,
         }
 
-        /// Give agents no tools for files; by default they read and write files in the workspace, and
-        /// only there.
+        /// Give agents no tools for files; by default they read and write files in the workspace,
+        /// and only there.
         #[arg(long = "no-files", action = SetTrue)]
         files: Switch {
             project: turns_off,
@@ -217,9 +217,9 @@ table! {
             trust: NotNeeded,
         }
 
-        /// Refuse model calls above this cost in US dollars, such as `0.50`, of all agents together;
-        /// a file has it in millionths. Refuses models without a price, which `[prices]` in
-        /// mainstem.toml can set.
+        /// Refuse model calls above this cost in US dollars, such as `0.50`, of all agents
+        /// together; a file has it in millionths. Refuses models without a price, which `[prices]`
+        /// in mainstem.toml can set.
         #[arg(long = "budget-cost", value_name = "DOLLARS", help_heading = "Limits")]
         cost: Option<Setting<Cost>> {
             project: lowers,

@@ -32,7 +32,7 @@ fn errors_name_the_place_and_no_secret() {
     );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",
-        "2:11: a key does not belong into a file: put it into an environment variable, and the name of that into `api_key_env`",
+        "2:11: keys are not allowed in a file: put it into an environment variable, and the name of that into `api_key_env`",
     );
     check(
         "[providers.openai]\napi_key_env = 'sk-12345678'",
@@ -40,7 +40,7 @@ fn errors_name_the_place_and_no_secret() {
     );
     check(
         "[providers.openai.headers]\nAuthorization = 'Bearer sk-1'",
-        "2:17: a key does not belong into a file: write `${MY_KEY}` for the value of Authorization",
+        "2:17: keys are not allowed in a file: write `${MY_KEY}` for the value of Authorization",
     );
     check(
         "[serve]\ninput_roles = ['user', 'sytem']",

@@ -1,4 +1,4 @@
-//! The demo's tools: they only read, and only the example.
+//! The demo's tools, which read the example and change nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct ReadDiff {
     file: String,
 }
 
-/// One file's part of the change.
+/// Returns one file's part of the change.
 pub(super) fn read_diff(pace: f64) -> impl Tool {
     tool_fn(
         "read_diff",
@@ -38,7 +38,7 @@ struct RunTests {
     filter: String,
 }
 
-/// The example's tests, and what each said when it was run.
+/// The example's tests, and the output of each.
 const TESTS: [(&str, Result<(), &str>); 4] = [
     ("total_without_discount", Ok(())),
     ("total_with_one_discount", Ok(())),
@@ -46,7 +46,7 @@ const TESTS: [(&str, Result<(), &str>); 4] = [
     ("redeem_twice", Err("panicked at src/cart.rs:14: attempt to subtract with overflow")),
 ];
 
-/// The example's tests, one by one.
+/// Runs the example's tests, one after the other.
 pub(super) fn run_tests(pace: f64) -> impl Tool {
     let description = "Run the tests whose name contains the filter; replays what they said.";
     tool_fn("run_tests", description, move |cx, RunTests { filter }: RunTests| async move {

@@ -62,10 +62,7 @@ fn what_cannot_be_used_is_said_with_its_place() {
         settings(None, Some("nowhere"), None),
         "FILE: the base URL \"nowhere\" can't be used: it must begin with http:// or https://, such as \"http://nowhere\"",
     );
-    check(
-        settings(None, None, Some("MY_KEY")),
-        "FILE: the variable MY_KEY, which shall hold the key, is not set",
-    );
+    check(settings(None, None, Some("MY_KEY")), "FILE: the variable MY_KEY for the key is not set");
     let with_header = |name: &str, value: &str| {
         let mut settings = settings(None, None, None);
         let access = settings.providers.entry(vendor("anthropic")).or_default();
@@ -95,7 +92,7 @@ fn unknown_models_name_the_known() {
     );
     check(
         "gemini:",
-        "model \"gemini:\" can't be used: the name ends where the model should be; write it like gemini:gemini-2.5-flash",
+        "model \"gemini:\" can't be used: the name has no model; write it like gemini:gemini-2.5-flash",
     );
     assert!(registry.resolve("demo").is_ok());
 }

@@ -1,4 +1,4 @@
-//! From flags to the run that a session is asked for, here or on a server.
+//! Flags to the request of a run, here or on a server.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Largest file with an output schema, in bytes.
+/// The largest file with an output schema, in bytes.
 const SCHEMA: u64 = 1 << 20;
 
-/// The run that the flags describe; its input follows.
+/// Returns the options of the run; its input follows.
 ///
 /// # Errors
 /// The file of the output schema can't be read, or is not a JSON Schema.
@@ -37,13 +37,13 @@ pub(super) fn options(args: &args::Run, budget: &Budget, terminal: Terminal) -> 
     })
 }
 
-/// The run with this prompt, or the one that resumes the session's last turn.
+/// Returns the run with this prompt, or the one that resumes the session's last turn.
 pub(super) fn new_run(args: &args::Run, prompt: &str, options: RunOptions) -> NewRun {
     let input = (!args.resume).then(|| Input(prompt.into()));
     NewRun { input, resume: args.resume, options, ..NewRun::default() }
 }
 
-/// What the flags say about plan mode; `None` leaves the session as it is.
+/// Returns the plan mode that the flags set; `None` leaves the session's.
 pub(super) fn plan_mode(args: &args::Run) -> Option<bool> {
     (args.plan || args.no_plan).then_some(args.plan)
 }

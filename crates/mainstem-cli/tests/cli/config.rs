@@ -83,10 +83,7 @@ fn a_file_chooses_model_server_key_and_headers() {
     let done = with(mainstem("run --trust --progress quiet Hi").env("MY_KEY", "k"));
     assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\n"), "{done:?}");
     let done = with(mainstem("run --trust --progress quiet Hi"));
-    assert_eq!(
-        done.stderr,
-        "error: ./mainstem.toml: the variable MY_KEY, which shall hold the key, is not set\n"
-    );
+    assert_eq!(done.stderr, "error: ./mainstem.toml: the variable MY_KEY for the key is not set\n");
     assert_eq!(server.requests().len(), 1);
     assert_eq!(server.requests()[0]["messages"][1], json!({ "role": "user", "content": "Hi" }));
 }

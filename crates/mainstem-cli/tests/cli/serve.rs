@@ -49,7 +49,10 @@ fn a_run_is_asked_for_and_followed() {
     running.signal("INT");
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert_eq!(done.stderr, "serving main with demo; Ctrl-C stops\nstopping; again to stop at once\n");
+    assert_eq!(
+        done.stderr,
+        "serving main with demo; Ctrl-C stops\nstopping; a second signal stops at once\n"
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
         ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", r#"{"input": "go"}"#);
     let mut begun = [0; 2048];
     assert!(follower.read(&mut begun).unwrap() > 0);
-    // Until it is at work.
+    // Until it runs.
     std::thread::sleep(Duration::from_millis(200));
     let at = Instant::now();
     running.signal("TERM");
@@ -67,7 +70,10 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.ends_with("stopping; again to stop at once\n1 runs are cancelled\n"), "{done:?}");
+    assert!(
+        done.stderr.ends_with("stopping; a second signal stops at once\n1 runs are cancelled\n"),
+        "{done:?}"
+    );
     let rest = answer(follower);
     assert!(!rest.contains("event: end\n"), "a reader that is sent away comes back: {rest}");
 }

@@ -1,4 +1,4 @@
-//! Columns and rows in any room.
+//! Columns and rows at any size.
 
 use mainstem_event::Outcome;
 use ratatui::buffer::CellWidth;

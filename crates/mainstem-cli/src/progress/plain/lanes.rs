@@ -1,19 +1,20 @@
-//! Who may speak: one at a time, so that an agent's lines stay together, and nobody waits for ever.
+//! The order of agents' lines: one agent has the floor at a time, so that its lines stay together,
+//! and every agent gets it after a bounded wait.
 
 use std::collections::VecDeque;
 
 use mainstem_event::Timestamp;
 
-/// A speaker that was silent for so long gives the floor to who waits.
+/// After this silence, the lane with the floor gives it to a waiting lane.
 const SILENCE: u64 = 1_000;
-/// Who waits so long gets the floor from a speaker that goes on …
+/// After this wait, a lane gets the floor from one that keeps writing …
 const PATIENCE: u64 = 5_000;
-/// … unless that one has only just begun.
+/// … unless that one has had it for less than this.
 const MINIMUM: u64 = 3_000;
 
-/// The floor, and what waits for it. Times are milliseconds.
+/// The floor, and the lines that wait for it. Times are in milliseconds.
 #[derive(Debug)]
-pub(super) struct Floor<T> {
+pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
     holder: Option<usize>,
     since: Timestamp,
@@ -26,12 +27,12 @@ struct Lane<T> {
     is_over: bool,
 }
 
-impl<T> Floor<T> {
+impl<T> Lanes<T> {
     pub(super) fn new() -> Self {
         Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_said: Timestamp::default() }
     }
 
-    /// A lane has something to say.
+    /// Adds a line of a lane.
     pub(super) fn say(&mut self, lane: usize, now: Timestamp, line: T) {
         let missing = (lane + 1).saturating_sub(self.lanes.len());
         self.lanes.extend((0..missing).map(|_| Lane { waiting: VecDeque::new(), is_over: false }));
@@ -39,14 +40,14 @@ impl<T> Floor<T> {
         self.lanes[lane].is_over = false;
     }
 
-    /// A lane has nothing more to say, until it says so.
+    /// Ends a lane, until its next line.
     pub(super) fn leave(&mut self, lane: usize) {
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.is_over = true;
         }
     }
 
-    /// The next line that is due.
+    /// Returns the next line that is due.
     pub(super) fn next(&mut self, now: Timestamp) -> Option<T> {
         if !self.may_go_on(now) {
             self.holder = Some(self.longest_waiting()?.0);
@@ -57,7 +58,7 @@ impl<T> Floor<T> {
         Some(line)
     }
 
-    /// The next line, due or not; those of one lane together.
+    /// Returns the next line, due or not; those of one lane together.
     pub(super) fn rest(&mut self) -> Option<T> {
         let holder = self.holder.filter(|lane| !self.lanes[*lane].waiting.is_empty());
         let lane = holder.or_else(|| self.longest_waiting().map(|(lane, _)| lane))?;
@@ -75,7 +76,7 @@ impl<T> Floor<T> {
         others_patience < PATIENCE || now.millis_since(self.since) < MINIMUM
     }
 
-    /// Of those without the floor.
+    /// Returns the lane without the floor that has waited longest.
     fn longest_waiting(&self) -> Option<(usize, Timestamp)> {
         let lanes = self.lanes.iter().enumerate().filter(|(lane, _)| Some(*lane) != self.holder);
         lanes

@@ -15,7 +15,7 @@ use crate::{
     config::{Budget, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Wanted, check_agent},
+    harness::{self, Requirements, check_agent},
     host::{self, Advise, new_session},
     model, progress, store, table,
     terminal::Terminal,
@@ -24,7 +24,7 @@ use crate::{
 
 const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
 
-pub(super) struct Partner {
+pub(super) struct ChatSession {
     pub(super) session: Arc<dyn AnySession>,
     pub(super) greeting: String,
     options: RunOptions,
@@ -32,7 +32,7 @@ pub(super) struct Partner {
     harness: Option<Harness>,
 }
 
-impl Partner {
+impl ChatSession {
     pub(super) async fn open(args: &Chat, source: &Source, terminal: Terminal) -> Result<Self, Fault> {
         let id = args.session.clone().unwrap_or_else(new_session);
         match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
@@ -55,12 +55,13 @@ impl Partner {
         let config = trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
         let model = model::choose(&config.settings, var)
             .filter(|model| model.value != demo::NAME)
-            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::HOW))
+            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
             .or_exit(Exit::Config)?;
         let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
-        let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
-        let harness = wanted.build(&config, &model).or_exit(Exit::Config)?;
+        let requirements =
+            Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
+        let harness = requirements.build(&config, &model).or_exit(Exit::Config)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
@@ -75,7 +76,7 @@ impl Partner {
     }
 
     pub(super) async fn say(&self, input: &str) -> anyhow::Result<Begun> {
-        // A turn that a task began may be active.
+        // A turn that a task started may be active.
         self.run(NewRun::of(input).with_queue(true)).await
     }
 
@@ -87,7 +88,7 @@ impl Partner {
         self.session.run(run.with_options(self.options.clone())).await.advise()
     }
 
-    /// The children, as a table.
+    /// Returns the children as a table.
     pub(super) async fn agents(&self) -> anyhow::Result<String> {
         let children = self.session.children().await.advise()?;
         if children.is_empty() {
@@ -101,7 +102,7 @@ impl Partner {
         Ok(table::text(HEADS, children.iter().map(row)))
     }
 
-    /// Ends the work of this process, and waits until it is recorded.
+    /// Stops the harness of this process, and waits until its events are recorded.
     pub(super) async fn close(self, terminal: Terminal) {
         if let Some(harness) = self.harness {
             harness.shutdown(Duration::ZERO).await;
