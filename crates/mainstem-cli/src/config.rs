@@ -14,6 +14,7 @@ mod servers;
 mod setting;
 mod settings;
 mod shell_limits;
+mod switch;
 mod table;
 pub(crate) mod text;
 

@@ -173,16 +173,16 @@ impl Stop {
 
 /// Lists the MCP servers; with `--online` checks that they start and have tools.
 fn servers(args: &Doctor, settings: &Settings, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
-    let look = |(name, said): (&String, &Setting<Server>)| match Client::new(&**name, said.value.clone()) {
+    let check = |(name, server): (&String, &Setting<Server>)| match Client::new(&**name, server.value.clone()) {
         Err(error) => {
-            Finding::wrong(format!("MCP server ({}): {error}", said.origin), "give it another name there")
+            Finding::wrong(format!("MCP server ({}): {error}", server.origin), "give it another name there")
         }
         Ok(_) if !args.online => {
-            Finding::absent(format!("MCP server {name}: `{}` ({}), not started", said.value, said.origin))
+            Finding::absent(format!("MCP server {name}: `{}` ({}), not started", server.value, server.origin))
         }
         Ok(client) => runtime.block_on(reach(name, &client, stop)),
     };
-    settings.mcp.iter().map(look).collect()
+    settings.mcp.iter().map(check).collect()
 }
 
 async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
@@ -222,11 +222,11 @@ fn model(
     if args.online && name == demo::NAME {
         findings.push(Finding::absent("online: the demo has no provider"));
     } else if args.online {
-        let asked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
-        if asked.iter().any(|finding| finding.state == State::Wrong) {
+        let checked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
+        if checked.iter().any(|finding| finding.state == State::Wrong) {
             *exit = Exit::Refused;
         }
-        findings.extend(asked);
+        findings.extend(checked);
     } else {
         findings.push(Finding::absent("online: not checked; `mainstem doctor --online` checks it"));
     }

@@ -95,7 +95,7 @@ pub(crate) fn of_end(ended: Option<&RunView>, a_child_failed: bool) -> Exit {
 const REFUSALS: [&str; 4] = ["auth", "rate_limited", "quota_exceeded", "overloaded"];
 
 /// An exit code, with its message.
-pub(crate) fn told(exit: Exit, why: Option<String>, failed: &[String]) -> Result<Exit, Fault> {
+pub(crate) fn with_message(exit: Exit, why: Option<String>, failed: &[String]) -> Result<Exit, Fault> {
     let error = match (exit, why) {
         (Exit::Reply, _) => return Ok(exit),
         (Exit::Limit, None) => {

@@ -110,10 +110,10 @@ impl Configured {
             configured.base_url = Some(value);
             configured.check().context(origin)?;
         }
-        for (name, said) in headers {
-            let value = expanded(&said.value, var).with_context(|| said.origin.clone())?;
+        for (name, header) in headers {
+            let value = expanded(&header.value, var).with_context(|| header.origin.clone())?;
             configured.headers.push((name, value));
-            configured.check().context(said.origin)?;
+            configured.check().context(header.origin)?;
         }
         Ok(configured)
     }

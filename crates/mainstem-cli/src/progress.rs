@@ -62,16 +62,16 @@ pub(crate) fn frames() -> Interval {
 
 /// Returns the progress of a run of this prompt on stderr, beside a result of this form; shows a
 /// note if the requested mode is not possible.
-pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
-    let (mode, objection) = terminal.mode(asked, format);
+pub(crate) fn on_stderr(terminal: Terminal, requested: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
+    let (mode, objection) = terminal.mode(requested, format);
     let mut progress = in_mode(mode, terminal, prompt);
     objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
     progress
 }
 
 /// Returns the progress of a session's next run, beside text and without the note.
-pub(crate) fn again_on_stderr(terminal: Terminal, asked: Mode, prompt: &str) -> Box<dyn Progress> {
-    in_mode(terminal.mode(asked, Format::Text).0, terminal, prompt)
+pub(crate) fn again_on_stderr(terminal: Terminal, requested: Mode, prompt: &str) -> Box<dyn Progress> {
+    in_mode(terminal.mode(requested, Format::Text).0, terminal, prompt)
 }
 
 fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {

@@ -50,12 +50,12 @@ pub(crate) fn watch() -> io::Result<First> {
         let _in_runtime = runtime.enter();
         Signals::new()?
     };
-    let (first, told) = oneshot::channel();
+    let (first, receiver) = oneshot::channel();
     let wait = move |runtime: Runtime| {
         runtime.block_on(async {
-            let told = first.send(signals.next().await);
+            let sent = first.send(signals.next().await);
             // Without a receiver, the first signal counts as the second.
-            let last = match told {
+            let last = match sent {
                 Ok(()) => signals.next().await,
                 Err(signal) => signal,
             };
@@ -63,7 +63,7 @@ pub(crate) fn watch() -> io::Result<First> {
         });
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;
-    Ok(First(Some(told)))
+    Ok(First(Some(receiver)))
 }
 
 /// The first signal, reported once.

@@ -12,7 +12,7 @@ pub(crate) struct Terminal {
     pub(crate) stdin: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
-    /// Whether stderr is not a terminal, or one that can't move its cursor.
+    /// Whether this is a CI system, or the terminal can't move its cursor.
     pub(crate) is_dumb: bool,
     pub(crate) color: bool,
     /// Whether only ASCII is shown.
@@ -43,10 +43,10 @@ impl Terminal {
     }
 
     /// Returns how progress is shown, and a note if that differs from the request.
-    pub(crate) fn mode(self, asked: Mode, format: Format) -> (Mode, Option<&'static str>) {
+    pub(crate) fn mode(self, requested: Mode, format: Format) -> (Mode, Option<&'static str>) {
         // Lines of both on one screen would disturb each other.
         let is_stream_shown = self.stdout && matches!(format, Format::Ndjson | Format::Sse);
-        match asked {
+        match requested {
             Mode::Live if !self.stderr => {
                 (Mode::Plain, Some("stderr is not a terminal, so progress is plain rather than live"))
             }
@@ -54,7 +54,7 @@ impl Terminal {
             Mode::Auto if is_stream_shown => (Mode::Quiet, None),
             Mode::Auto if self.is_dumb => (Mode::Plain, None),
             Mode::Auto => (Mode::Live, None),
-            asked => (asked, None),
+            requested => (requested, None),
         }
     }
 }

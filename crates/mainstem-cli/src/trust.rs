@@ -173,7 +173,7 @@ impl Review {
 
     /// Removes the parts that the demo does not use: it has its own agents, tools and model.
     fn leave_out_unused(&mut self) {
-        if self.settings().model.is_some_and(|said| said.value == demo::NAME) {
+        if self.settings().model.is_some_and(|model| model.value == demo::NAME) {
             self.untrusted.retain(|found| found.part.key() == "prices");
         }
     }

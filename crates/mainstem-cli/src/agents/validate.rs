@@ -62,8 +62,8 @@ fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnos
     let (mut specs, mut found) = (SpecSet::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
-            let (more, said) = load_dir(path);
-            found.extend(said);
+            let (more, errors) = load_dir(path);
+            found.extend(errors);
             found.extend(specs.merge(more));
         } else if path.exists() {
             match load_file(path) {
@@ -71,7 +71,7 @@ fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnos
                     found.extend(parsed.warnings);
                     found.extend(specs.insert(parsed.spec));
                 }
-                Err(said) => found.extend(said),
+                Err(errors) => found.extend(errors),
             }
         } else {
             let error = anyhow!("{}: there is no such file or directory", path.display());

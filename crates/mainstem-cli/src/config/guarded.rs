@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::{
     NAME, Setting,
     keys::Key,
-    setting::OnOff,
+    switch::OnOff,
     table::{At, Table},
 };
 

@@ -1,6 +1,6 @@
 //! What a project's file can do to the user's own settings.
 
-use super::{Setting, setting::OnOff, table::Narrow};
+use super::{Setting, switch::OnOff, table::Narrow};
 
 /// The project's value is used, and the user's if it has none.
 pub(super) fn chooses<T>(project: T, _user: &T) -> T {

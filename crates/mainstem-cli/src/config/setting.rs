@@ -12,7 +12,7 @@ use std::{
 use clap::{
     Arg, Command, Error,
     builder::{
-        BoolValueParser, PathBufValueParser, PossibleValue, StringValueParser, TypedValueParser,
+        PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
         ValueParserFactory,
     },
     value_parser,
@@ -54,16 +54,7 @@ pub(crate) trait Value {
     fn resolve(&mut self, _folder: &Path) {}
 }
 
-impl Value for String {}
 impl Value for bool {}
-impl Value for u16 {}
-impl Value for u64 {}
-impl Value for usize {}
-impl Value for NonZeroU32 {}
-impl Value for NonZeroUsize {}
-impl Value for Duration {}
-impl Value for Cost {}
-impl Value for Network {}
 impl Value for Prices {}
 
 impl Value for PathBuf {
@@ -83,67 +74,39 @@ pub(crate) trait FlagValue: Value + Clone + Send + Sync + 'static {
     fn parser() -> impl TypedValueParser<Value = Self>;
 }
 
-impl FlagValue for String {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        StringValueParser::new()
-    }
+/// Implements [`FlagValue`], and [`Value`] for types without paths.
+macro_rules! flag_values {
+    ($($type:ty: $parser:expr;)*) => {$(
+        impl Value for $type {}
+        flag_values!(@ $type: $parser);
+    )*};
+    (@ $type:ty: $parser:expr) => {
+        impl FlagValue for $type {
+            fn parser() -> impl TypedValueParser<Value = Self> {
+                $parser
+            }
+        }
+    };
 }
 
-impl FlagValue for PathBuf {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        PathBufValueParser::new()
-    }
+flag_values! {
+    String: StringValueParser::new();
+    u16: value_parser!(u16);
+    u64: value_parser!(u64);
+    usize: text::number::<usize>;
+    NonZeroU32: text::positive::<NonZeroU32>;
+    NonZeroUsize: text::positive::<NonZeroUsize>;
+    Duration: text::duration;
+    Cost: text::dollars;
+    Network: network();
 }
 
-impl FlagValue for u16 {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        value_parser!(u16)
-    }
-}
+flag_values!(@ PathBuf: PathBufValueParser::new());
 
-impl FlagValue for u64 {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        value_parser!(u64)
-    }
-}
-
-impl FlagValue for usize {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        text::number::<usize>
-    }
-}
-
-impl FlagValue for NonZeroU32 {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        text::positive::<NonZeroU32>
-    }
-}
-
-impl FlagValue for NonZeroUsize {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        text::positive::<NonZeroUsize>
-    }
-}
-
-impl FlagValue for Duration {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        text::duration
-    }
-}
-
-impl FlagValue for Cost {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        text::dollars
-    }
-}
-
-impl FlagValue for Network {
-    fn parser() -> impl TypedValueParser<Value = Self> {
-        let on = PossibleValue::new("on").help("The network of this machine");
-        let off = PossibleValue::new("off").help("No network, the loopback included");
-        let names = clap::builder::PossibleValuesParser::new([on, off]);
-        names.map(|name| if name == "off" { Self::Off } else { Self::On })
-    }
+fn network() -> impl TypedValueParser<Value = Network> {
+    let on = PossibleValue::new("on").help("The network of this machine");
+    let off = PossibleValue::new("off").help("No network, the loopback included");
+    PossibleValuesParser::new([on, off]).map(|name| if name == "off" { Network::Off } else { Network::On })
 }
 
 /// The parser of a flag's value, which notes the flag as the origin.
@@ -172,7 +135,7 @@ impl<T: FlagValue> TypedValueParser for FlagParser<T> {
 }
 
 /// Returns the flag as typed: `--model`.
-fn flag(arg: Option<&Arg>) -> String {
+pub(super) fn flag(arg: Option<&Arg>) -> String {
     let long = arg.and_then(Arg::get_long).unwrap_or_default();
     format!("--{long}")
 }
@@ -199,85 +162,5 @@ impl<T: fmt::Display> fmt::Display for Setting<T> {
     /// Writes the value with its origin in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.value, self.origin)
-    }
-}
-
-/// On, off or unset. A flag turns it on, or off if its name begins with `--no-`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Switch(Option<Setting<bool>>);
-
-impl Switch {
-    /// Returns where it was turned on, if it is on.
-    pub(crate) fn on(&self) -> Option<&str> {
-        self.0.as_ref().filter(|setting| setting.value).map(|setting| &*setting.origin)
-    }
-
-    pub(crate) fn is_on(&self) -> bool {
-        self.on().is_some()
-    }
-
-    pub(crate) fn is_off(&self) -> bool {
-        self.state() == Some(false)
-    }
-}
-
-/// Something that is on, off or unset.
-pub(super) trait OnOff {
-    fn state(&self) -> Option<bool>;
-}
-
-impl OnOff for Switch {
-    fn state(&self) -> Option<bool> {
-        value(&self.0)
-    }
-}
-
-impl fmt::Display for Switch {
-    /// Writes `true` or `false` with the origin in brackets, or `-`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(setting) => write!(f, "{setting}"),
-            None => f.write_str("-"),
-        }
-    }
-}
-
-impl OnOff for Option<Setting<Network>> {
-    fn state(&self) -> Option<bool> {
-        value(self).map(|network| network == Network::On)
-    }
-}
-
-impl Layered for Switch {
-    fn or(self, below: Self) -> Self {
-        Self(self.0.or(below.0))
-    }
-
-    fn locate(&mut self, file: &Location<'_>) {
-        self.0.locate(file);
-    }
-}
-
-/// The parser of a switch's flag, which has no value.
-#[derive(Clone)]
-pub(crate) struct SwitchParser;
-
-impl ValueParserFactory for Switch {
-    type Parser = SwitchParser;
-
-    fn value_parser() -> SwitchParser {
-        SwitchParser
-    }
-}
-
-impl TypedValueParser for SwitchParser {
-    type Value = Switch;
-
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Switch, Error> {
-        let is_given = BoolValueParser::new().parse_ref(command, arg, value)?;
-        let flag = flag(arg);
-        let setting = Setting::new(!flag.starts_with("--no-"), flag);
-        Ok(Switch(is_given.then_some(setting)))
     }
 }

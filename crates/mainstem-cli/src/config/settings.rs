@@ -28,7 +28,8 @@ use super::{
     project::{chooses, lowers, narrows, turns_off},
     providers::{Access, Providers, access_does, base_urls},
     servers,
-    setting::{Switch, value},
+    setting::value,
+    switch::Switch,
     table::{Var, table},
     text::time,
 };
@@ -38,11 +39,7 @@ table! {
     pub(crate) struct Settings {
         /// The model that agents use by default.
         #[arg(short, long, value_name = "NAME", help = model_help())]
-        model: Option<Setting<String>> {
-            env: variable("MAINSTEM_MODEL"),
-            project: chooses,
-            trust: NotNeeded,
-        }
+        model: Option<Setting<String>> { env: variable("MAINSTEM_MODEL"), project: chooses, trust: NotNeeded }
 
         /// The directory that agents work in, and whose subagents/*.md declare them; by default the
         /// current one [env: MAINSTEM_WORKSPACE].
@@ -55,42 +52,27 @@ table! {
 
         /// Stop the agent after N model calls, with the answer that it has by then.
         #[arg(long, value_name = "N", help_heading = "Limits")]
-        max_turns: Option<Setting<NonZeroU32>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        max_turns: Option<Setting<NonZeroU32>> { project: lowers, trust: NotNeeded }
 
         /// Limits of the fleet.
         #[command(flatten)]
-        limits: FleetLimits {
-            project: narrows,
-            trust: ByKey,
-        }
+        limits: FleetLimits { project: narrows, trust: ByKey }
 
         /// Rules that allow, ask about and deny calls of tools; those of all files apply.
         #[arg(skip)]
-        permissions: Permissions {
-            project: narrows,
-            trust: NotNeeded,
-        }
+        permissions: Permissions { project: narrows, trust: NotNeeded }
 
         /// Give agents no tools for files; by default they read and write files in the workspace,
         /// and only there.
         #[arg(long = "no-files", action = SetTrue)]
-        files: Switch {
-            project: turns_off,
-            trust: NotNeeded,
-        }
+        files: Switch { project: turns_off, trust: NotNeeded }
 
         /// Let agents run commands, each in the directory that it works in.
         ///
         /// On Linux with Landlock a command writes only there and in /tmp; `mainstem doctor` shows
         /// what confines commands on this machine. All processes of a command end with it.
         #[arg(long, action = SetTrue)]
-        shell: Switch {
-            project: turns_off,
-            trust: ToTurnOn("true", "lets agents run commands"),
-        }
+        shell: Switch { project: turns_off, trust: ToTurnOn("true", "lets agents run commands") }
 
         /// The network of commands; `on` by default.
         #[arg(long, value_name = "SWITCH")]
@@ -99,8 +81,7 @@ table! {
             trust: ToTurnOn("\"on\"", "lets agents' commands use the network"),
         }
 
-        /// Limits of each command with all its processes: `memory=2GiB`, `cpu=10m`,
-        /// `file_size=1GiB`, `processes=64`; repeatable.
+        /// Limits of each command with all its processes: `memory`, `cpu`, `file_size`, `processes`.
         #[command(flatten)]
         shell_limits: ShellLimits {
             project: narrows,
@@ -116,17 +97,11 @@ table! {
 
         /// What a run may spend.
         #[arg(skip)]
-        budget: Budget {
-            project: narrows,
-            trust: ByKey,
-        }
+        budget: Budget { project: narrows, trust: ByKey }
 
         /// Prices by model, in millionths of a dollar for a million tokens.
         #[arg(skip)]
-        prices: Option<Setting<Prices>> {
-            project: chooses,
-            trust: ToSet(PRICES, |_| PRICES.to_owned()),
-        }
+        prices: Option<Setting<Prices>> { project: chooses, trust: ToSet(PRICES, |_| PRICES.to_owned()) }
 
         /// MCP servers by name.
         #[arg(skip)]
@@ -156,10 +131,7 @@ table! {
 
         /// What callers of `mainstem serve` can do.
         #[arg(skip)]
-        serve: Serve {
-            project: narrows,
-            trust: ByKey,
-        }
+        serve: Serve { project: narrows, trust: ByKey }
     }
 }
 
@@ -168,41 +140,26 @@ table! {
     pub(crate) struct FleetLimits {
         /// The greatest depth of agents; the one that runs is at 0, its children at 1 [default: 3].
         #[arg(long = "max-agent-depth", value_name = "N", help_heading = "Limits")]
-        max_depth: Option<Setting<u16>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        max_depth: Option<Setting<u16>> { project: lowers, trust: NotNeeded }
 
         /// The most children that run at a time; more wait for their turn [default: 16].
         #[arg(long, value_name = "N", help_heading = "Limits")]
-        max_children: Option<Setting<NonZeroUsize>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        max_children: Option<Setting<NonZeroUsize>> { project: lowers, trust: NotNeeded }
 
         /// The most background tasks at a time; more are refused [default: 16].
         #[arg(long, value_name = "N", help_heading = "Limits")]
-        max_tasks: Option<Setting<usize>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        max_tasks: Option<Setting<usize>> { project: lowers, trust: NotNeeded }
 
         /// How long an agent waits for a child by default, which then continues in the background
         /// [default: 30s].
         #[arg(long = "child-wait", value_name = "TIME", help_heading = "Limits")]
         #[serde(deserialize_with = "time")]
-        wait: Option<Setting<Duration>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        wait: Option<Setting<Duration>> { project: lowers, trust: NotNeeded }
 
         /// End a child that emits no event for this long [default: 10m].
         #[arg(long = "idle-timeout", value_name = "TIME", help_heading = "Limits")]
         #[serde(deserialize_with = "time")]
-        idle: Option<Setting<Duration>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        idle: Option<Setting<Duration>> { project: lowers, trust: NotNeeded }
     }
 }
 
@@ -212,33 +169,21 @@ table! {
         /// Refuse model calls above N tokens, in and out, of all agents together. A call's tokens
         /// are estimated before it.
         #[arg(long = "budget-tokens", value_name = "N", help_heading = "Limits")]
-        tokens: Option<Setting<u64>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        tokens: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
 
         /// Refuse model calls above this cost in US dollars, such as `0.50`, of all agents
         /// together; a file has it in millionths. Refuses models without a price, which `[prices]`
         /// in mainstem.toml can set.
         #[arg(long = "budget-cost", value_name = "DOLLARS", help_heading = "Limits")]
-        cost: Option<Setting<Cost>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        cost: Option<Setting<Cost>> { project: lowers, trust: NotNeeded }
 
         /// The most agents that a run starts.
         #[arg(skip)]
-        spawns: Option<Setting<u64>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        spawns: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
 
         /// The seconds after which a run times out.
         #[arg(skip)]
-        time_seconds: Option<Setting<u64>> {
-            project: lowers,
-            trust: NotNeeded,
-        }
+        time_seconds: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
     }
 }
 

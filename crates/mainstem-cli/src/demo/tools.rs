@@ -48,7 +48,7 @@ const TESTS: [(&str, Result<(), &str>); 4] = [
 
 /// Runs the example's tests, one after the other.
 pub(super) fn run_tests(pace: f64) -> impl Tool {
-    let description = "Run the tests whose name contains the filter; replays what they said.";
+    let description = "Run the tests whose name contains the filter; replays their output.";
     tool_fn("run_tests", description, move |cx, RunTests { filter }: RunTests| async move {
         sleep(Duration::from_millis(500).mul_f64(pace)).await;
         let chosen: Vec<_> = TESTS.iter().filter(|(name, _)| name.contains(&filter)).collect();
@@ -58,8 +58,8 @@ pub(super) fn run_tests(pace: f64) -> impl Tool {
         }
         for (name, result) in &chosen {
             sleep(Duration::from_millis(500).mul_f64(pace)).await;
-            let said = result.map_or_else(|why| format!("FAILED: {why}"), |()| "ok".to_owned());
-            cx.progress(format!("test {name} ... {said}\n")).await;
+            let result = result.map_or_else(|why| format!("FAILED: {why}"), |()| "ok".to_owned());
+            cx.progress(format!("test {name} ... {result}\n")).await;
         }
         let failed = chosen.iter().filter(|(_, result)| result.is_err()).count();
         Ok(format!("{} passed, {failed} failed", chosen.len() - failed))

@@ -25,10 +25,10 @@ impl Stdout {
     /// The system refuses a thread.
     pub(crate) fn start(writer: impl io::Write + Send + 'static) -> io::Result<Self> {
         let (pieces, waiting) = mpsc::channel(WAITING);
-        let (told, result) = oneshot::channel();
+        let (sender, result) = oneshot::channel();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {
             // The receiver is dropped when the process exits.
-            let _ = told.send(write_all(waiting, writer));
+            let _ = sender.send(write_all(waiting, writer));
         })?;
         Ok(Self { pieces, result: Some(result) })
     }

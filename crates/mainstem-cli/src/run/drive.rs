@@ -56,7 +56,7 @@ pub(super) struct Sinks {
 pub(super) struct Warnings {
     /// The harness of this process, if the session is here.
     harness: Option<Harness>,
-    said: HashSet<String>,
+    shown: HashSet<String>,
 }
 
 /// A run in progress.
@@ -259,14 +259,14 @@ impl Drive {
 }
 
 impl Warnings {
-    /// The warnings that were shown.
-    pub(super) fn new(harness: Option<Harness>, said: &[String]) -> Self {
-        Self { harness, said: said.iter().cloned().collect() }
+    /// Creates the warnings, of which `shown` are not shown again.
+    pub(super) fn new(harness: Option<Harness>, shown: &[String]) -> Self {
+        Self { harness, shown: shown.iter().cloned().collect() }
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {
         let warnings = self.harness.iter().flat_map(harness::found);
-        warnings.filter(|warning| self.said.insert(warning.clone()))
+        warnings.filter(|warning| self.shown.insert(warning.clone()))
     }
 }
 

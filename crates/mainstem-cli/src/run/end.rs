@@ -119,7 +119,7 @@ impl Drive {
         let failed = &self.recorder.borrow().failed;
         let exit = exit::of_end(ended.as_ref(), args.strict_children && !failed.is_empty());
         // Its message is complete; the causes behind it repeat it.
-        exit::told(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
+        exit::with_message(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
     }
 
     fn last_piece(&self, ended: Option<&RunView>) -> Option<Bytes> {

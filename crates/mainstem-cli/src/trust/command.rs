@@ -47,11 +47,11 @@ fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
 fn add(store: &Store, dir: &Path, foreign: bool) -> Result<Exit, Fault> {
     let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
     store.add(&parts).or_exit(Exit::Failed)?;
-    let said = match parts.is_empty() {
+    let text = match parts.is_empty() {
         true => format!("nothing in {} needs trust\n", one_line(&dir.display().to_string())),
         false => format!("trusted:\n{}", listed(&parts)),
     };
-    print(&said)?;
+    print(&text)?;
     Ok(Exit::Reply)
 }
 

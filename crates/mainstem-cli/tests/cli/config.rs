@@ -22,7 +22,7 @@ fn errors_have_their_place() {
     );
     check(
         with("[providers.openai]\napi_key = \"sk-123\""),
-        "error: ./mainstem.toml:2:11: a key does not belong into a file: put it into an environment variable, and the name of that \
+        "error: ./mainstem.toml:2:11: keys are not allowed in a file: put it into an environment variable, and the name of that \
          into `api_key_env`\n",
     );
     let user = mainstem("run -m demo Hi").file(".config/mainstem/config.toml", "model = ");

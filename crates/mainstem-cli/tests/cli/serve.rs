@@ -134,10 +134,10 @@ fn a_killed_server_goes_on_where_it_was() {
 #[test]
 fn what_can_not_be_served_is_said() {
     let done = mainstem("serve -m demo --bind 0.0.0.0:0").run();
-    let open = "error: --bind 0.0.0.0:0 is reached from other machines: that needs --token-file\n";
+    let open = "error: --bind 0.0.0.0:0: other machines reach this address, which requires --token-file\n";
     assert_eq!((done.code, &*done.stderr), (Some(2), open));
     let done = mainstem("serve").run();
-    assert!(done.code == Some(3) && done.stderr.contains("or say -m demo for the demo"), "{done:?}");
+    assert!(done.code == Some(3) && done.stderr.contains("or use -m demo for the demo"), "{done:?}");
     let done = mainstem("serve -m demo --token-file none").run();
     assert!(
         done.code == Some(3) && done.stderr.starts_with("error: --token-file none: No such file"),

@@ -314,7 +314,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let text = tasks("list").stdout;
     assert!(text.contains("kid") && text.contains("running") && text.contains("Look around."), "{text}");
     let late = tasks(&format!("wait {id} --timeout 100ms"));
-    assert!(late.code == Some(124) && late.stderr.contains("is not over after 100ms"), "{late:?}");
+    assert!(late.code == Some(124) && late.stderr.contains("has not ended after 100ms"), "{late:?}");
     let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
     assert!(logs.stdout.contains("AGENT_START kid"), "{logs:?}");
     let stopped = tasks(&format!("cancel {id}"));

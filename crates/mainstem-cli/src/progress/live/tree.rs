@@ -25,7 +25,7 @@ pub(super) struct Row {
     /// Its activity, or how it ended.
     pub(super) activity: String,
     /// The line that it is writing.
-    pub(super) said: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// A failure that the agent is recovering from.
@@ -143,7 +143,7 @@ impl Tree {
         let (started_at, tokens) =
             invocation.map_or((agent.started_at, 0), |one| (one.started_at, one.tokens));
         let is_talking = matches!(agent.phase, Phase::Speaking | Phase::Thinking);
-        let said = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
+        let text = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
             name: names.join(self.glyphs.below),
             outcome: agent.outcome,
@@ -152,7 +152,7 @@ impl Tree {
             time: figures::time(until.millis_since(started_at)),
             tokens: figures::tokens(tokens),
             activity: self.glyphs.line(&self.activity(agent, now)),
-            said,
+            text,
         }
     }
 

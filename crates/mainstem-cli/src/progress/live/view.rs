@@ -33,9 +33,9 @@ impl View {
         let mut lines = vec![head];
         for row in &rows[..shown] {
             lines.push(self.row(row));
-            if let Some(said) = row.said.as_ref().filter(|_| talk > 0) {
+            if let Some(text) = row.text.as_ref().filter(|_| talk > 0) {
                 talk -= 1;
-                lines.push(self.said(said));
+                lines.push(self.text(text));
             }
         }
         if hidden > 0 && room > 0 {
@@ -83,8 +83,8 @@ impl View {
     }
 
     /// Returns the end of a text, so that the newest words are visible.
-    fn said(self, text: &str) -> Line<'static> {
-        let lead = format!("     {} ", self.glyphs.said);
+    fn text(self, text: &str) -> Line<'static> {
+        let lead = format!("     {} ", self.glyphs.quote);
         let room = usize::from(self.width).saturating_sub(cells(&lead) + 1);
         Line::from(format!("{lead}{}", self.fit_end(text, room))).dim()
     }

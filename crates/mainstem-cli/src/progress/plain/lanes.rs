@@ -1,24 +1,24 @@
-//! The order of agents' lines: one agent has the floor at a time, so that its lines stay together,
-//! and every agent gets it after a bounded wait.
+//! The order of agents' lines: one lane writes at a time, so that the lines of an agent stay
+//! together, and every lane is next after a bounded wait.
 
 use std::collections::VecDeque;
 
 use mainstem_event::Timestamp;
 
-/// After this silence, the lane with the floor gives it to a waiting lane.
+/// After this silence of the holder, a waiting lane replaces it, in milliseconds.
 const SILENCE: u64 = 1_000;
-/// After this wait, a lane gets the floor from one that keeps writing …
+/// After this wait, a lane replaces a holder that keeps writing …
 const PATIENCE: u64 = 5_000;
-/// … unless that one has had it for less than this.
+/// … unless the holder has been one for less than this.
 const MINIMUM: u64 = 3_000;
 
-/// The floor, and the lines that wait for it. Times are in milliseconds.
+/// The lanes of all agents, with the lines that wait; the holder is the lane that writes.
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
     holder: Option<usize>,
     since: Timestamp,
-    last_said: Timestamp,
+    last_line: Timestamp,
 }
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Lane<T> {
 
 impl<T> Lanes<T> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_said: Timestamp::default() }
+        Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_line: Timestamp::default() }
     }
 
     /// Adds a line of a lane.
@@ -49,12 +49,12 @@ impl<T> Lanes<T> {
 
     /// Returns the next line that is due.
     pub(super) fn next(&mut self, now: Timestamp) -> Option<T> {
-        if !self.may_go_on(now) {
+        if !self.can_continue(now) {
             self.holder = Some(self.longest_waiting()?.0);
             self.since = now;
         }
         let line = self.lanes.get_mut(self.holder?)?.waiting.pop_front()?.1;
-        self.last_said = now;
+        self.last_line = now;
         Some(line)
     }
 
@@ -66,17 +66,17 @@ impl<T> Lanes<T> {
         self.lanes[lane].waiting.pop_front().map(|(_, line)| line)
     }
 
-    fn may_go_on(&self, now: Timestamp) -> bool {
+    fn can_continue(&self, now: Timestamp) -> bool {
         let Some(holder) = self.holder else { return false };
         let Lane { waiting, is_over } = &self.lanes[holder];
         if waiting.is_empty() {
-            return !is_over && now.millis_since(self.last_said) < SILENCE;
+            return !is_over && now.millis_since(self.last_line) < SILENCE;
         }
         let others_patience = self.longest_waiting().map_or(0, |(_, since)| now.millis_since(since));
         others_patience < PATIENCE || now.millis_since(self.since) < MINIMUM
     }
 
-    /// Returns the lane without the floor that has waited longest.
+    /// Returns the lane, besides the holder, that has waited longest.
     fn longest_waiting(&self) -> Option<(usize, Timestamp)> {
         let lanes = self.lanes.iter().enumerate().filter(|(lane, _)| Some(*lane) != self.holder);
         lanes

@@ -89,7 +89,7 @@ impl Lines {
     /// Returns the lane of the agent that started this one, if it is shown.
     fn parent(&self, event: &AgentEvent) -> Option<usize> {
         let parent = &event.source()?.parent_session_id;
-        self.agents.iter().position(|agents| agents.session == *parent)
+        self.agents.iter().position(|agent| agent.session == *parent)
     }
 
     fn tell(&mut self, event: &AgentEvent, lane: usize) {
@@ -120,12 +120,12 @@ impl Lines {
                 self.say(lane, &format!("{tool} {tool_call_name} {input}"), Some(AnsiColor::Cyan));
             }
             ToolResultTextDelta { tool_call_id, delta } => {
-                let said = self.agents[lane].calls.entry(tool_call_id.clone()).or_default();
-                said.extend(delta.chars().take((4 * SHORT).saturating_sub(said.len())));
+                let output = self.agents[lane].calls.entry(tool_call_id.clone()).or_default();
+                output.extend(delta.chars().take((4 * SHORT).saturating_sub(output.len())));
             }
             ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms } => {
-                let said = self.agents[lane].calls.remove(tool_call_id).unwrap_or_default();
-                self.answered(lane, tool_call_name, *state, *duration_ms, &said);
+                let output = self.agents[lane].calls.remove(tool_call_id).unwrap_or_default();
+                self.answered(lane, tool_call_name, *state, *duration_ms, &output);
             }
             ModelRetry { attempt, wait_ms, error } => {
                 let (wait, error) = (figures::time(*wait_ms), &error.message);
@@ -177,21 +177,21 @@ impl Lines {
         }
     }
 
-    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, said: &str) {
+    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, output: &str) {
         let time = figures::time(millis);
         let Glyphs { ok, failed, cancelled, background, .. } = self.glyphs;
         let (text, color) = match state {
             ToolState::Success if DELEGATING.contains(&tool) => return,
             ToolState::Success => (format!("{ok} {tool} {time}"), AnsiColor::Green),
             ToolState::Error => {
-                let said = self.glyphs.short(said, SHORT);
-                (format!("{failed} {tool} failed, {time}: {said}"), AnsiColor::Red)
+                let output = self.glyphs.short(output, SHORT);
+                (format!("{failed} {tool} failed, {time}: {output}"), AnsiColor::Red)
             }
             ToolState::Running => {
                 (format!("{background} {tool} continues in the background"), AnsiColor::Cyan)
             }
             ToolState::Denied => {
-                (format!("{cancelled} {tool} denied: {}", self.glyphs.short(said, SHORT)), AnsiColor::Yellow)
+                (format!("{cancelled} {tool} denied: {}", self.glyphs.short(output, SHORT)), AnsiColor::Yellow)
             }
             other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
         };
