@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// List, show, create and validate the agents that files of the workspace declare.
     Agents(Agents),
     /// Check the configuration, and show how to correct what is wrong.
-    #[command(after_help = doctor_help())]
+    #[command(after_long_help = doctor_help())]
     Doctor(Doctor),
     /// List the vendors of models, and what sets up each of them.
     Models(Models),

@@ -9,10 +9,10 @@ use mainstem_event::{AgentEvent, Clock, SystemClock};
 use tokio::time::{Instant, Interval, interval_at};
 
 use crate::{
-    agents::print,
     args::{Attach, Format},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
+    print::print,
     progress::{self, Progress},
     replies::Replies,
     signals,

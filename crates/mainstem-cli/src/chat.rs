@@ -11,11 +11,11 @@ use tokio::time::timeout;
 
 use self::session::ChatSession;
 use crate::{
-    agents::print,
     approval::Approvals,
     args::{Chat, Format, Log, Source},
     exit::{Exit, Fault, OrExit},
     host::{Advise, PATIENCE, advised},
+    print::print,
     progress,
     replies::Replies,
     signals::{Signal, Signals},

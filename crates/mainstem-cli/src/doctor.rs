@@ -17,12 +17,13 @@ use mainstem::{
 use tokio::runtime::Runtime;
 
 use crate::{
-    agents::{counted, print},
     args::{Doctor, Source},
     config::{Setting, Settings, keys::ways, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness, model, sanitize,
+    harness, model,
+    print::{counted, print},
+    sanitize,
     signals::{self, Signal},
     terminal::Terminal,
     trust::{self, FolderPart, Reads},
@@ -173,7 +174,8 @@ impl Stop {
 
 /// Lists the MCP servers; with `--online` checks that they start and have tools.
 fn servers(args: &Doctor, settings: &Settings, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
-    let check = |(name, server): (&String, &Setting<Server>)| match Client::new(&**name, server.value.clone()) {
+    let check = |(name, server): (&String, &Setting<Server>)| match Client::new(&**name, server.value.clone())
+    {
         Err(error) => {
             Finding::wrong(format!("MCP server ({}): {error}", server.origin), "give it another name there")
         }

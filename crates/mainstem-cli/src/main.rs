@@ -17,6 +17,7 @@ mod model;
 mod models;
 mod open_files;
 mod output;
+mod print;
 mod progress;
 mod replay;
 mod replies;

@@ -4,11 +4,12 @@ use mainstem::vendor::{VENDORS, Vendor};
 use serde_json::{Value, json};
 
 use crate::{
-    agents::{json, print},
     args::{Form, Models, Source},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
-    model, table,
+    model,
+    print::{json, print},
+    table,
     terminal::Terminal,
     trust::{self, Reads},
 };

@@ -62,7 +62,12 @@ pub(crate) fn frames() -> Interval {
 
 /// Returns the progress of a run of this prompt on stderr, beside a result of this form; shows a
 /// note if the requested mode is not possible.
-pub(crate) fn on_stderr(terminal: Terminal, requested: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
+pub(crate) fn on_stderr(
+    terminal: Terminal,
+    requested: Mode,
+    format: Format,
+    prompt: &str,
+) -> Box<dyn Progress> {
     let (mode, objection) = terminal.mode(requested, format);
     let mut progress = in_mode(mode, terminal, prompt);
     objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));

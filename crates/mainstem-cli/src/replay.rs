@@ -10,9 +10,9 @@ use tokio::time::{Instant, Interval, sleep_until};
 
 use self::source::{Source, open};
 use crate::{
-    agents::print,
     args::{Format, Replay},
     exit::{Exit, Fault, OrExit},
+    print::print,
     progress::{self, Progress},
     replies::Replies,
     signals,

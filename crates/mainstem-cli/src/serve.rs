@@ -20,7 +20,9 @@ use crate::{
     demo,
     exit::{Exit, Fault, OrExit},
     harness::{self, Requirements, check_agent},
-    model, open_files, progress, signals, store, telemetry,
+    model, open_files,
+    print::counted,
+    progress, signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
 };
@@ -138,7 +140,7 @@ async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Term
     }
     let left = server.live_runs();
     if left > 0 {
-        progress::say(&format!("{left} runs are cancelled"), terminal);
+        progress::say(&format!("cancelling {}", counted(left, "run")), terminal);
     }
     // The shutdown ends children by itself, so it has its own limit.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;

@@ -8,10 +8,10 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    agents::{json as print_json_value, print, print_json},
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
+    print::{json as print_json_value, print, print_json},
     table,
 };
 

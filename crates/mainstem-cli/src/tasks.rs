@@ -15,11 +15,11 @@ use mainstem_event::SystemClock;
 use serde_json::json;
 
 use crate::{
-    agents::{json as print_json, print},
     args::{Form, Source, Tasks, TasksCommand},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     host::{self, Advise},
+    print::{json as print_json, print},
     store, table,
     terminal::Terminal,
     trust::{self, Reads},

@@ -12,12 +12,13 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    agents::{json, print},
     args::{Form, Source, Tools},
     config::{Config, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words, limited, workspace},
-    model, progress, signals, table,
+    model,
+    print::{json, print},
+    progress, signals, table,
     terminal::Terminal,
     trust::{self, Reads},
 };

@@ -3,10 +3,11 @@
 use mainstem::spec::Key;
 use serde_json::{Value, json};
 
-use super::{json, print, value::absent};
+use super::value::absent;
 use crate::{
     args::{Form, Keys},
     exit::{Exit, Fault},
+    print::{json, print},
     table,
 };
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use mainstem::spec::{AgentSpec, CreateError, create_file, load_file, parse};
 
-use super::{print, say};
+use super::say;
 use crate::{
     args::New,
     exit::{Exit, Fault, OrExit},
+    print::print,
     terminal::Terminal,
 };
 

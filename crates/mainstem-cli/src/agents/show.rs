@@ -10,12 +10,13 @@ use mainstem::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    json, load, print, say,
+    load, say,
     value::{absent, keys, origin},
 };
 use crate::{
     args::{Form, Show},
     exit::{Exit, Fault, OrExit},
+    print::{json, print},
     terminal::Terminal,
 };
 

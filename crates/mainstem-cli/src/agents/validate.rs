@@ -14,13 +14,13 @@ use mainstem::{
 };
 use serde_json::json;
 
-use super::{counted, json, print};
 use crate::{
     args::{Form, Validate},
     config::{Config, Setting, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words},
     model,
+    print::{counted, json, print},
 };
 
 pub(super) fn validate(

@@ -33,8 +33,8 @@ pub(crate) struct Run {
     /// Record the session in this file.
     #[arg(long, value_name = "FILE", requires = "session")]
     pub(crate) journal: Option<PathBuf>,
-    /// Resume the session's last turn, which was interrupted or failed, without a PROMPT; agents know
-    /// what they found before.
+    /// Resume the session's last turn, which was interrupted or failed, without a PROMPT; agents
+    /// know what they found before.
     #[arg(long, requires = "session", conflicts_with = "prompt")]
     pub(crate) resume: bool,
     #[command(flatten)]

@@ -140,8 +140,9 @@ pub(crate) enum TasksCommand {
 }
 
 pub(super) const CHAT_HELP: &str = "\
-Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn, and ends the chat if there is none, as do /quit and the
-end of stdin. /resume resumes a turn without an answer, /agents lists the children, /help shows these commands.
+Each line is a turn; the reply goes to stdout. Ctrl-C cancels the active turn, and ends the chat if
+there is none, as do /quit and the end of stdin. /resume resumes a turn without an answer, /agents
+lists the children, /help shows these commands.
 ";
 
 fn status(text: &str) -> Result<TaskStatus, String> {

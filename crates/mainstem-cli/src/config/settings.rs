@@ -81,7 +81,8 @@ table! {
             trust: ToTurnOn("\"on\"", "lets agents' commands use the network"),
         }
 
-        /// Limits of each command with all its processes: `memory`, `cpu`, `file_size`, `processes`.
+        /// Limits of each command with all its processes: `memory`, `cpu`, `file_size`,
+        /// `processes`.
         #[command(flatten)]
         shell_limits: ShellLimits {
             project: narrows,
@@ -89,7 +90,7 @@ table! {
         }
 
         /// Let the agent draft others, as files of subagents/.
-        #[arg(skip)]
+        #[arg(long, action = SetTrue)]
         agent_generate: Switch {
             project: turns_off,
             trust: ToTurnOn("true", "lets the agent write files of new agents"),
@@ -201,7 +202,7 @@ table! {
 }
 
 /// What `[prices]` does.
-const PRICES: &str = "says what models cost, by which budgets of money are counted";
+const PRICES: &str = "sets the prices of models, on which budgets in money depend";
 
 /// Reads a setting from a variable.
 fn variable<T: From<String>>(name: &'static str) -> impl Fn(Var<'_>) -> Option<Setting<T>> {

@@ -190,7 +190,7 @@ fn what_starts_reads_sends_or_widens_is_a_part_each() {
     check("agent_servers = true", &["agent_servers lets agents' files declare MCP servers"]);
     check(
         "[prices]\nx = { input = 0, output = 0 }",
-        &["prices says what models cost, by which budgets of money are counted"],
+        &["prices sets the prices of models, on which budgets in money depend"],
     );
     check(
         "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { A = '${TOKEN}' }\n[mcp.b]\nurl = 'https://b.example/?k=1'",

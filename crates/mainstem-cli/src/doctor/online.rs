@@ -13,12 +13,13 @@ use mainstem::{
 use serde_json::json;
 
 use super::Finding;
+use crate::print::counted;
 
 /// What one answer consists of.
 #[derive(Default)]
 struct Answer {
     first: Option<Duration>,
-    texts: u32,
+    texts: usize,
     calls: Vec<String>,
     not_streaming: Option<String>,
 }
@@ -53,7 +54,7 @@ fn streams(answer: &Answer) -> Finding {
             "nothing is lost, but replies are not live; choose a model or a server that streams",
         ),
         None if answer.texts < 2 => Finding::wrong(
-            format!("online: its answer came as {} pieces after {first:.1?}", answer.texts),
+            format!("online: its answer came as {} after {first:.1?}", counted(answer.texts, "piece")),
             "look for a proxy that buffers, or a server that does not stream",
         ),
         None => {

@@ -12,11 +12,11 @@ use super::{
     store::{Folders, Store},
 };
 use crate::{
-    agents::{json, print},
     args::{Form, Trust, TrustCommand},
     config::{Files, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
+    print::{json, print},
 };
 
 pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {

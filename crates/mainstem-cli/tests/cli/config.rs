@@ -111,3 +111,14 @@ fn agents_of_other_products_run_if_that_is_wanted() {
     }
     assert!(server.requests()[0].to_string().contains("Be strict."));
 }
+
+#[test]
+fn tools_are_those_of_a_run_with_the_same_flags() {
+    let tools = |flags: &str| mainstem(&format!("tools {flags}")).run().stdout;
+    let has =
+        |flags: &str, name: &str| tools(flags).lines().any(|line| line.starts_with(&format!("{name} ")));
+    assert!(has("", "read_file") && !has("--no-files", "read_file"));
+    assert!(has("--agent-generate", "agent_generate") && !has("", "agent_generate"));
+    #[cfg(unix)]
+    assert!(has("--shell", "shell") && !has("", "shell"));
+}

@@ -25,7 +25,7 @@ fn serve(journal: &Path) -> (Running, String) {
     (running, url.trim().strip_prefix("http://").unwrap().to_owned())
 }
 
-/// Asks for events as lines; those that came before the connection ended, up to the requested number.
+/// Asks for events as lines; returns those before the end of the connection, up to a number.
 fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(

@@ -190,9 +190,10 @@ impl Lines {
             ToolState::Running => {
                 (format!("{background} {tool} continues in the background"), AnsiColor::Cyan)
             }
-            ToolState::Denied => {
-                (format!("{cancelled} {tool} denied: {}", self.glyphs.short(output, SHORT)), AnsiColor::Yellow)
-            }
+            ToolState::Denied => (
+                format!("{cancelled} {tool} denied: {}", self.glyphs.short(output, SHORT)),
+                AnsiColor::Yellow,
+            ),
             other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
         };
         self.say(lane, &text, Some(color));
