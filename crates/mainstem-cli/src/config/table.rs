@@ -65,7 +65,8 @@ impl<T: Layered> Layered for Option<T> {
     fn or(self, below: Self) -> Self {
         match (self, below) {
             (Some(value), Some(below)) => Some(value.or(below)),
-            (value, below) => Option::or(value, below),
+            (Some(value), None) | (None, Some(value)) => Some(value),
+            (None, None) => None,
         }
     }
 
