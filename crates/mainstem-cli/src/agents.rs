@@ -9,7 +9,7 @@ mod value;
 
 use std::{
     fmt::Display,
-    io::{self, ErrorKind, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -28,18 +28,16 @@ use crate::{
     trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Agents, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let flags = Settings { workspace: flag, ..Settings::default() };
-    let settings =
-        trust::look_and_warn(flags, config, reads(&args.command), terminal).or_exit(Exit::Config)?;
-    let workspace = workspace(&settings).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Agents, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let (flags, reads) = (args.workspace.settings(), reads(&args.command));
+    let config = trust::look_and_warn(flags, source, reads, terminal).or_exit(Exit::Config)?;
+    let workspace = workspace(&config.settings).or_exit(Exit::Config)?;
     match &args.command {
         AgentsCommand::Keys(keys) => keys::keys(keys),
         AgentsCommand::List(list) => list::list(list, &workspace.value, terminal),
         AgentsCommand::Show(show) => show::show(show, &workspace.value, terminal),
         AgentsCommand::New(new) => new::new(new, &workspace.value, terminal),
-        AgentsCommand::Validate(validate) => validate::validate(validate, &settings, &workspace),
+        AgentsCommand::Validate(validate) => validate::validate(validate, &config, &workspace),
     }
 }
 
@@ -69,38 +67,11 @@ fn load(workspace: &Path, listing: &Listing) -> (SpecSet, Vec<Diagnostic>) {
     (specs, found.into_iter().map(Diagnostic::from).collect())
 }
 
-/// Writes text to stdout, without control sequences. A closed pipe is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Fault> {
-    write(&sanitize::clean(text))
-}
-
-/// Writes a value to stdout.
-pub(crate) fn json(value: &serde_json::Value) -> Result<(), Fault> {
-    print_json(&serde_json::to_string_pretty(value).or_exit(Exit::Failed)?)
-}
-
-/// Writes a line or lines of JSON to stdout, with control characters escaped.
-pub(crate) fn print_json(json: &str) -> Result<(), Fault> {
-    write(&(sanitize::escape_json(json) + "\n"))
-}
-
-fn write(text: &str) -> Result<(), Fault> {
-    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).or_exit(Exit::Failed),
-        _ => Ok(()),
-    }
-}
-
-/// Says findings on stderr.
+/// Writes findings to stderr.
 fn say(found: impl IntoIterator<Item: Display>, terminal: Terminal) {
     for found in found {
         let text = sanitize::clean(&found.to_string());
         let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
         let _ = writeln!(io::stderr(), "{text}");
     }
-}
-
-/// `1 error`, `2 errors`
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

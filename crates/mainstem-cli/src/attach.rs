@@ -9,25 +9,25 @@ use mainstem_event::{AgentEvent, Clock, SystemClock};
 use tokio::time::{Instant, Interval, interval_at};
 
 use crate::{
-    agents::print,
     args::{Attach, Format},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
+    print::print,
     progress::{self, Progress},
     replies::Replies,
     signals,
     terminal::Terminal,
 };
 
-/// How often a session without events is checked for a process that has ended.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a session without events is checked for the end of its process.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         let mut source = Source::open(args).await.or_exit(Exit::Usage)?;
-        let mut shown = Shown::new(args, terminal);
+        let mut shown = SessionView::new(args, terminal);
         let mut frames = progress::frames();
         loop {
             if args.once && source.is_enough() {
@@ -54,19 +54,19 @@ pub(crate) fn run(args: &Attach, terminal: Terminal) -> Result<Exit, Fault> {
 
 fn cut(session: &str) -> anyhow::Error {
     anyhow!(
-        "the process that worked in session {session:?} has ended before its run; `mainstem run --session {session} --resume` takes that up"
+        "the process of session {session:?} ended before its run; `mainstem run --session {session} --resume` resumes it"
     )
 }
 
-/// What is seen of it.
-struct Shown<'a> {
+/// What is shown of the session.
+struct SessionView<'a> {
     args: &'a Attach,
     terminal: Terminal,
     progress: Box<dyn Progress>,
     replies: Replies,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> SessionView<'a> {
     fn new(args: &'a Attach, terminal: Terminal) -> Self {
         let progress = progress::on_stderr(terminal, args.progress, Format::Text, &args.session);
         Self { args, terminal, progress, replies: Replies::default() }
@@ -76,14 +76,14 @@ impl<'a> Shown<'a> {
         self.progress.event(event);
         progress::damage(event).iter().for_each(|damage| self.progress.note(damage));
         let Some(reply) = self.replies.event(event) else { return Ok(()) };
-        // The next run is drawn below the reply.
+        // The next run is shown below the reply.
         self.progress.finish(SystemClock.now());
         self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.session);
         if reply.is_empty() { Ok(()) } else { print(&(reply + "\n")) }
     }
 }
 
-/// The next thing that happens.
+/// What happens next in a session.
 enum Next {
     Event(Box<AgentEvent>),
     /// The process of the active run has ended before the run.
@@ -98,16 +98,16 @@ struct Source {
     events: Events,
     /// The number of the last event at the beginning.
     until: u64,
-    /// Whether a run was active at the beginning and has not ended yet.
+    /// Whether a run was active at the beginning and has not ended.
     is_running: bool,
     seen: u64,
-    /// When to ask whether the active run still has a process.
-    look: Interval,
+    /// When to check again that the active run has a process.
+    check: Interval,
 }
 
 impl Source {
     /// # Errors
-    /// There is no such session, or no such server.
+    /// The session does not exist, or the server can't be reached.
     async fn open(args: &Attach) -> anyhow::Result<Self> {
         let session = host::open(&args.at, args.journal.as_deref())?.session(&(&*args.session).into());
         let view = session.view().await.advise()?;
@@ -118,8 +118,8 @@ impl Source {
         let seen = first.saturating_sub(1);
         let events = session.events(EventQuery::after(seen));
         let is_running = matches!(view.state, SessionState::Running | SessionState::Unfinished);
-        let look = interval_at(Instant::now() + LOOK, LOOK);
-        Ok(Self { session, events, until: view.last_seq, is_running, seen, look })
+        let check = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
+        Ok(Self { session, events, until: view.last_seq, is_running, seen, check })
     }
 
     /// Returns `true` if all earlier events were read and the active run has ended.
@@ -127,7 +127,7 @@ impl Source {
         self.seen >= self.until && !self.is_running
     }
 
-    /// Returns what happens next. Dropping the wait loses nothing.
+    /// Returns what happens next. Dropping the future loses no event.
     async fn next(&mut self) -> anyhow::Result<Next> {
         loop {
             tokio::select! {
@@ -138,8 +138,9 @@ impl Source {
                     self.is_running &= !(event.is_run_end() && event.seq >= self.until);
                     return Ok(Next::Event(Box::new(event)));
                 }
-                _ = self.look.tick(), if self.is_running => {
-                    // Only what is written before this look is read before the cut is reported.
+                _ = self.check.tick(), if self.is_running => {
+                    // Only events that were written before this check are read before the end is
+                    // reported.
                     let view = self.session.view().await.advise()?;
                     if view.state == SessionState::Unfinished && view.last_seq <= self.seen {
                         self.is_running = false;

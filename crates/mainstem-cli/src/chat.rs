@@ -1,6 +1,6 @@
 //! `mainstem chat`: turn by turn, with an agent of this machine or of a server.
 
-mod partner;
+mod session;
 
 use anyhow::anyhow;
 use futures_util::StreamExt;
@@ -9,13 +9,13 @@ use mainstem_event::{AgentEvent, CancelReason, Clock, EventKind, Outcome, System
 
 use tokio::time::timeout;
 
-use self::partner::Partner;
+use self::session::ChatSession;
 use crate::{
-    agents::print,
+    approval::Approvals,
     args::{Chat, Format, Log, Source},
-    ask::Questions,
     exit::{Exit, Fault, OrExit},
     host::{Advise, PATIENCE, advised},
+    print::print,
     progress,
     replies::Replies,
     signals::{Signal, Signals},
@@ -23,74 +23,76 @@ use crate::{
     terminal::Terminal,
 };
 
-const HELP: &str = "A line is a turn. /resume takes up a turn that has no answer, /agents lists the children, /quit ends the chat.";
+const HELP: &str = "A line is a turn. /resume resumes a turn without an answer, /agents lists the children, /quit ends the chat.";
 
 pub(crate) fn run(args: &Chat, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let exit = runtime.block_on(async {
-        let partner = Partner::open(args, config, terminal).await?;
-        let mut chat = Talk {
+        let session = ChatSession::open(args, config, terminal).await?;
+        let mut dialog = Dialog {
             args,
             terminal,
-            questions: Questions::default(),
+            approvals: Approvals::default(),
             signals: Signals::new().or_exit(Exit::Failed)?,
             has_failed: false,
         };
-        let exit = chat.talk(&partner).await;
-        partner.close(terminal).await;
+        let exit = dialog.run(&session).await;
+        session.close(terminal).await;
         exit
     });
-    // What still blocks is not waited for.
+    // Blocking calls, such as name lookups, must not delay the exit.
     runtime.shutdown_background();
     exit
 }
 
-struct Talk<'a> {
+struct Dialog<'a> {
     args: &'a Chat,
     terminal: Terminal,
     /// Reads stdin, for turns and for answers.
-    questions: Questions,
+    approvals: Approvals,
     signals: Signals,
     has_failed: bool,
 }
 
-impl Talk<'_> {
-    async fn talk(&mut self, partner: &Partner) -> Result<Exit, Fault> {
-        self.say(&format!("{}; /help says more", partner.greeting));
+impl Dialog<'_> {
+    async fn run(&mut self, session: &ChatSession) -> Result<Exit, Fault> {
+        self.say(&format!("{}; /help lists the commands", session.greeting));
         loop {
             self.prompt();
             let line = tokio::select! {
                 biased;
                 signal = self.signals.next() => return Ok(signal.exit()),
-                line = self.questions.typed() => line,
+                line = self.approvals.typed() => line,
             };
             let Some(line) = line else { break };
             match line.text().trim() {
                 "" => {}
                 "/quit" | "/exit" => break,
                 "/help" => self.say(HELP),
-                "/agents" => match partner.agents().await {
+                "/agents" => match session.agents().await {
                     Ok(agents) if agents.is_empty() => self.say("no agent was spawned yet"),
                     Ok(agents) => print(&agents)?,
                     Err(error) => self.complain(&error),
                 },
                 "/resume" => {
-                    let begun = self.unless_stopped(partner.resume()).await?;
-                    self.begun(partner, begun, "/resume").await?;
+                    let begun = self.unless_stopped(session.resume()).await?;
+                    self.begun(session, begun, "/resume").await?;
                 }
-                unknown if unknown.starts_with('/') => self.say(&format!("there is no {unknown}. {HELP}")),
+                unknown if unknown.starts_with('/') => {
+                    self.say(&format!("unknown command {unknown}. {HELP}"))
+                }
                 input => {
-                    let begun = self.unless_stopped(partner.say(input)).await?;
-                    self.begun(partner, begun, input).await?;
+                    let begun = self.unless_stopped(session.say(input)).await?;
+                    self.begun(session, begun, input).await?;
                 }
             }
         }
-        // A script wants to know.
+        // Scripts read the exit code.
         Ok(if self.has_failed && !self.terminal.stdin { Exit::Failed } else { Exit::Reply })
     }
 
-    /// Awaits work until a signal interrupts it.
+    /// Awaits a future until a signal interrupts it.
     async fn unless_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Fault> {
         tokio::select! {
             biased;
@@ -101,12 +103,12 @@ impl Talk<'_> {
 
     async fn begun(
         &mut self,
-        partner: &Partner,
+        session: &ChatSession,
         begun: anyhow::Result<Begun>,
         title: &str,
     ) -> Result<(), Fault> {
         match begun {
-            Ok(begun) => self.turn(partner, begun, title).await,
+            Ok(begun) => self.turn(session, begun, title).await,
             Err(error) => {
                 self.complain(&error);
                 Ok(())
@@ -114,8 +116,8 @@ impl Talk<'_> {
         }
     }
 
-    /// One turn, to its end.
-    async fn turn(&mut self, partner: &Partner, begun: Begun, title: &str) -> Result<(), Fault> {
+    /// Follows a turn to its end.
+    async fn turn(&mut self, session: &ChatSession, begun: Begun, title: &str) -> Result<(), Fault> {
         let Begun { run, mut events } = begun;
         let mut progress = progress::on_stderr(self.terminal, self.args.progress, Format::Text, title);
         let (mut replies, mut is_stopping, mut frames) = (Replies::default(), false, progress::frames());
@@ -128,25 +130,25 @@ impl Talk<'_> {
                     }
                     is_stopping = true;
                     progress.note("cancelling the turn… press Ctrl-C again to abort");
-                    // If a server does not hear it, the turn continues, which is seen.
+                    // If the server can't be reached, the turn continues, and its events show that.
                     let _ = timeout(PATIENCE, run.cancel(CancelReason::user("Ctrl-C"))).await;
                 }
-                line = self.questions.line() => {
-                    if let Some((id, decision)) = self.questions.heard(line, &mut *progress)
-                        && let Err(error) = partner.session.confirm(&id, decision).await
+                line = self.approvals.line() => {
+                    if let Some((id, decision)) = self.approvals.answer_with(line, &mut *progress)
+                        && let Err(error) = session.session.confirm(&id, decision).await
                         // Its result arrives as an event.
                         && !error.has_code(&Code::NotAsked)
                     {
                         progress.note(&format!("error: the answer was not accepted: {:#}", advised(error)));
                     }
                 }
-                // While a person types, nothing is drawn.
-                _ = frames.tick(), if is_stopping || !self.questions.is_open() => progress.tick(SystemClock.now()),
+                // Drawing would disturb a person who types.
+                _ = frames.tick(), if is_stopping || !self.approvals.is_open() => progress.tick(SystemClock.now()),
                 event = events.next() => {
                     let Some(event) = event.transpose().advise().or_exit(Exit::Failed)? else { break };
                     progress.event(&event);
-                    self.questions.event(&event);
-                    self.questions.ask(&mut *progress);
+                    self.approvals.event(&event);
+                    self.approvals.ask(&mut *progress);
                     if let Some(reply) = replies.event(&event) {
                         progress.finish(SystemClock.now());
                         return self.ended(&event, reply);
@@ -175,7 +177,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Greetings and help are for people.
+    /// Prints greetings and help, at a terminal only.
     fn say(&self, text: &str) {
         if self.terminal.stdin {
             progress::say(text, self.terminal);

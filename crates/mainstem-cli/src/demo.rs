@@ -1,8 +1,6 @@
-//! The demo: the real engine on a model that plays a script, so that a newcomer without a key sees
-//! a fleet at work.
+//! The demo: the real engine with a model that plays a script, which shows a fleet without a key.
 //!
-//! Its agents are those of `docs/examples/review`; its tools really work, on the change in that
-//! example.
+//! Its agents are those of `docs/examples/review`; its tools run on the change in that example.
 
 mod script;
 mod tools;
@@ -11,10 +9,10 @@ use std::path::Path;
 
 use mainstem::{HarnessBuilder, prelude::ScriptedModel, spec};
 
-/// The name to choose it by.
+/// The name that selects it.
 pub(crate) const NAME: &str = "demo";
 
-/// What it is asked if nothing else is said.
+/// The default prompt.
 pub(crate) const PROMPT: &str = "Review the discount change";
 
 const MAIN: &str = include_str!("../demo/main.md");
@@ -26,12 +24,12 @@ const AGENTS: [(&str, &str); 4] = [
     ("runner", include_str!("../demo/runner.md")),
 ];
 
-/// The model. `pace` is 1 for people, 0 for no pauses at all.
+/// Returns the model. `pace` is 1 for people, 0 for no pauses.
 pub(crate) fn model(pace: f64) -> ScriptedModel {
     script::model(NAME, pace)
 }
 
-/// Gives a harness the demo's agents and tools.
+/// Adds the demo's agents and tools to a harness.
 pub(crate) fn furnish(harness: HarnessBuilder, pace: f64) -> HarnessBuilder {
     let harness = harness.tool(tools::read_diff(pace)).tool(tools::run_tests(pace));
     agents().into_iter().fold(harness, HarnessBuilder::subagent)
@@ -40,13 +38,13 @@ pub(crate) fn furnish(harness: HarnessBuilder, pace: f64) -> HarnessBuilder {
 fn agents() -> Vec<spec::AgentSpec> {
     let parse = |(id, text): (&str, &str)| {
         let path = format!("docs/examples/review/subagents/{id}.md");
-        // They are checked by a test; one that could not be read would be missing from the demo.
+        // A test checks them; one that can't be read would be missing from the demo.
         spec::parse(id, text, Path::new(&path)).ok().map(|parsed| parsed.spec)
     };
     AGENTS.into_iter().filter_map(parse).collect()
 }
 
-/// The example's change, file by file: its path, its part of the diff.
+/// Returns the example's change by file: its path, and its part of the diff.
 fn change() -> Vec<(&'static str, &'static str)> {
     let diff = MAIN.split_once("```diff\n").and_then(|(_, rest)| rest.split_once("```"));
     let files = diff.map_or("", |(diff, _)| diff).split("--- ").filter(|part| !part.is_empty());

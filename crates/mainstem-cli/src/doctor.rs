@@ -1,4 +1,4 @@
-//! `mainstem doctor`: what is configured, whether it works, and how to mend what does not.
+//! `mainstem doctor`: checks the configuration, and shows how to correct what is wrong.
 
 mod online;
 
@@ -17,18 +17,19 @@ use mainstem::{
 use tokio::runtime::Runtime;
 
 use crate::{
-    agents::{counted, print},
     args::{Doctor, Source},
-    config::{Setting, Settings, var},
+    config::{Setting, Settings, keys::ways, value, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness, model, sanitize,
+    harness, model,
+    print::{counted, print},
+    sanitize,
     signals::{self, Signal},
     terminal::Terminal,
     trust::{self, FolderPart, Reads},
 };
 
-/// What was looked at, and what is to be done about it.
+/// The result of a check, and the fix.
 struct Finding {
     state: State,
     text: String,
@@ -38,7 +39,7 @@ struct Finding {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Well,
-    /// Not needed, and not there.
+    /// Optional, and not set up.
     Absent,
     Wrong,
 }
@@ -57,21 +58,17 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flags = Settings {
-        model: args.model.clone().map(|name| Setting::new(name, "--model")),
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        ..Settings::default()
-    };
+pub(crate) fn run(args: &Doctor, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let (mut findings, mut exit) = (Vec::new(), Exit::Reply);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let signals = args.online.then(signals::watch).transpose().or_exit(Exit::Failed)?;
     let mut stop = Stop { signals, stopped: None };
-    match trust::look(flags, config, Reads::Agents) {
+    match trust::look(args.settings.clone(), source, Reads::Agents) {
         Err(error) => {
             findings.push(Finding::wrong(format!("configuration: {error:#}"), "correct the file there"));
         }
-        Ok((settings, parts)) => {
+        Ok((config, parts)) => {
+            let settings = config.settings;
             findings.push(Finding::well("configuration: read"));
             findings.extend(parts.iter().map(untrusted));
             findings.extend(vendors(&settings));
@@ -91,7 +88,7 @@ pub(crate) fn run(args: &Doctor, config: &Source, terminal: Terminal) -> Result<
 
 fn untrusted(found: &FolderPart) -> Finding {
     let text = format!("not in effect, because it is not trusted: {}", found.part);
-    Finding::wrong(text, format!("look at the file; then `{}`", found.command()))
+    Finding::wrong(text, format!("read the file; then `{}`", found.command()))
 }
 
 fn vendors(settings: &Settings) -> impl Iterator<Item = Finding> {
@@ -109,10 +106,7 @@ fn workspace(settings: &Settings) -> Finding {
     let Setting { value, origin } = settings.workspace.as_ref().unwrap_or(&here);
     if !value.is_dir() {
         let text = format!("workspace: {} is not a directory ({origin})", value.display());
-        return Finding::wrong(
-            text,
-            "name one that exists, by -w, MAINSTEM_WORKSPACE or `workspace` in ./mainstem.toml",
-        );
+        return Finding::wrong(text, format!("name one that exists, by {}", ways("workspace")));
     }
     match Inputs::new(Sources::of_workspace(value)).read(&Declarations::default()) {
         Ok((declarations, found)) => {
@@ -132,20 +126,22 @@ fn agents_of(text: String, found: &[Diagnostic]) -> Finding {
     }
 }
 
-/// What holds commands on this machine, by running an empty one; or what keeps them from running.
+/// Runs an empty command to find out what confines commands on this machine.
 #[cfg(unix)]
 fn shell(settings: &Settings) -> Option<Finding> {
     let options = harness::shell_options(settings);
-    let network = settings.shell_network.as_ref().is_some_and(|said| said.value == Network::Off);
-    let network = if network { "off" } else { "on" };
+    let network = match value(&settings.shell_network).unwrap_or_default() {
+        Network::On => "on",
+        Network::Off => "off",
+    };
     Some(match options.probe() {
         Ok(held) => {
             let text =
                 format!("shell: {held}, network {network}; limits: {}", settings.shell_limits.limits());
             if held.files == Files::Confined { Finding::well(text) } else { Finding::absent(text) }
         }
-        Err(error) if settings.shell.as_ref().is_some_and(|said| said.value) => {
-            Finding::wrong(format!("shell: {error}"), "set `shell = false`, or change what it says")
+        Err(error) if settings.shell.is_on() => {
+            Finding::wrong(format!("shell: {error}"), "set `shell = false`, or correct what the error names")
         }
         Err(error) => Finding::absent(format!("shell: {error}")),
     })
@@ -156,14 +152,14 @@ fn shell(_: &Settings) -> Option<Finding> {
     None
 }
 
-/// A signal that ends the asking, and what was started for it.
+/// A signal that ends the checks, and the servers that they started.
 struct Stop {
     signals: Option<signals::First>,
     stopped: Option<Signal>,
 }
 
 impl Stop {
-    /// The work's output, unless a signal comes, or has come.
+    /// Returns the output of a future; `None` after a signal.
     async fn or<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let signals = self.signals.as_mut().filter(|_| self.stopped.is_none())?;
         tokio::select! {
@@ -176,18 +172,19 @@ impl Stop {
     }
 }
 
-/// Which MCP servers there are, and, if it was asked for, whether they start and have tools.
+/// Lists the MCP servers; with `--online` checks that they start and have tools.
 fn servers(args: &Doctor, settings: &Settings, runtime: &Runtime, stop: &mut Stop) -> Vec<Finding> {
-    let look = |(name, said): (&String, &Setting<Server>)| match Client::new(&**name, said.value.clone()) {
+    let check = |(name, server): (&String, &Setting<Server>)| match Client::new(&**name, server.value.clone())
+    {
         Err(error) => {
-            Finding::wrong(format!("MCP server ({}): {error}", said.origin), "give it another name there")
+            Finding::wrong(format!("MCP server ({}): {error}", server.origin), "give it another name there")
         }
         Ok(_) if !args.online => {
-            Finding::absent(format!("MCP server {name}: `{}` ({}), not started", said.value, said.origin))
+            Finding::absent(format!("MCP server {name}: `{}` ({}), not started", server.value, server.origin))
         }
         Ok(client) => runtime.block_on(reach(name, &client, stop)),
     };
-    settings.mcp.iter().map(look).collect()
+    settings.mcp.iter().map(check).collect()
 }
 
 async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
@@ -195,7 +192,7 @@ async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
     let (problems, tools) = (client.problems(), client.tools().names().count());
     client.shutdown().await;
     match problems.first() {
-        _ if !is_ready => Finding::absent(format!("MCP server {name}: not waited for")),
+        _ if !is_ready => Finding::absent(format!("MCP server {name}: the check was interrupted")),
         None => Finding::well(format!("MCP server {name}: {}", counted(tools, "tool"))),
         Some(problem) => {
             let fix = format!("try `{}` by hand, or correct [mcp.{name}]", client.server());
@@ -204,7 +201,7 @@ async fn reach(name: &str, client: &Client, stop: &mut Stop) -> Finding {
     }
 }
 
-/// Whether there is a model, and, if it was asked for, whether it does what a fleet needs.
+/// Checks that there is a model; with `--online` that it does what a fleet requires.
 fn model(
     args: &Doctor,
     settings: &Settings,
@@ -213,7 +210,7 @@ fn model(
     exit: &mut Exit,
 ) -> Vec<Finding> {
     let Some(Setting { value: name, origin }) = model::choose(settings, var) else {
-        return vec![Finding::wrong("model: none is configured", model::HOW.to_string())];
+        return vec![Finding::wrong("model: none is configured", model::ADVICE.to_string())];
     };
     let resolved = model::registry(settings, 0.0, var).and_then(|registry| Ok(registry.resolve(&name)?));
     let model = match resolved {
@@ -225,15 +222,15 @@ fn model(
     };
     let mut findings = vec![Finding::well(format!("model: {name} ({origin})"))];
     if args.online && name == demo::NAME {
-        findings.push(Finding::absent("online: the demo asks nobody"));
+        findings.push(Finding::absent("online: the demo has no provider"));
     } else if args.online {
-        let asked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
-        if asked.iter().any(|finding| finding.state == State::Wrong) {
+        let checked = runtime.block_on(stop.or(online::ask(&model))).unwrap_or_default();
+        if checked.iter().any(|finding| finding.state == State::Wrong) {
             *exit = Exit::Refused;
         }
-        findings.extend(asked);
+        findings.extend(checked);
     } else {
-        findings.push(Finding::absent("online: not asked; `mainstem doctor --online` does"));
+        findings.push(Finding::absent("online: not checked; `mainstem doctor --online` checks it"));
     }
     findings
 }

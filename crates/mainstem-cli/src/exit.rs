@@ -1,4 +1,4 @@
-//! How the process ends: the one table of exit codes, and which of them a run comes to.
+//! The exit codes of the process, and the code of each end of a run.
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -25,7 +25,7 @@ pub(crate) enum Exit {
     Terminated = 143,
 }
 
-/// What each code says to a person.
+/// The meaning of each code, for people.
 const TABLE: [(Exit, &str); 12] = [
     (Exit::Reply, "there is a reply"),
     (Exit::Failed, "the run failed"),
@@ -37,11 +37,11 @@ const TABLE: [(Exit, &str); 12] = [
     (Exit::Timeout, "--timeout ran out"),
     (Exit::HungUp, "cancelled by SIGHUP: the terminal was closed"),
     (Exit::Interrupted, "cancelled by Ctrl-C"),
-    (Exit::ClosedPipe, "nobody reads the output any more, as with `| head`"),
+    (Exit::ClosedPipe, "the reader closed the output, as `| head` does"),
     (Exit::Terminated, "cancelled by SIGTERM"),
 ];
 
-/// The table as the help shows it.
+/// Returns the table for the help.
 pub(crate) fn table() -> String {
     TABLE.iter().fold(String::new(), |mut text, (exit, meaning)| {
         let _ = writeln!(text, "  {:>3}  {meaning}", *exit as u8);
@@ -55,14 +55,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why nothing was run, or why the run's result can't be told.
+/// An error that prevents a run or its result.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) exit: Exit,
     pub(crate) error: anyhow::Error,
 }
 
-/// Gives an error its exit code.
+/// Adds an exit code to an error.
 pub(crate) trait OrExit<T> {
     fn or_exit(self, exit: Exit) -> Result<T, Fault>;
 }
@@ -91,16 +91,15 @@ pub(crate) fn of_end(ended: Option<&RunView>, a_child_failed: bool) -> Exit {
     }
 }
 
-/// What a provider says no with: see
-/// [`ModelError::is_refusal`](mainstem::model::ModelError::is_refusal).
+/// The refusals of providers: see
 const REFUSALS: [&str; 4] = ["auth", "rate_limited", "quota_exceeded", "overloaded"];
 
-/// An exit, with what is to be said about it.
-pub(crate) fn told(exit: Exit, why: Option<String>, failed: &[String]) -> Result<Exit, Fault> {
+/// An exit code, with its message.
+pub(crate) fn with_message(exit: Exit, why: Option<String>, failed: &[String]) -> Result<Exit, Fault> {
     let error = match (exit, why) {
         (Exit::Reply, _) => return Ok(exit),
         (Exit::Limit, None) => {
-            anyhow!("the limit of turns was reached; the reply is what there was by then")
+            anyhow!("the limit of turns was reached; the reply may be incomplete")
         }
         (Exit::ChildFailed, _) => anyhow!("a child failed: {}", failed.join(", ")),
         (_, Some(why)) => anyhow!(why),

@@ -1,6 +1,6 @@
-//! From settings to a harness: which agent, with which model, and what agents can touch.
+//! Settings to a harness: its agent, its model, and what agents can access.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 #[cfg(not(unix))]
 use anyhow::bail;
@@ -8,94 +8,107 @@ use anyhow::{Context, anyhow};
 use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
-    config::{Setting, Settings, var},
+    config::{Config, FleetLimits, Setting, Settings, value, var},
     demo, model, store,
 };
 
-/// What a command says about the harness that it wants.
-pub(crate) struct Wanted<'a> {
+/// What a command requires of its harness.
+pub(crate) struct Requirements<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) plan: bool,
     pub(crate) foreign: bool,
     pub(crate) demo_pace: f64,
-    /// Where sessions are kept.
+    /// The journal that records sessions.
     pub(crate) journal: Option<SqliteJournal>,
 }
 
-impl Wanted<'_> {
-    /// Builds it.
+impl Requirements<'_> {
+    /// Builds the harness.
     ///
     /// # Errors
-    /// What can't be used, and who said it.
-    pub(crate) fn build(self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+    /// A setting is invalid; the error has its origin.
+    pub(crate) fn build(self, config: &Config, model: &Setting<String>) -> anyhow::Result<Harness> {
+        let settings = &config.settings;
         let registry = model::registry(settings, self.demo_pace, var)?;
         let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
         let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
             .registry(registry)
             .plan_tools(self.plan)
-            .permissions(settings.permissions.clone())
-            .workspace_permissions(settings.project_permissions.clone());
+            .permissions(settings.permissions.own())
+            .workspace_permissions(settings.permissions.project());
         let workspace = workspace(settings);
         harness = match &*model.value {
             demo::NAME => demo::furnish(harness, self.demo_pace),
             _ => {
                 let harness = harness.workspace(&workspace.value);
-                furnish(if self.foreign { harness.foreign_agents() } else { harness }, settings)?
+                furnish(if self.foreign { harness.foreign_agents() } else { harness }, config)?
             }
         };
         if let Some(prices) = &settings.prices {
-            harness = harness.prices(prices.clone());
+            harness = harness.prices(prices.value.clone());
         }
         if let Some(journal) = self.journal {
             harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
         }
-        if let Some(most) = settings.max_turns {
+        if let Some(most) = value(&settings.max_turns) {
             harness = harness.max_iterations(most.get());
         }
-        settings.fleet.on(harness).build().map_err(|error| in_words(error, &workspace))
+        limited(harness, &settings.limits).build().map_err(|error| in_words(error, &workspace))
     }
 }
 
-/// What a person should know of these settings before something runs.
+/// Returns notes on the settings to show before a run.
 pub(crate) fn notes(settings: &Settings, is_demo: bool) -> Vec<String> {
     if is_demo { unused(settings).collect() } else { Vec::new() }
 }
 
-/// What the demo has no use for.
+/// Returns a warning for each setting that the demo ignores.
 fn unused(settings: &Settings) -> impl Iterator<Item = String> {
-    let workspace = settings.workspace.as_ref().map(|said| ("agents", &said.origin));
-    let shell = settings.shell.as_ref().filter(|said| said.value).map(|said| ("tools", &said.origin));
-    let servers = settings.mcp.values().next().map(|said| ("tools", &said.origin));
+    let workspace = settings.workspace.as_ref().map(|workspace| ("agents", &*workspace.origin));
+    let shell = settings.shell.on().map(|origin| ("tools", origin));
+    let servers = settings.mcp.values().next().map(|server| ("tools", &*server.origin));
     let unused = workspace.into_iter().chain(shell).chain(servers);
     unused.map(|(what, origin)| format!("warning: the demo brings its own {what}; {origin} is not used"))
 }
 
-/// What is wrong with the agents of a harness, a line each.
+/// Returns the diagnostics of the agents' files, a line each.
 pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
     harness.diagnostics().into_iter().map(|found| found.to_string())
 }
 
-/// Whether the agent exists and may run as the root.
+/// Checks that the agent exists and can run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
     harness.can_lead(id).context("--agent")
 }
 
-/// What agents can touch.
-pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    let harness = harness.file_tools(settings.files.as_ref().is_none_or(|said| said.value));
+/// Adds what agents can access: files, commands, MCP servers.
+pub(crate) fn furnish(harness: HarnessBuilder, config: &Config) -> anyhow::Result<HarnessBuilder> {
+    let Config { settings, protected, trust } = config;
+    let harness = harness.file_tools(!settings.files.is_off());
     let harness = settings
         .mcp
         .iter()
-        .fold(harness, |harness, (name, said)| harness.mcp_server(name, said.value.clone()))
-        .agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
-    let harness = settings.protected.iter().fold(harness, HarnessBuilder::protect);
-    let trust = settings.trust.clone();
+        .fold(harness, |harness, (name, server)| harness.mcp_server(name, server.value.clone()))
+        .agent_servers(settings.agent_servers.is_on());
+    let harness = protected.iter().fold(harness, HarnessBuilder::protect);
+    let trust = trust.clone();
     let harness = harness.trust(move |folder, part| trust.has(folder, part));
-    let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
-    match &settings.shell {
-        Some(said) if said.value => with_shell(harness, settings).context(said.origin.clone()),
-        _ => Ok(harness),
+    let harness = harness.agent_generate(settings.agent_generate.is_on());
+    match settings.shell.on() {
+        Some(origin) => with_shell(harness, settings).context(origin.to_owned()),
+        None => Ok(harness),
     }
+}
+
+/// Sets the limits of the fleet.
+pub(crate) fn limited(mut harness: HarnessBuilder, limits: &FleetLimits) -> HarnessBuilder {
+    let FleetLimits { max_depth, max_children, max_tasks, wait, idle } = limits;
+    harness = value(max_depth).into_iter().fold(harness, HarnessBuilder::max_depth);
+    let max_children = value(max_children).map(NonZeroUsize::get);
+    harness = max_children.into_iter().fold(harness, HarnessBuilder::max_children);
+    harness = value(max_tasks).into_iter().fold(harness, HarnessBuilder::max_tasks);
+    harness = value(wait).into_iter().fold(harness, HarnessBuilder::wait);
+    value(idle).into_iter().fold(harness, HarnessBuilder::idle_timeout)
 }
 
 #[cfg(unix)]
@@ -103,10 +116,10 @@ fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<Ha
     Ok(harness.shell(shell_options(settings)))
 }
 
-/// How commands are held.
+/// Returns how commands are confined.
 #[cfg(unix)]
 pub(crate) fn shell_options(settings: &Settings) -> mainstem::workspace::ShellOptions {
-    let network = settings.shell_network.as_ref().map(|said| said.value).unwrap_or_default();
+    let network = value(&settings.shell_network).unwrap_or_default();
     let limits = settings.shell_limits.limits();
     mainstem::workspace::ShellOptions::default().with_network(network).with_limits(limits)
 }
@@ -116,12 +129,12 @@ fn with_shell(_: HarnessBuilder, _: &Settings) -> anyhow::Result<HarnessBuilder>
     bail!("there is no shell on this system")
 }
 
-/// Where agents work, and who says so.
+/// Returns the directory that agents work in, with its origin.
 pub(crate) fn workspace(settings: &Settings) -> Setting<PathBuf> {
     settings.workspace.clone().unwrap_or_else(|| Setting::new(".".into(), "the current directory"))
 }
 
-/// Why a harness can't be built, and who said what is wrong.
+/// Returns the error of a harness that can't be built, with the setting that causes it.
 pub(crate) fn in_words(error: BuildError, workspace: &Setting<PathBuf>) -> anyhow::Error {
     match error {
         BuildError::Workspace { .. } | BuildError::Open(_) => anyhow!("{}: {error}", workspace.origin),

@@ -20,10 +20,10 @@ const TOKEN: &str = "MAINSTEM_TOKEN";
 /// of this process.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns the server at this address, if there is one.
+/// Returns the server at this address, if one is given.
 ///
 /// # Errors
-/// It is not an address.
+/// The text is not an address.
 pub(crate) fn server(address: Option<&str>) -> anyhow::Result<Option<Server>> {
     let Some(address) = address else { return Ok(None) };
     let server = Server::at(address).map_err(|error| anyhow!("--server {error}"))?;
@@ -46,7 +46,7 @@ pub(crate) fn open(at: &At, journal: Option<&Path>) -> anyhow::Result<Arc<dyn Ho
     }
 }
 
-/// Returns an id for a session without a name.
+/// Returns an id for a new session.
 pub(crate) fn new_session() -> String {
     RandomIds.next("chat-")
 }

@@ -1,10 +1,10 @@
-//! The `mainstem` binary: what is said on the command line, run and shown in a terminal.
+//! The `mainstem` binary: runs a command line, and shows what happens in a terminal.
 //!
-//! stdout has the result and nothing else; stderr has the progress. [`exit`] holds the exit codes.
+//! stdout has the result only; stderr has the progress. [`exit`] has the exit codes.
 
 mod agents;
+mod approval;
 mod args;
-mod ask;
 mod attach;
 mod chat;
 mod config;
@@ -17,6 +17,7 @@ mod model;
 mod models;
 mod open_files;
 mod output;
+mod print;
 mod progress;
 mod replay;
 mod replies;
@@ -48,7 +49,7 @@ use self::{
 };
 
 fn main() -> ExitCode {
-    // Commands of agents run under this program, started once more.
+    // Agents' commands run under another process of this program.
     #[cfg(unix)]
     mainstem::guard::init();
     let cli = Cli::parse();
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => completions(*shell),
         Command::Version => version(),
     };
-    exit.unwrap_or_else(|fault| told(&fault, terminal)).into()
+    exit.unwrap_or_else(|fault| report(&fault, terminal)).into()
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
@@ -87,8 +88,8 @@ fn version() -> Result<Exit, Fault> {
     Ok(Exit::Reply)
 }
 
-/// Says what went wrong, in one line.
-fn told(fault: &Fault, terminal: Terminal) -> Exit {
+/// Prints an error as one line.
+fn report(fault: &Fault, terminal: Terminal) -> Exit {
     let text = sanitize::clean(&format!("{:#}", fault.error));
     let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
     let style = if terminal.color { AnsiColor::Red.on_default().bold() } else { anstyle::Style::new() };

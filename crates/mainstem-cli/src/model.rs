@@ -1,4 +1,4 @@
-//! Which model answers, and how it is reached.
+//! The choice of the model, and how it is configured.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -9,26 +9,26 @@ use mainstem::{
 };
 
 use crate::{
-    config::{Access, Setting, Settings},
+    config::{Access, Setting, Settings, VariableName, keys::ways},
     demo,
 };
 
-/// What helps if no model is configured.
-pub(crate) const HOW: How = How;
+/// Advice if no model is configured.
+pub(crate) const ADVICE: Advice = Advice;
 
-/// See [`HOW`].
-pub(crate) struct How;
+/// See [`ADVICE`].
+pub(crate) struct Advice;
 
-impl fmt::Display for How {
+impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The API of the first vendor is the one that local servers speak.
+        // Local servers implement the API of the first vendor.
         let server = VENDORS.first().map_or("", |vendor| vendor.base_url);
-        let choose = "choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml";
-        write!(f, "set {}, or {server} for a local server, and {choose}", variables())
+        let (variables, ways) = (variables(), ways("model"));
+        write!(f, "set {variables}, or {server} for a local server, and choose a model by {ways}")
     }
 }
 
-/// The variables each of which sets a vendor up, the simplest of each vendor: `A, B or C`.
+/// Returns the simplest variable that sets up each vendor: `A, B or C`.
 pub(crate) fn variables() -> String {
     let mut names: Vec<_> = VENDORS.iter().filter_map(|vendor| vendor.set_up_by().next()).collect();
     let mut seen = BTreeSet::new();
@@ -40,8 +40,8 @@ pub(crate) fn variables() -> String {
     }
 }
 
-/// The model that is named, else the default of the first vendor that has a key or a server; `None`
-/// if nothing is configured.
+/// Returns the configured model, or the default of the first vendor that has a key or a server;
+/// `None` if nothing is configured.
 pub(crate) fn choose(settings: &Settings, var: impl Fn(&str) -> Option<String>) -> Option<Setting<String>> {
     let by_default = || VENDORS.iter().find_map(|vendor| default_of(vendor, settings, &var));
     settings.model.clone().or_else(by_default)
@@ -56,22 +56,23 @@ fn default_of(
     Some(Setting::new(vendor.example(), origin))
 }
 
-/// By what a vendor is set up, a variable or a file; `None` if it is not.
+/// Returns the variable or file that sets a vendor up; `None` if it is not set up.
 pub(crate) fn set_up_by(
     vendor: &Vendor,
     settings: &Settings,
     var: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let access = settings.access(vendor.name);
-    let said = || [access.api_key_env, access.base_url].into_iter().flatten().next();
-    vendor.is_set_up(var).map(str::to_owned).or_else(|| said().map(|said| said.origin))
+    let key = access.api_key_env.map(|name| name.origin);
+    let in_file = key.or_else(|| access.base_url.map(|url| url.origin));
+    vendor.is_set_up(var).map(str::to_owned).or(in_file)
 }
 
-/// Every model there is by name: the demo, and those of the vendors. They retry passing failures,
-/// leave a service alone that fails again and again, and give up on silence.
+/// Returns all models by name: the demo, and those of the vendors. They retry transient failures,
+/// pause a service that keeps failing, and have an idle timeout.
 ///
 /// # Errors
-/// Settings that can't be used, and where they were made.
+/// A setting is invalid; the error has its origin.
 pub(crate) fn registry(
     settings: &Settings,
     pace: f64,
@@ -79,14 +80,14 @@ pub(crate) fn registry(
 ) -> anyhow::Result<ModelRegistry> {
     let mut registry = ModelRegistry::new().with_model(demo::NAME, demo::model(pace));
     for vendor in VENDORS {
-        let reached = Reached::new(vendor, settings.access(vendor.name), var)?;
-        registry = registry.with_provider(vendor.name, move |name| reached.model(name));
+        let configured = Configured::new(vendor, settings.access(vendor.name), var)?;
+        registry = registry.with_provider(vendor.name, move |name| configured.model(name));
     }
     Ok(registry)
 }
 
-/// A vendor, with what the settings say about it.
-struct Reached {
+/// A vendor with its settings.
+struct Configured {
     vendor: &'static Vendor,
     base_url: Option<String>,
     /// The variable that holds the key.
@@ -95,29 +96,29 @@ struct Reached {
     var: fn(&str) -> Option<String>,
 }
 
-impl Reached {
+impl Configured {
     fn new(vendor: &'static Vendor, access: Access, var: fn(&str) -> Option<String>) -> anyhow::Result<Self> {
-        let Access { base_url, api_key_env, headers } = access;
+        let Access { base_url, api_key_env, headers, .. } = access;
         let key = match api_key_env {
-            Some(Setting { value, origin }) if var(&value).is_none() => {
-                bail!("{origin}: the variable {value}, which shall hold the key, is not set")
+            Some(Setting { value: VariableName(value), origin }) if var(&value).is_none() => {
+                bail!("{origin}: the variable {value} for the key is not set")
             }
-            named => named.map_or_else(|| vendor.key.to_owned(), |said| said.value),
+            named => named.map_or_else(|| vendor.key.to_owned(), |name| name.value.0),
         };
-        let mut reached = Self { vendor, base_url: None, key, headers: Vec::new(), var };
+        let mut configured = Self { vendor, base_url: None, key, headers: Vec::new(), var };
         if let Some(Setting { value, origin }) = base_url {
-            reached.base_url = Some(value);
-            reached.check().context(origin)?;
+            configured.base_url = Some(value);
+            configured.check().context(origin)?;
         }
-        for (name, said) in headers {
-            let value = expanded(&said.value, var).with_context(|| said.origin.clone())?;
-            reached.headers.push((name, value));
-            reached.check().context(said.origin)?;
+        for (name, header) in headers {
+            let value = expanded(&header.value, var).with_context(|| header.origin.clone())?;
+            configured.headers.push((name, value));
+            configured.check().context(header.origin)?;
         }
-        Ok(reached)
+        Ok(configured)
     }
 
-    /// Whether a model could be set up, given a key.
+    /// Checks that a model can be set up, given a key.
     fn check(&self) -> Result<(), ModelError> {
         self.set_up("any", &|name| {
             if name == self.vendor.key { Some("any".to_owned()) } else { self.lookup(name) }
@@ -128,7 +129,7 @@ impl Reached {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         if name.is_empty() {
             let example = self.vendor.example();
-            let message = format!("the name ends where the model should be; write it like {example}");
+            let message = format!("the name has no model; write it like {example}");
             return Err(ModelError::new(ErrorKind::InvalidRequest, message));
         }
         self.set_up(name, &|name| self.lookup(name))
@@ -146,7 +147,7 @@ impl Reached {
         }
     }
 }
-/// A text with the values of its `${VARIABLE}`s.
+/// Returns a text with the values of its `${VARIABLE}`s.
 fn expanded(text: &str, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
     let mut pieces = text.split("${");
     let mut out = pieces.next().unwrap_or_default().to_owned();

@@ -1,26 +1,28 @@
-//! `mainstem models`: whose models can be asked.
+//! `mainstem models`: the vendors of models.
 
 use mainstem::vendor::{VENDORS, Vendor};
 use serde_json::{Value, json};
 
 use crate::{
-    agents::{json, print},
     args::{Form, Models, Source},
     config::{Settings, var},
     exit::{Exit, Fault, OrExit},
-    model, table,
+    model,
+    print::{json, print},
+    table,
     terminal::Terminal,
     trust::{self, Reads},
 };
 
 const HEADS: [&str; 4] = ["MODEL", "SET UP BY", "KEY", "SERVER"];
 
-pub(crate) fn run(args: &Models, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let settings =
-        trust::look_and_warn(Settings::default(), config, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Models, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let flags = Settings::default();
+    let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal).or_exit(Exit::Config)?;
+    let settings = &config.settings;
     match args.output {
-        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, &settings)).collect())?,
-        Form::Text => print(&table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, &settings))))?,
+        Form::Json => json(&VENDORS.iter().map(|vendor| object(vendor, settings)).collect())?,
+        Form::Text => print(&table::text(HEADS, VENDORS.iter().map(|vendor| row(vendor, settings))))?,
     }
     Ok(Exit::Reply)
 }

@@ -1,24 +1,25 @@
-//! How many files the process may have open: sessions, connections and commands take some each.
+//! The limit of open files: sessions, connections and commands use some each.
 
-/// More are not needed, and what goes through all numbers of files takes its time.
+/// The highest limit that is set. Code that iterates over all file numbers takes time in
+/// proportion.
 #[cfg(unix)]
 const MOST: u64 = 65_536;
 
-/// What every system allows that calls its limit unlimited.
+/// The limit on systems that report it as unlimited.
 #[cfg(unix)]
 const PORTABLE: u64 = 10_240;
 
-/// Raises the soft limit to the hard one, up to a point. Where that is refused, the limit stays as
-/// it is.
+/// Raises the soft limit to the hard one, up to the highest. If the system refuses, the limit
+/// stays.
 #[cfg(unix)]
 pub(crate) fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let set = |most: u64| {
-        let wanted = maximum.map_or(most, |maximum| maximum.min(most));
-        let is_enough = current.is_none_or(|current| current >= wanted);
-        is_enough || setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok()
+        let target = maximum.map_or(most, |maximum| maximum.min(most));
+        let is_enough = current.is_none_or(|current| current >= target);
+        is_enough || setrlimit(Resource::Nofile, Rlimit { current: Some(target), maximum }).is_ok()
     };
     if !set(MOST) && !set(PORTABLE) {
         tracing::warn!("the limit of open files can't be raised");

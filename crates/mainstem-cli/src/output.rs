@@ -1,4 +1,4 @@
-//! What stdout gets: the result and nothing else, in one of four forms. Pure; [`Stdout`] writes it.
+//! What stdout gets: the result, in one of four forms. Pure; [`Stdout`] writes it.
 
 mod stdout;
 
@@ -14,7 +14,7 @@ pub(crate) use self::stdout::Stdout;
 use crate::{args::Format, sanitize};
 
 /// The output format. Control sequences are removed from text and escaped in JSON, also for a pipe,
-/// whose reader often shows the text.
+/// because its output is often shown in a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output(Format);
 
@@ -27,7 +27,7 @@ pub(crate) struct Ending<'a> {
     /// In millionths of a dollar, if all prices are known.
     pub(crate) cost: Option<u64>,
     pub(crate) fleet: &'a FleetState,
-    /// If they were asked for.
+    /// Present with `--diagnostics`.
     pub(crate) diagnostics: Option<Diagnostics>,
 }
 
@@ -36,12 +36,12 @@ impl Output {
         Self(format)
     }
 
-    /// What comes before the first event.
+    /// Returns the text before the first event.
     pub(crate) fn begin(self) -> Option<Bytes> {
         (self.0 == Format::Sse).then(|| encoder().begin())
     }
 
-    /// What an event adds.
+    /// Returns the text of an event.
     pub(crate) fn event(self, event: &AgentEvent) -> Option<Bytes> {
         match self.0 {
             Format::Text | Format::Json => None,
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// What the end of the run adds.
+    /// Returns the text of the run's end.
     pub(crate) fn end(self, ending: &Ending<'_>) -> Option<Bytes> {
         match self.0 {
             Format::Text => ending.reply.map(|reply| text(&reply.text())),
@@ -66,7 +66,7 @@ fn encoder() -> impl Encoder {
     Sse::with(|event: &AgentEvent| sanitize::escape_json(&event.to_json()))
 }
 
-/// With a line's end.
+/// Adds a line feed.
 fn text(text: &str) -> Bytes {
     let mut text = sanitize::clean(text);
     if !text.ends_with('\n') {
@@ -79,7 +79,7 @@ fn json(json: &str) -> Bytes {
     (sanitize::escape_json(json) + "\n").into()
 }
 
-/// The one object of `--output json`.
+/// The object of `--output json`.
 #[derive(Serialize)]
 struct Summary<'a> {
     run_id: &'a str,
@@ -88,7 +88,7 @@ struct Summary<'a> {
     reply: Option<String>,
     error: Option<&'a mainstem::message::Failure>,
     usage: mainstem::message::Usage,
-    /// Of all agents that ended before the run.
+    /// The usage of all agents that ended before the run.
     cost_micros: Option<u64>,
     agents: &'a [mainstem_event::fleet::AgentState],
     #[serde(skip_serializing_if = "Option::is_none")]

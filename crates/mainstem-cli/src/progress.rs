@@ -1,4 +1,4 @@
-//! What stderr shows while a run goes on.
+//! What stderr shows during a run.
 
 mod figures;
 #[cfg(test)]
@@ -24,54 +24,59 @@ use crate::{
     terminal::Terminal,
 };
 
-/// What to say of an event that is recorded and can't be read.
+/// The note on a recorded event that can't be read.
 pub(crate) fn damage(event: &AgentEvent) -> Option<String> {
     let EventKind::Gap { from_seq, reason: Some(reason), .. } = &event.kind else { return None };
     Some(format!("warning: event {from_seq} can't be read: {reason}"))
 }
 
-/// Shows what goes on. Where stderr can't be written to, nothing is shown and nothing fails.
+/// Shows the progress of a run. If stderr can't be written to, nothing is shown and nothing fails.
 pub(crate) trait Progress {
-    /// Takes in what happened.
+    /// Applies an event.
     fn event(&mut self, event: &AgentEvent);
 
     /// Shows what is due; called ten times a second.
     fn tick(&mut self, now: Timestamp);
 
-    /// Says something that is not about one agent.
+    /// Shows a note that is not about a single agent.
     fn note(&mut self, text: &str);
 
-    /// Puts a question, below which a person types.
+    /// Shows a question; a person types below it.
     fn ask(&mut self, text: &str) {
         self.note(text);
     }
 
-    /// Shows what is left; nothing more comes.
+    /// Shows the rest, at the end of the run.
     fn finish(&mut self, now: Timestamp);
 }
 
-/// How often progress is redrawn at most.
+/// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// When to call [`Progress::tick`].
+/// Returns the times to call [`Progress::tick`] at.
 pub(crate) fn frames() -> Interval {
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     frames
 }
 
-/// Progress on stderr as it is asked for, or else with a note that it is not, of a run of this
-/// prompt beside a result of this form.
-pub(crate) fn on_stderr(terminal: Terminal, asked: Mode, format: Format, prompt: &str) -> Box<dyn Progress> {
-    let (mode, objection) = terminal.mode(asked, format);
+/// Returns the progress of a run of this prompt on stderr, beside a result of this form; shows a
+/// note if the requested mode is not possible.
+pub(crate) fn on_stderr(
+    terminal: Terminal,
+    requested: Mode,
+    format: Format,
+    prompt: &str,
+) -> Box<dyn Progress> {
+    let (mode, objection) = terminal.mode(requested, format);
     let mut progress = in_mode(mode, terminal, prompt);
     objection.into_iter().for_each(|objection| progress.note(&format!("warning: {objection}")));
     progress
 }
 
 /// Returns the progress of a session's next run, beside text and without the note.
-pub(crate) fn again_on_stderr(terminal: Terminal, asked: Mode, prompt: &str) -> Box<dyn Progress> {
-    in_mode(terminal.mode(asked, Format::Text).0, terminal, prompt)
+pub(crate) fn again_on_stderr(terminal: Terminal, requested: Mode, prompt: &str) -> Box<dyn Progress> {
+    in_mode(terminal.mode(requested, Format::Text).0, terminal, prompt)
 }
 
 fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
@@ -86,21 +91,21 @@ fn in_mode(mode: Mode, terminal: Terminal, prompt: &str) -> Box<dyn Progress> {
     }
 }
 
-/// Says something on stderr when progress is over.
+/// Prints a line on stderr after the progress.
 pub(crate) fn say(text: &str, terminal: Terminal) {
     let text = sanitize::clean(text);
     let text = if terminal.ascii { sanitize::ascii(&text) } else { text };
-    // Who closed stderr wanted no more.
+    // stderr may be closed.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// What a person types behind.
+/// Prints the prompt that a person types after.
 pub(crate) fn prompt(text: &str) {
     let mut stderr = io::stderr();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Only notes.
+/// Shows notes only.
 struct Quiet<W>(W, Glyphs);
 
 impl<W: Write> Progress for Quiet<W> {

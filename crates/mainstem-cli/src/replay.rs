@@ -1,4 +1,4 @@
-//! `mainstem replay`: shows what is recorded, in the time that it took or faster.
+//! `mainstem replay`: shows recorded events, in the time that they took or faster.
 
 mod source;
 
@@ -10,16 +10,16 @@ use tokio::time::{Instant, Interval, sleep_until};
 
 use self::source::{Source, open};
 use crate::{
-    agents::print,
     args::{Format, Replay},
     exit::{Exit, Fault, OrExit},
+    print::print,
     progress::{self, Progress},
     replies::Replies,
     signals,
     terminal::Terminal,
 };
 
-/// Nobody watches a session's nights.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Replay, terminal: Terminal) -> Result<Exit, Fault> {
 struct Player<'a> {
     args: &'a Replay,
     terminal: Terminal,
-    /// Of the present run.
+    /// The reply of the current run.
     progress: Box<dyn Progress>,
     pace: Pace,
     frames: Interval,
@@ -66,7 +66,7 @@ impl Player<'_> {
             progress::damage(&event).iter().for_each(|damage| self.progress.note(damage));
             if let Some(reply) = self.replies.event(&event) {
                 self.progress.finish(self.pace.now());
-                // What comes then is drawn below the reply.
+                // Later frames are drawn below the reply.
                 self.progress = progress::again_on_stderr(self.terminal, self.args.progress, &self.args.what);
                 if !reply.is_empty() {
                     print(&(reply + "\n"))?;
@@ -78,7 +78,7 @@ impl Player<'_> {
 
     async fn until(&mut self, at: Timestamp) {
         let Some(due) = self.pace.due(at) else {
-            // A signal is heard without a pause, too.
+            // A signal is noticed without a pause, too.
             return tokio::task::yield_now().await;
         };
         loop {
@@ -91,7 +91,7 @@ impl Player<'_> {
     }
 }
 
-/// What time it was, told by what time it is.
+/// The clock of a replay: converts between recorded and current time.
 struct Pace {
     speed: f64,
     /// When the latest event is due, and when it happened.
@@ -103,7 +103,7 @@ impl Pace {
         Self { speed, last: None }
     }
 
-    /// When something that happened then is due; `None` at once.
+    /// Returns when an event of that time is due; `None` at once.
     fn due(&mut self, at: Timestamp) -> Option<Instant> {
         let (due, before) = self.last.unwrap_or_else(|| (Instant::now(), at));
         let passed = Duration::from_micros(at.as_micros().saturating_sub(before.as_micros()));
@@ -113,7 +113,7 @@ impl Pace {
         (!pause.is_zero()).then_some(due + pause)
     }
 
-    /// What time it was when what happens now happened.
+    /// Returns the recorded time of the current moment.
     fn now(&self) -> Timestamp {
         let Some((due, at)) = self.last else { return Timestamp::from_micros(0) };
         let ahead = due.saturating_duration_since(Instant::now());

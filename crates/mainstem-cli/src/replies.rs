@@ -1,4 +1,4 @@
-//! What the agent answers in each run, out of a session's events.
+//! The root's reply in each run, from a session's events.
 
 use mainstem::event::fold::Transcript;
 use mainstem_event::{AgentEvent, EventKind};
@@ -6,15 +6,15 @@ use mainstem_event::{AgentEvent, EventKind};
 /// Collects the root's replies.
 #[derive(Default)]
 pub(crate) struct Replies {
-    /// What it says in the present run.
+    /// The text of the current run.
     root: Option<Transcript>,
-    /// The reply of the present run, if it has one.
+    /// The reply of the current run, if it has one.
     reply: String,
 }
 
 impl Replies {
     /// Applies an event. If it ends a run, returns the run's reply, which is empty if the run
-    /// failed or was cut off: its messages are then shown as progress.
+    /// failed or was cancelled: its messages are then shown as progress.
     pub(crate) fn event(&mut self, event: &AgentEvent) -> Option<String> {
         if !event.is_root() {
             return None;
@@ -26,7 +26,7 @@ impl Replies {
             root.apply(&event.kind);
         }
         if let EventKind::AgentResult { result } = &event.kind {
-            // A server cuts a large event; its deltas have all of it.
+            // A server shortens a large event; its deltas have the full text.
             let whole = self.root.as_ref().and_then(Transcript::last_answer);
             self.reply = whole.map_or_else(|| result.text(), |answer| answer.text());
         }

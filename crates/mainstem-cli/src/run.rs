@@ -3,7 +3,7 @@
 mod drive;
 mod end;
 mod filter;
-mod ledger;
+mod recorder;
 mod request;
 mod setup;
 
@@ -20,12 +20,11 @@ use tokio::runtime::Runtime;
 
 use self::{
     drive::{Drive, Sinks, Warnings},
-    ledger::Ledger,
+    recorder::Recorder,
     setup::Setup,
 };
 use crate::{
     args::{self, Background, Format, Log, Source},
-    config::Settings,
     exit::{Exit, Fault, OrExit},
     host::{self, new_session},
     output::{Output, Stdout},
@@ -41,34 +40,33 @@ struct Plan {
     prompt: String,
     /// The harness of this process, if the session is here.
     harness: Option<Harness>,
-    /// What a person should know before the run.
+    /// Notes to show before the run.
     notes: Vec<String>,
 }
 
-/// Runs what the command line says.
-pub(crate) fn run(args: &args::Run, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let _telemetry = match args.server {
+/// Runs the command.
+pub(crate) fn run(args: &args::Run, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let _telemetry = match args.at.server {
         None => Some(telemetry::start(Log::Off, terminal).or_exit(Exit::Config)?),
         Some(_) => None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
-    let plan = match host::server(args.server.as_deref()).or_exit(Exit::Usage)? {
+    let plan = match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
         Some(server) => on_server(args, &server, terminal)?,
-        None => here(args, config, terminal, &runtime)?,
+        None => here(args, source, terminal, &runtime)?,
     };
     let exit = drive(args, plan, terminal, &runtime);
-    // What still blocks, such as a host's name being looked up, is not waited for.
+    // Blocking calls, such as name lookups, must not delay the exit.
     runtime.shutdown_background();
     exit
 }
 
-fn here(args: &args::Run, config: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
-    let flags = Settings::from_flags(args);
-    let settings =
-        trust::settle(flags, config, Reads::agents(args.foreign), terminal).or_exit(Exit::Config)?;
+fn here(args: &args::Run, source: &Source, terminal: Terminal, runtime: &Runtime) -> Result<Plan, Fault> {
+    let reads = Reads::agents(args.foreign);
+    let config = trust::settle(args.settings(), source, reads, terminal).or_exit(Exit::Config)?;
     check_background(args).or_exit(Exit::Usage)?;
-    let options = request::options(args, settings.budget, terminal).or_exit(Exit::Usage)?;
-    let Setup { harness, prompt, mut notes } = setup::setup(args, &settings, terminal)?;
+    let options = request::options(args, &config.settings.budget, terminal).or_exit(Exit::Usage)?;
+    let Setup { harness, prompt, mut notes } = setup::setup(args, &config, terminal)?;
     let session = match &args.session {
         None => harness.new_session(),
         Some(id) => {
@@ -84,7 +82,7 @@ fn here(args: &args::Run, config: &Source, terminal: Terminal, runtime: &Runtime
 }
 
 fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Plan, Fault> {
-    let options = request::options(args, request::budget(args), terminal).or_exit(Exit::Usage)?;
+    let options = request::options(args, &args.budget, terminal).or_exit(Exit::Usage)?;
     let prompt = setup::prompt(args, false).or_exit(Exit::Usage)?;
     let mut session = server.open(args.session.clone().unwrap_or_else(new_session));
     if let Some(agent) = &args.agent {
@@ -94,11 +92,11 @@ fn on_server(args: &args::Run, server: &Server, terminal: Terminal) -> Result<Pl
     Ok(Plan { session: Arc::new(session), run, prompt, harness: None, notes: Vec::new() })
 }
 
-/// Tasks of this process end with it.
+/// Checks `--background`: tasks of this process end with it.
 fn check_background(args: &args::Run) -> anyhow::Result<()> {
     ensure!(
         args.background != Background::Detach,
-        "--background detach: this command ends with its run, and its tasks with it; use wait or cancel, or --server"
+        "--background detach: tasks of this process end with it; use wait or cancel, or --server"
     );
     Ok(())
 }
@@ -128,7 +126,7 @@ fn drive(args: &args::Run, plan: Plan, terminal: Terminal, runtime: &Runtime) ->
     })
 }
 
-/// Names the flags that asked for what was refused.
+/// Adds the flags that caused an error.
 fn refused(args: &args::Run, error: Error) -> Fault {
     let has_no_turn =
         args.resume && error.problem().is_some_and(|problem| problem.code == Code::NothingToResume);
@@ -142,12 +140,12 @@ fn refused(args: &args::Run, error: Error) -> Fault {
     Fault { exit, error }
 }
 
-/// Where everything goes that comes of a run of this prompt.
+/// Opens the sinks of a run of this prompt.
 fn sinks(args: &args::Run, terminal: Terminal, prompt: &str, warnings: Warnings) -> Result<Sinks, Fault> {
     let record = args.record.as_deref().map(create).transpose().or_exit(Exit::Usage)?;
     let title = if args.resume { args.session.as_deref().unwrap_or_default() } else { prompt };
     Ok(Sinks {
-        ledger: Ledger::new(record, args.diagnostics),
+        recorder: Recorder::new(record, args.diagnostics),
         output: Output::new(args.output),
         stdout: Stdout::start(io::stdout()).or_exit(Exit::Failed)?,
         progress: progress::on_stderr(terminal, args.progress, args.output, title),

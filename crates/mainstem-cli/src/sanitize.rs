@@ -1,17 +1,17 @@
-//! Foreign text on its way to a terminal: whatever a model, a tool or a server says, the terminal
-//! must only show it, never obey it.
+//! Foreign text for a terminal: the terminal must show the text of models, tools and servers, and
+//! never execute its control sequences.
 
 use std::fmt::Write as _;
 
 use anstream::adapter::strip_str;
 
-/// The text without escape sequences, control characters other than line feed and tab, and what
-/// turns the reading direction.
+/// Removes escape sequences, control characters other than line feed and tab, and changes of the
+/// reading direction.
 pub(crate) fn clean(text: &str) -> String {
     strip_str(text).to_string().chars().filter(|c| !is_unsafe(*c)).collect()
 }
 
-/// The same for a terminal that shows ASCII only.
+/// Replaces what a terminal with ASCII only can't show.
 pub(crate) fn ascii(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         match c {
@@ -26,7 +26,7 @@ pub(crate) fn ascii(text: &str) -> String {
     })
 }
 
-/// JSON that means the same, with such characters escaped. JSON itself escapes only those below
+/// Escapes such characters in JSON, with the same meaning. JSON itself escapes only those below
 /// U+0020.
 pub(crate) fn escape_json(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut out, c| {

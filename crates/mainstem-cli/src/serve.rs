@@ -1,4 +1,4 @@
-//! `mainstem serve`: an agent over HTTP, until a signal says otherwise.
+//! `mainstem serve`: serves an agent over HTTP until a signal.
 
 use std::{
     io::{self, Write},
@@ -16,27 +16,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Serve, Source},
-    config::{Setting, Settings, read::named, var},
+    config::{Config, read::named, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Wanted, check_agent},
-    model, open_files, progress, signals, store, telemetry,
+    harness::{self, Requirements, check_agent},
+    model, open_files,
+    print::counted,
+    progress, signals, store, telemetry,
     terminal::Terminal,
     trust::{self, Reads},
 };
 
-pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &Serve, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
     let _telemetry = telemetry::start(args.log, terminal).or_exit(Exit::Config)?;
-    // Before the server is made, which derives from it how much it takes.
+    // This precedes the server, which derives its limits from it.
     open_files::raise();
-    let flags = Settings {
-        model: args.model.clone().map(|name| Setting::new(name, "--model")),
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        fleet: args.fleet,
-        ..Settings::default()
-    };
-    let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;
-    let (harness, model) = harness(args, &settings, terminal)?;
+    let flags = args.settings.clone();
+    let config = trust::settle(flags, source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+    let (harness, model) = harness(args, &config, terminal)?;
     let (tokens, made) = tokens(args).or_exit(Exit::Config)?;
     ensure_private(args, made.is_some()).or_exit(Exit::Usage)?;
     let hosts = args.allow_host.iter().fold(Hosts::new(), |hosts, name| hosts.with(name));
@@ -45,7 +42,8 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
         harness.can_lead(id).context("--allow-agent").or_exit(Exit::Usage)?;
         server = server.allow_agent(id);
     }
-    server = settings.input_roles.iter().fold(server, |server, role| server.allow_role(*role));
+    let roles = config.settings.serve.input_roles.iter();
+    server = roles.fold(server, |server, role| server.allow_role((*role).into()));
     let server =
         args.close_idle.into_iter().fold(server, Builder::close_idle).build().or_exit(Exit::Config)?;
     let runtime = mainstem_server::runtime().build().or_exit(Exit::Failed)?;
@@ -57,14 +55,14 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
         let serving = server.serve(listener, stopping.clone());
         let until_signal = async {
             signals.next().await;
-            progress::say("stopping; again to stop at once", terminal);
+            progress::say("stopping; a second signal stops at once", terminal);
             stop.cancel();
             stopping.cancel();
         };
         let all = async { tokio::join!(until_signal, serving).1 };
         tokio::select! {
             served = all => served?,
-            // A connection that nobody reads is not waited for.
+            // A connection without a reader must not delay the exit.
             () = async { stop.cancelled().await; sleep(args.grace).await } => {}
         }
         end(&server, &harness, args.grace, terminal).await;
@@ -75,16 +73,16 @@ pub(crate) fn run(args: &Serve, config: &Source, terminal: Terminal) -> Result<E
     Ok(Exit::Reply)
 }
 
-fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Harness, String), Fault> {
-    let model = model::choose(settings, var)
-        .ok_or_else(|| anyhow!("no model is configured: {}; or say -m demo for the demo", model::HOW))
+fn harness(args: &Serve, config: &Config, terminal: Terminal) -> Result<(Harness, String), Fault> {
+    let model = model::choose(&config.settings, var)
+        .ok_or_else(|| anyhow!("no model is configured: {}; or use -m demo for the demo", model::ADVICE))
         .or_exit(Exit::Config)?;
-    let notes = harness::notes(settings, model.value == demo::NAME);
+    let notes = harness::notes(&config.settings, model.value == demo::NAME);
     let agent = args.agent.as_deref();
     let journal =
         args.journal.as_deref().map(|path| store::open(Some(path))).transpose().or_exit(Exit::Config)?;
-    let wanted = Wanted { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
-    let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
+    let requirements = Requirements { agent, plan: true, foreign: false, demo_pace: args.demo_pace, journal };
+    let harness = requirements.build(config, &model).or_exit(Exit::Config)?;
     if let Some(id) = agent {
         check_agent(&harness, id).or_exit(Exit::Usage)?;
     }
@@ -92,10 +90,10 @@ fn harness(args: &Serve, settings: &Settings, terminal: Terminal) -> Result<(Har
     Ok((harness, model.value))
 }
 
-/// Largest file of tokens, in bytes.
+/// The largest file of tokens, in bytes.
 const TOKENS: u64 = 1 << 20;
 
-/// Those of the file; or one that is made for this process, and shown.
+/// Returns the tokens of the file, or one that is generated for this process and shown.
 fn tokens(args: &Serve) -> anyhow::Result<(Tokens, Option<String>)> {
     let Some(path) = &args.token_file else {
         let (token, tokens) = Tokens::generated();
@@ -105,12 +103,13 @@ fn tokens(args: &Serve) -> anyhow::Result<(Tokens, Option<String>)> {
     Ok((read().with_context(|| format!("--token-file {}", path.display()))?, None))
 }
 
-/// A token that was only shown here is of no use elsewhere, and in a log it is of use to others.
+/// Checks that a generated token is used locally only: it is not known elsewhere, and in a log it
+/// would be known to others.
 fn ensure_private(args: &Serve, made: bool) -> anyhow::Result<()> {
     let is_reached = !args.bind.ip().is_loopback();
     ensure!(
         !(made && is_reached),
-        "--bind {} is reached from other machines: that needs --token-file",
+        "--bind {}: other machines reach this address, which requires --token-file",
         args.bind
     );
     Ok(())
@@ -128,12 +127,12 @@ fn greet(
     if let Some(token) = token {
         progress::say(&format!("token {token} (for this process; --token-file names your own)"), terminal);
     }
-    // For programs that wait until it listens.
+    // Programs read this line to know that the server listens.
     writeln!(io::stdout(), "http://{}", listener.local_addr()?)?;
     Ok(())
 }
 
-/// Lets runs end, for so long; then stops what is left.
+/// Waits for runs to end, up to the grace; then stops the rest.
 async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Terminal) {
     let until = Instant::now() + grace;
     while server.live_runs() > 0 && Instant::now() < until {
@@ -141,9 +140,9 @@ async fn end(server: &Server, harness: &Harness, grace: Duration, terminal: Term
     }
     let left = server.live_runs();
     if left > 0 {
-        progress::say(&format!("{left} runs are cancelled"), terminal);
+        progress::say(&format!("cancelling {}", counted(left, "run")), terminal);
     }
-    // It ends what it spawned, so it has an end of its own.
+    // The shutdown ends children by itself, so it has its own limit.
     let _ = timeout(Duration::from_secs(10), harness.shutdown(Duration::from_secs(2))).await;
     store::close(harness, terminal).await;
 }

@@ -8,10 +8,10 @@ use mainstem::{
 use serde_json::json;
 
 use crate::{
-    agents::{json as print_json_value, print, print_json},
     args::{Form, Sessions, SessionsCommand},
     exit::{Exit, Fault, OrExit},
     host::{self, Advise},
+    print::{json as print_json_value, print, print_json},
     table,
 };
 
@@ -19,7 +19,7 @@ const HEADS: [&str; 5] = ["SESSION", "RUNS", "EVENTS", "LAST", "STATE"];
 
 const AGENTS: [&str; 5] = ["AGENT", "STATUS", "TOKENS", "STARTED", "KEY"];
 
-/// How many events are printed at once.
+/// The number of events that are printed at once.
 const AT_ONCE: usize = 256;
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit, Fault> {

@@ -30,7 +30,7 @@ impl Signal {
         }
     }
 
-    /// The cancel reason of this signal.
+    /// Returns the cancel reason of this signal.
     pub(crate) fn reason(self) -> CancelReason {
         match self {
             Self::Interrupt => CancelReason::user("Ctrl-C"),
@@ -40,22 +40,22 @@ impl Signal {
     }
 }
 
-/// The first signal from now on. From then on a second one exits at once.
+/// Starts to watch for signals; reports the first, and exits at the second.
 ///
 /// # Errors
-/// The system gives no thread, or no signals.
+/// The system refuses a thread, or handlers.
 pub(crate) fn watch() -> io::Result<First> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _in_runtime = runtime.enter();
         Signals::new()?
     };
-    let (first, told) = oneshot::channel();
+    let (first, receiver) = oneshot::channel();
     let wait = move |runtime: Runtime| {
         runtime.block_on(async {
-            let told = first.send(signals.next().await);
+            let sent = first.send(signals.next().await);
             // Without a receiver, the first signal counts as the second.
-            let last = match told {
+            let last = match sent {
                 Ok(()) => signals.next().await,
                 Err(signal) => signal,
             };
@@ -63,14 +63,14 @@ pub(crate) fn watch() -> io::Result<First> {
         });
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(runtime))?;
-    Ok(First(Some(told)))
+    Ok(First(Some(receiver)))
 }
 
-/// The first signal, told once.
+/// The first signal, reported once.
 pub(crate) struct First(Option<oneshot::Receiver<Signal>>);
 
 impl First {
-    /// Waits for it; for ever once it was told.
+    /// Waits for the signal; is pending after it was reported.
     pub(crate) async fn next(&mut self) -> Signal {
         if let Some(first) = &mut self.0 {
             let signal = first.await;
@@ -122,7 +122,7 @@ impl Signals {
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // The lowest bit is that of signal 1.
+    // The lowest bit is for signal 1.
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 

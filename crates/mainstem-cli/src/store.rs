@@ -1,4 +1,4 @@
-//! Where sessions are kept on this machine.
+//! The journal of this machine's sessions.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use mainstem::{Harness, journal::SqliteJournal};
 /// Opens the user's journal, or the one in that file.
 ///
 /// # Errors
-/// There is no place for it, or it can't be opened.
+/// The system has no data directory, or the journal can't be opened.
 pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<SqliteJournal> {
     let path = path.map_or_else(default_path, |path| Ok(path.to_owned()))?;
     let open = || {
@@ -25,7 +25,7 @@ pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<SqliteJournal> {
     open().with_context(|| format!("the journal {}", path.display()))
 }
 
-/// The files of a journal: itself, what SQLite keeps beside it, and the locks of its sessions.
+/// Returns the files of a journal: itself, SQLite's files beside it, and the locks of its sessions.
 pub(crate) fn files(journal: &Path) -> impl Iterator<Item = PathBuf> {
     ["", "-wal", "-shm", "-journal", ".locks"].into_iter().map(|end| {
         let mut name = journal.as_os_str().to_owned();
@@ -34,17 +34,21 @@ pub(crate) fn files(journal: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Waits until everything that a harness has recorded is kept, and says so if it can't be.
+/// Waits until the events of a harness are recorded; prints a warning if they can't be.
 pub(crate) async fn close(harness: &Harness, terminal: Terminal) {
     if let Some(journal) = harness.journal()
         && let Err(error) = journal.close().await
     {
-        progress::say(&format!("warning: the end of a session may not be kept: {error}"), terminal);
+        progress::say(
+            &format!("warning: the last events of a session may not be recorded: {error}"),
+            terminal,
+        );
     }
 }
 
 fn default_path() -> anyhow::Result<PathBuf> {
-    let dirs = etcetera::choose_base_strategy()
-        .map_err(|error| anyhow!("there is no place for sessions: {error}; --journal names one"))?;
+    let dirs = etcetera::choose_base_strategy().map_err(|error| {
+        anyhow!("there is no data directory for sessions: {error}; --journal names a file")
+    })?;
     Ok(dirs.data_dir().join("mainstem").join("journal.db"))
 }

@@ -1,8 +1,8 @@
-//! Rows as text, in columns.
+//! Rows as columns of text.
 
 use crate::sanitize;
 
-/// A line for the heads and one for each row, columns as wide as they need.
+/// Returns a line for the heads and one for each row, in columns as wide as their content.
 pub(crate) fn text<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows = rows.map(|row| row.map(|cell| sanitize::clean(&cell).replace(['\n', '\t'], " ")));
     let rows: Vec<_> = [heads.map(str::to_owned)].into_iter().chain(rows).collect();

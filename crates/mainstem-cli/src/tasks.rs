@@ -15,12 +15,11 @@ use mainstem_event::SystemClock;
 use serde_json::json;
 
 use crate::{
-    agents::{json as print_json, print},
     args::{Form, Source, Tasks, TasksCommand},
-    config::{Setting, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
     host::{self, Advise},
+    print::{json as print_json, print},
     store, table,
     terminal::Terminal,
     trust::{self, Reads},
@@ -28,14 +27,14 @@ use crate::{
 
 const HEADS: [&str; 5] = ["TASK", "AGENT", "STATUS", "SESSION", "WHAT"];
 
-/// As much of a task as fits into a line.
+/// The characters of a task that fit into a line.
 const WIDTH: usize = 48;
 
 /// How long a cancel waits for the task's executor.
 const HEARD: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let host = open(args, config, terminal).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Tasks, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let host = open(args, source, terminal).or_exit(Exit::Config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     runtime.block_on(async {
         match &args.command {
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
                 show(&task)?;
                 if !task.is_over() {
                     let time = humantime::format_duration(*timeout);
-                    return Err(anyhow!("task {id} is not over after {time}")).or_exit(Exit::Timeout);
+                    return Err(anyhow!("task {id} has not ended after {time}")).or_exit(Exit::Timeout);
                 }
             }
             TasksCommand::Cancel { id } => {
@@ -72,14 +71,13 @@ pub(crate) fn run(args: &Tasks, config: &Source, terminal: Terminal) -> Result<E
 
 /// Returns the server that the command names, or the tasks of the workspace; with the journal if
 /// their events are read.
-fn open(args: &Tasks, config: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
+fn open(args: &Tasks, source: &Source, terminal: Terminal) -> anyhow::Result<Arc<dyn Host>> {
     if let Some(server) = host::server(args.at.server.as_deref())? {
         return Ok(Arc::new(server));
     }
-    let flag = args.workspace.clone().map(|path| Setting::new(path, "--workspace"));
-    let flags = Settings { workspace: flag, ..Settings::default() };
-    let settings = trust::look_and_warn(flags, config, Reads::NoAgents, terminal)?;
-    let store = Arc::new(FileTaskStore::new(workspace(&settings).value));
+    let flags = args.workspace.settings();
+    let config = trust::look_and_warn(flags, source, Reads::NoAgents, terminal)?;
+    let store = Arc::new(FileTaskStore::new(workspace(&config.settings).value));
     let executor = ExecutorId::new(RandomIds.next("executor-"));
     let records = Records::new(TaskSet::new(store, Arc::new(SystemClock), executor));
     Ok(Arc::new(match args.command {

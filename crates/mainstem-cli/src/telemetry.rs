@@ -1,7 +1,7 @@
-//! What tracing is told, for operators: a server's log on stderr, and traces to an OpenTelemetry
-//! collector, if one is named.
+//! Tracing for operators: a server's log on stderr, and traces to an OpenTelemetry collector, if
+//! one is configured.
 //!
-//! Neither says what is said, nor by which token: spans have names, ids and counts.
+//! Neither has messages or tokens: spans have names, ids and counts.
 
 use std::{io, time::Duration};
 
@@ -16,27 +16,27 @@ use tracing_subscriber::{
 
 use crate::{args::Log, config::var, terminal::Terminal};
 
-/// Says what is logged, in the syntax of `tracing_subscriber::EnvFilter`.
+/// The variable with the filter of the log, in the syntax of `tracing_subscriber::EnvFilter`.
 const FILTER: &str = "MAINSTEM_LOG";
 
 const USUAL: &str = "warn,mainstem=info";
 
-/// Names the collector, as
-/// [OpenTelemetry](https://opentelemetry.io/docs/specs/otel/protocol/exporter/) has it; without it
-/// nothing is sent.
+/// The variable with the collector's address, as
+/// [OpenTelemetry](https://opentelemetry.io/docs/specs/otel/protocol/exporter/) specifies it; by
+/// default nothing is sent.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// How long the last spans may take.
+/// The longest wait for the last spans.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends what is left when it is dropped.
+/// Sends the remaining spans on drop.
 #[derive(Debug)]
 pub(crate) struct Telemetry(Option<SdkTracerProvider>);
 
-/// Begins to tell, for as long as the process lives.
+/// Starts tracing for the rest of the process.
 ///
 /// # Errors
-/// What is to be logged can't be read; there can't be a collector at that address.
+/// The filter is invalid, or the collector's address is.
 pub(crate) fn start(log: Log, terminal: Terminal) -> anyhow::Result<Telemetry> {
     let provider = var(ENDPOINT)
         .map(|endpoint| provider().with_context(|| format!("{ENDPOINT}={}", shown_address(&endpoint))));
@@ -49,12 +49,12 @@ pub(crate) fn start(log: Log, terminal: Terminal) -> anyhow::Result<Telemetry> {
     Ok(Telemetry(provider))
 }
 
-type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-fn logger(log: Log, terminal: Terminal) -> anyhow::Result<Option<Boxed>> {
+fn logger(log: Log, terminal: Terminal) -> anyhow::Result<Option<BoxedLayer>> {
     let filter = var(FILTER).unwrap_or_else(|| USUAL.to_owned());
     let filter = EnvFilter::try_new(filter).context(FILTER)?;
-    // It writes addresses whole, with the secrets in them; what fails there is logged by us.
+    // It logs full addresses with their secrets; this program logs its failures itself.
     let filter = filter.add_directive("rmcp=off".parse()?);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     Ok(match log {
@@ -64,10 +64,9 @@ fn logger(log: Log, terminal: Terminal) -> anyhow::Result<Option<Boxed>> {
     })
 }
 
-/// Where it goes and with which headers is said by the variables of OpenTelemetry, which the
-/// exporter reads.
+/// Returns the exporter, which reads its address and headers from the variables of OpenTelemetry.
 fn provider() -> anyhow::Result<SdkTracerProvider> {
-    // Refused if one is installed already, which then serves as well.
+    // The call fails if a provider is installed, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build()?;
     let resource = match var("OTEL_SERVICE_NAME") {
@@ -77,8 +76,8 @@ fn provider() -> anyhow::Result<SdkTracerProvider> {
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build())
 }
 
-/// The spans of agents, model calls and tool calls; those of libraries are their own affair.
-fn exporter(provider: &SdkTracerProvider) -> Boxed {
+/// Exports the spans of agents, model calls and tool calls, without those of libraries.
+fn exporter(provider: &SdkTracerProvider) -> BoxedLayer {
     let ours = Targets::new().with_target("mainstem_react", tracing::Level::INFO);
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("mainstem"));
     spans
@@ -93,7 +92,7 @@ fn exporter(provider: &SdkTracerProvider) -> Boxed {
 impl Drop for Telemetry {
     fn drop(&mut self) {
         if let Some(provider) = &self.0 {
-            // A collector that is not there must not fail what was done.
+            // A missing collector must not fail a command that succeeded.
             let _ = provider.shutdown_with_timeout(PATIENCE);
         }
     }

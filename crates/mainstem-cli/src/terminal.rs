@@ -1,4 +1,4 @@
-//! What stands at the other end of stdin, stdout and stderr.
+//! What stdin, stdout and stderr are connected to.
 
 use std::io::{self, IsTerminal};
 
@@ -6,16 +6,16 @@ use anstream::{AutoStream, ColorChoice};
 
 use crate::args::{Color, Format, Mode};
 
-/// The facts, looked up once.
+/// The facts about them, detected once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Terminal {
     pub(crate) stdin: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
-    /// Nobody watches, or the terminal can't move its cursor.
+    /// Whether this is a CI system, or the terminal can't move its cursor.
     pub(crate) is_dumb: bool,
     pub(crate) color: bool,
-    /// Only ASCII is shown.
+    /// Whether only ASCII is shown.
     pub(crate) ascii: bool,
 }
 
@@ -37,16 +37,16 @@ impl Terminal {
         }
     }
 
-    /// Whether there is a person to be asked, who sees the question and can type.
+    /// Returns `true` if a person can see a question and type an answer.
     pub(crate) fn has_person(self) -> bool {
         self.stdin && self.stderr
     }
 
-    /// How progress is shown; and what to say where that is not what was asked for.
-    pub(crate) fn mode(self, asked: Mode, format: Format) -> (Mode, Option<&'static str>) {
-        // Lines of both on one screen would only disturb one another.
+    /// Returns how progress is shown, and a note if that differs from the request.
+    pub(crate) fn mode(self, requested: Mode, format: Format) -> (Mode, Option<&'static str>) {
+        // Lines of both on one screen would disturb each other.
         let is_stream_shown = self.stdout && matches!(format, Format::Ndjson | Format::Sse);
-        match asked {
+        match requested {
             Mode::Live if !self.stderr => {
                 (Mode::Plain, Some("stderr is not a terminal, so progress is plain rather than live"))
             }
@@ -54,13 +54,13 @@ impl Terminal {
             Mode::Auto if is_stream_shown => (Mode::Quiet, None),
             Mode::Auto if self.is_dumb => (Mode::Plain, None),
             Mode::Auto => (Mode::Live, None),
-            asked => (asked, None),
+            requested => (requested, None),
         }
     }
 }
 
-/// Whether the locale's characters are UTF-8: the first of the three variables that is set decides
-/// (POSIX, "Locale").
+/// Returns `true` if the locale's characters are UTF-8: the first of the three variables that is
+/// set decides (POSIX, "Locale").
 fn is_utf8(var: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! `mainstem tools`: what an agent can call.
+//! `mainstem tools`: the tools of an agent.
 
 use std::time::Duration;
 
@@ -12,35 +12,33 @@ use mainstem::{
 use serde_json::{Value, json};
 
 use crate::{
-    agents::{json, print},
     args::{Form, Source, Tools},
-    config::{Setting, Settings, var},
+    config::{Config, var},
     exit::{Exit, Fault, OrExit},
-    harness::{furnish, in_words, workspace},
-    model, progress, signals, table,
+    harness::{furnish, in_words, limited, workspace},
+    model,
+    print::{json, print},
+    progress, signals, table,
     terminal::Terminal,
     trust::{self, Reads},
 };
 
 const HEADS: [&str; 3] = ["TOOL", "FROM", "DOES"];
 
-/// As much of a description as fits into a line.
+/// The characters of a description that fit into a line.
 const WIDTH: usize = 72;
 
-pub(crate) fn run(args: &Tools, config: &Source, terminal: Terminal) -> Result<Exit, Fault> {
-    let flags = Settings {
-        workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-        ..Settings::default()
-    };
-    let (settings, untrusted) = trust::look(flags, config, Reads::Agents).or_exit(Exit::Config)?;
+pub(crate) fn run(args: &Tools, source: &Source, terminal: Terminal) -> Result<Exit, Fault> {
+    let flags = args.settings.clone();
+    let (config, untrusted) = trust::look(flags, source, Reads::Agents).or_exit(Exit::Config)?;
     trust::warn(&untrusted, terminal);
-    let harness = harness(args, &settings).or_exit(Exit::Config)?;
+    let harness = harness(args, &config).or_exit(Exit::Config)?;
     let tools = tools(args, &harness).or_exit(Exit::Usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Failed)?;
     let mut signals = signals::watch().or_exit(Exit::Failed)?;
     let listed = runtime.block_on(async {
         let listed = tokio::select! {
-            // Servers that were started for this must not outlive it.
+            // Servers that were started for the list must not outlive it.
             signal = signals.next() => Ok(signal.exit()),
             () = tools.ready() => list(args, &tools).map(|()| Exit::Reply),
         };
@@ -59,16 +57,18 @@ fn leaves_out(found: &Diagnostic) -> bool {
     found.is_error() && found.code() == Code::Server
 }
 
-/// The harness that a run would have, with a model that is never asked.
-fn harness(args: &Tools, settings: &Settings) -> anyhow::Result<Harness> {
-    let workspace = workspace(settings);
+/// Returns the harness of a run, with a model that is never called.
+fn harness(args: &Tools, config: &Config) -> anyhow::Result<Harness> {
+    let workspace = workspace(&config.settings);
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
+        .registry(model::registry(&config.settings, 0.0, var)?)
         .workspace(&workspace.value);
-    furnish(harness, settings)?.build().map_err(|error| in_words(error, &workspace))
+    limited(furnish(harness, config)?, &config.settings.limits)
+        .build()
+        .map_err(|error| in_words(error, &workspace))
 }
 
-/// What the agent has as the one that runs.
+/// Returns the tools of the agent as the root.
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
     let assembly = harness.assembly();
     if let Some(id) = args.agent.as_deref().filter(|id| assembly.catalog.get(id).is_none()) {
@@ -103,7 +103,7 @@ fn object(spec: &ToolSpec, tools: &ToolSet) -> Value {
     })
 }
 
-/// Whose tool it is: a server's, or one that comes with the harness.
+/// Returns the origin of a tool: a server, or the harness.
 fn from(spec: &ToolSpec, tools: &ToolSet) -> String {
     tools
         .source_of(&spec.name)

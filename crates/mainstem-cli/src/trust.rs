@@ -19,9 +19,9 @@ use self::{
     store::Store,
 };
 use crate::{
+    approval::discard_typed,
     args::Source,
-    ask::forget_typed,
-    config::{Files, Settings, var},
+    config::{Config, Files, Settings, var},
     demo, progress,
     terminal::Terminal,
 };
@@ -34,7 +34,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Whether a part of the files in this folder is trusted.
+    /// Returns `true` if a part of the files in this folder is trusted.
     pub(crate) fn has(&self, folder: &Path, part: &Part) -> bool {
         let (folder, hash) = (canonical(folder), part.hash());
         let recorded = || self.store.as_ref().is_some_and(|store| store.has(&folder, &hash));
@@ -51,12 +51,12 @@ impl Trust {
 pub(crate) enum Reads {
     NoAgents,
     Agents,
-    /// Those of other products, too.
+    /// Agents, and those of other products.
     Foreign,
 }
 
 impl Reads {
-    /// Agents, with or without those of other products.
+    /// Returns agents, with or without those of other products.
     pub(crate) fn agents(foreign: bool) -> Self {
         if foreign { Self::Foreign } else { Self::Agents }
     }
@@ -72,21 +72,21 @@ pub(crate) fn settle(
     source: &Source,
     reads: Reads,
     terminal: Terminal,
-) -> anyhow::Result<Settings> {
-    let mut look = Look::new(flags, source, reads)?;
-    look.leave_out_what_the_demo_does_not_use();
+) -> anyhow::Result<Config> {
+    let mut look = Review::new(flags, source, reads)?;
+    look.leave_out_unused();
     if look.untrusted.is_empty() {
-        return Ok(look.settings());
+        return Ok(look.config());
     }
     let (list, remedy) = (listed(&look.untrusted), remedy(&look.untrusted));
     if !terminal.has_person() {
-        bail!("not trusted:\n{list}look at these files; then {remedy}");
+        bail!("not trusted:\n{list}read these files; then {remedy}");
     }
     if !agrees(&list, terminal)? {
-        bail!("not trusted; to be asked no more, remove it there, or {remedy}");
+        bail!("not trusted; remove it from the files, or {remedy}");
     }
     look.record(terminal);
-    Ok(look.settings())
+    Ok(look.config())
 }
 
 /// Returns the settings for a command that starts nothing, without the parts that are not trusted,
@@ -98,24 +98,24 @@ pub(crate) fn look(
     flags: Settings,
     source: &Source,
     reads: Reads,
-) -> anyhow::Result<(Settings, Vec<FolderPart>)> {
-    let look = Look::new(flags, source, reads)?;
-    Ok((look.settings(), look.untrusted))
+) -> anyhow::Result<(Config, Vec<FolderPart>)> {
+    let look = Review::new(flags, source, reads)?;
+    Ok((look.config(), look.untrusted))
 }
 
-/// The same, with a warning.
+/// Returns the settings as [`look`] does, and warns about the parts that are not trusted.
 ///
 /// # Errors
-/// A file that can't be read.
+/// A file can't be read.
 pub(crate) fn look_and_warn(
     flags: Settings,
     source: &Source,
     reads: Reads,
     terminal: Terminal,
-) -> anyhow::Result<Settings> {
-    let (settings, untrusted) = look(flags, source, reads)?;
+) -> anyhow::Result<Config> {
+    let (config, untrusted) = look(flags, source, reads)?;
     warn(&untrusted, terminal);
-    Ok(settings)
+    Ok(config)
 }
 
 /// Warns about the parts that are not in effect.
@@ -130,14 +130,14 @@ pub(crate) fn warn(untrusted: &[FolderPart], terminal: Terminal) {
 }
 
 /// The files, and the parts of them that are not trusted.
-struct Look {
+struct Review {
     flags: Settings,
     files: Files,
     trust: Trust,
     untrusted: Vec<FolderPart>,
 }
 
-impl Look {
+impl Review {
     fn new(flags: Settings, source: &Source, reads: Reads) -> anyhow::Result<Self> {
         let files = Files::read(source.named.as_deref())?;
         let everything = files.beyond(flags.clone(), var, |_| true);
@@ -153,8 +153,8 @@ impl Look {
             store.as_ref().map(Store::check).transpose()?;
         }
         let mut trust = Trust { store, ..Trust::default() };
-        let blanket = Blanket::new(source.trust, var("MAINSTEM_TRUST"));
-        let covered: Vec<_> = parts.iter().filter(|found| blanket.covers(&found.folder)).cloned().collect();
+        let trusted = TrustFlags::new(source.trust, var("MAINSTEM_TRUST"));
+        let covered: Vec<_> = parts.iter().filter(|found| trusted.covers(&found.folder)).cloned().collect();
         trust.take(&covered);
         parts.retain(|found| !trust.has(&found.folder, &found.part));
         Ok(Self { flags, files, trust, untrusted: parts })
@@ -162,16 +162,18 @@ impl Look {
 
     fn settings(&self) -> Settings {
         let here = canonical(Path::new("."));
-        let is_trusted = |part: &Part| self.trust.has(&here, part);
-        let mut settings = self.files.beyond(self.flags.clone(), var, is_trusted);
-        settings.trust = self.trust.clone();
-        settings.protected.extend(store::own_directories());
-        settings
+        self.files.beyond(self.flags.clone(), var, |part| self.trust.has(&here, part))
     }
 
-    /// The demo brings its own agents, tools and model.
-    fn leave_out_what_the_demo_does_not_use(&mut self) {
-        if self.settings().model.is_some_and(|said| said.value == demo::NAME) {
+    fn config(&self) -> Config {
+        let named = self.files.named.iter().cloned();
+        let protected = named.chain(store::own_directories()).collect();
+        Config { settings: self.settings(), protected, trust: self.trust.clone() }
+    }
+
+    /// Removes the parts that the demo does not use: it has its own agents, tools and model.
+    fn leave_out_unused(&mut self) {
+        if self.settings().model.is_some_and(|model| model.value == demo::NAME) {
             self.untrusted.retain(|found| found.part.key() == "prices");
         }
     }
@@ -189,13 +191,13 @@ impl Look {
     }
 }
 
-/// What `--trust` and `MAINSTEM_TRUST` trust.
-struct Blanket {
+/// The folders of `--trust` and `MAINSTEM_TRUST`.
+struct TrustFlags {
     everything: bool,
     folders: Vec<PathBuf>,
 }
 
-impl Blanket {
+impl TrustFlags {
     fn new(flag: bool, variable: Option<String>) -> Self {
         match variable.as_deref() {
             Some("1" | "true") => Self { everything: true, folders: Vec::new() },
@@ -212,12 +214,12 @@ impl Blanket {
     }
 }
 
-/// Asks the person at the terminal; the end of stdin is a no.
+/// Asks the person at the terminal; the end of stdin declines.
 fn agrees(list: &str, terminal: Terminal) -> anyhow::Result<bool> {
-    progress::say(&format!("The files of this folder say what you have not trusted:\n{list}"), terminal);
-    forget_typed();
+    progress::say(&format!("These parts of the folder's files are not trusted:\n{list}"), terminal);
+    discard_typed();
     loop {
-        progress::prompt("Trust this, until it changes? [y/n] ");
+        progress::prompt("Trust them until they change? [y/n] ");
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line)?;
         match line.trim().to_ascii_lowercase().as_str() {

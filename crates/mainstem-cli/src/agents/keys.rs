@@ -3,10 +3,11 @@
 use mainstem::spec::Key;
 use serde_json::{Value, json};
 
-use super::{json, print, value::absent};
+use super::value::absent;
 use crate::{
     args::{Form, Keys},
     exit::{Exit, Fault},
+    print::{json, print},
     table,
 };
 
@@ -33,7 +34,7 @@ fn row(key: &Key) -> [String; 4] {
     [names.join(", "), plain(key.form), absent(key).to_owned(), plain(key.about)]
 }
 
-/// The text without the marks of Markdown.
+/// Returns the text without Markdown.
 fn plain(markdown: &str) -> String {
     markdown.replace('`', "")
 }

@@ -6,12 +6,13 @@ use mainstem::spec::AgentSpec;
 use serde_json::{Value, json};
 
 use super::{
-    counted, json, load, print, say,
+    load, say,
     value::{mode, origin},
 };
 use crate::{
     args::{Form, List},
     exit::{Exit, Fault},
+    print::{counted, json, print},
     progress, table,
     terminal::Terminal,
 };

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use mainstem::spec::{AgentSpec, CreateError, create_file, load_file, parse};
 
-use super::{print, say};
+use super::say;
 use crate::{
     args::New,
     exit::{Exit, Fault, OrExit},
+    print::print,
     terminal::Terminal,
 };
 
@@ -31,13 +32,13 @@ pub(super) fn new(args: &New, workspace: &Path, terminal: Terminal) -> Result<Ex
     Ok(Exit::Reply)
 }
 
-/// The file, if it would be one.
+/// Returns the text of the new file, if it parses.
 fn text(args: &New, path: &Path) -> anyhow::Result<String> {
     let description = args.description.trim();
     if let Err(errors) = AgentSpec::new(&args.id, description).validate() {
         bail!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").replace("error: ", ""));
     }
-    // A string of JSON is one of YAML.
+    // A JSON string is a YAML string.
     let description = serde_json::to_string(description)?;
     let text = TEMPLATE.replace("{description}", &description);
     match parse(&args.id, &text, path) {

@@ -10,12 +10,13 @@ use mainstem::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    json, load, print, say,
+    load, say,
     value::{absent, keys, origin},
 };
 use crate::{
     args::{Form, Show},
     exit::{Exit, Fault, OrExit},
+    print::{json, print},
     terminal::Terminal,
 };
 
@@ -59,7 +60,9 @@ fn unknown(id: &str, specs: &SpecSet) -> anyhow::Error {
     let known: Vec<_> = specs.iter().map(|spec| spec.id.as_str()).collect();
     match known.is_empty() {
         true => {
-            anyhow!("unknown agent {id:?}; there is none: mainstem agents new {id} --description … makes one")
+            anyhow!(
+                "unknown agent {id:?}; the workspace has none; `mainstem agents new {id} --description …` creates one"
+            )
         }
         false => anyhow!("unknown agent {id:?}; known: {}", known.join(", ")),
     }

@@ -14,21 +14,21 @@ use mainstem::{
 };
 use serde_json::json;
 
-use super::{counted, json, print};
 use crate::{
     args::{Form, Validate},
-    config::{Setting, Settings, var},
+    config::{Config, Setting, var},
     exit::{Exit, Fault, OrExit},
     harness::{furnish, in_words},
     model,
+    print::{counted, json, print},
 };
 
 pub(super) fn validate(
     args: &Validate,
-    settings: &Settings,
+    config: &Config,
     workspace: &Setting<PathBuf>,
 ) -> Result<Exit, Fault> {
-    let harness = harness(args, settings, &workspace.value).or_exit(Exit::Config)?;
+    let harness = harness(args, config, &workspace.value).or_exit(Exit::Config)?;
     let found = match &args.paths[..] {
         [] => harness.check().map_err(|error| in_words(error, workspace)).or_exit(Exit::Config)?,
         paths => {
@@ -49,21 +49,21 @@ pub(super) fn validate(
     Ok(if passes { Exit::Reply } else { Exit::Failed })
 }
 
-/// The harness that `mainstem run` would build, with a model that is never asked.
-fn harness(args: &Validate, settings: &Settings, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
+/// Returns the harness that `mainstem run` would build, with a model that is never called.
+fn harness(args: &Validate, config: &Config, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
+        .registry(model::registry(&config.settings, 0.0, var)?)
         .workspace(workspace);
-    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, settings)
+    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, config)
 }
 
-/// The agents of these files and directories, and what is wrong with the files.
+/// Returns the agents of these files and directories, and the errors of the files.
 fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnostic>), Fault> {
     let (mut specs, mut found) = (SpecSet::new(), Vec::new());
     for path in paths {
         if path.is_dir() {
-            let (more, said) = load_dir(path);
-            found.extend(said);
+            let (more, errors) = load_dir(path);
+            found.extend(errors);
             found.extend(specs.merge(more));
         } else if path.exists() {
             match load_file(path) {
@@ -71,7 +71,7 @@ fn of_paths(paths: &[PathBuf], workspace: &Path) -> Result<(SpecSet, Vec<Diagnos
                     found.extend(parsed.warnings);
                     found.extend(specs.insert(parsed.spec));
                 }
-                Err(said) => found.extend(said),
+                Err(errors) => found.extend(errors),
             }
         } else {
             let error = anyhow!("{}: there is no such file or directory", path.display());

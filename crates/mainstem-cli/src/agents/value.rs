@@ -2,12 +2,12 @@
 
 use mainstem::spec::{Key, Mode, Origin};
 
-/// The keys of a spec, but for the name, which is the agent's id.
+/// The keys of a spec, except for the name, which is the agent's id.
 pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
     Key::all().filter(|key| key.name != "name")
 }
 
-/// What a file without the key means.
+/// The value of a file without the key.
 pub(super) fn absent(key: &Key) -> &'static str {
     if key.default.is_empty() { "-" } else { key.default }
 }

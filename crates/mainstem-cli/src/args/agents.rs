@@ -4,27 +4,28 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::WorkspaceFlag;
+
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Agents {
-    /// A directory whose subagents/*.md declare agents; by default the current one [env: MAINSTEM_WORKSPACE].
-    #[arg(short, long, global = true, value_name = "DIR")]
-    pub(crate) workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) workspace: WorkspaceFlag,
     #[command(subcommand)]
     pub(crate) command: AgentsCommand,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// One line an agent: id, mode, model, tools and the file it comes from.
+    /// List agents, a line each: id, mode, model, tools and file.
     List(List),
-    /// What is understood of one agent, and where each value comes from.
+    /// Show the values of an agent's file, with the line of each.
     Show(Show),
-    /// Write subagents/ID.md from a template; a file that is there is never touched.
+    /// Write subagents/ID.md from a template; an existing file is never changed.
     New(New),
     /// List the keys that an agent's file can have, with their defaults.
     Keys(Keys),
-    /// Say everything that is wrong with agent files and skills; exits with 1 if there is an error.
+    /// Check agent files and skills; exits with 1 if there is an error.
     Validate(Validate),
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
-    /// What stdout gets.
+    /// The form of the output.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Form,
 }
@@ -55,14 +56,14 @@ pub(crate) struct New {
     /// The agent's id: a-z, 0-9, _ and -, beginning with a letter or digit.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// What the agent is for; a model decides by it whether to use the agent.
+    /// The purpose of the agent; models decide by it when to use the agent.
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Agent files, or directories of them; by default those of the workspace, and its skills.
+    /// Agent files, or directories of them; by default those of the workspace, with its skills.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Exit with 1 for warnings, too.
@@ -72,18 +73,18 @@ pub(crate) struct Validate {
     pub(crate) listing: Listing,
 }
 
-/// What is read, and how it is shown.
+/// The files to read, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
-    /// Read what the workspace has for Claude Code, OpenCode and Copilot, too.
+    /// Read the workspace's agents for Claude Code, OpenCode and Copilot, too.
     #[arg(long)]
     pub(crate) foreign: bool,
-    /// What stdout gets.
+    /// The form of the output.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Form,
 }
 
-/// For people or for programs.
+/// A form for people or for programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// Lines.
@@ -96,7 +97,7 @@ pub(crate) enum Form {
 const HELP: &str = "\
 Files of other products, with --foreign:
   .claude/agents/*.md, .opencode/agent/*.md, .opencode/agents/*.md, .github/agents/*.md
-  An agent of subagents/ counts before one of them with the same id.
+  An agent of subagents/ goes before one of these with the same id.
 
 Examples:
   mainstem agents new reviewer --description \"Reviews a change and lists what is wrong\"

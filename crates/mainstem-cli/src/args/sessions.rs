@@ -1,4 +1,4 @@
-//! `mainstem sessions` and `mainstem replay`: what is kept.
+//! `mainstem sessions` and `mainstem replay`: recorded sessions.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{At, Form, Mode};
 pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file that keeps them, if it is not the user's.
+    /// The file with the sessions; by default the user's.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
     #[command(subcommand)]
@@ -19,13 +19,13 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List them, the one that was active last first.
+    /// List sessions, the latest activity first.
     List {
         /// The form of the list.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,
     },
-    /// Show one: when it was at work, and what became of each of its agents.
+    /// Show a session: when it was active, and the state of each of its agents.
     Show {
         /// The session.
         id: String,
@@ -35,7 +35,7 @@ pub(crate) enum SessionsCommand {
         /// The session.
         id: String,
     },
-    /// Forget sessions, with all that was said in them. There is no way back.
+    /// Delete sessions with all their events. This can't be undone.
     Rm {
         /// The sessions.
         #[arg(required = true)]
@@ -45,15 +45,16 @@ pub(crate) enum SessionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// A file that `mainstem run --record` or `mainstem sessions export` has written; or the id of a session.
+    /// A file of `mainstem run --record` or `mainstem sessions export`; or the id of a session.
     #[arg(value_name = "FILE|SESSION")]
     pub(crate) what: String,
     #[command(flatten)]
     pub(crate) at: At,
-    /// The file that keeps the session, if it is not the user's.
+    /// The file with the session; by default the user's.
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// How fast: 1 is as it happened, 10 ten times as fast, `max` without any pause. No pause is longer than 3 s.
+    /// The speed: 1 is as it happened, 10 ten times as fast, `max` without pauses. A pause is at
+    /// most 3 s.
     #[arg(long, value_name = "N", value_parser = speed, default_value = "1")]
     pub(crate) speed: f64,
     /// How stderr shows what happened.
@@ -63,5 +64,5 @@ pub(crate) struct Replay {
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed = if text == "max" { Some(f64::INFINITY) } else { text.parse().ok() };
-    speed.filter(|speed| *speed > 0.0).ok_or_else(|| "a number above 0 is wanted, or max".to_owned())
+    speed.filter(|speed| *speed > 0.0).ok_or_else(|| "expected a number above 0, or max".to_owned())
 }

@@ -1,8 +1,12 @@
 //! The command line as written, and as read.
 
+use std::time::Duration;
+
 use clap::CommandFactory;
+use mainstem::policy::Cost;
 
 use super::*;
+use crate::config::Setting;
 
 #[test]
 fn the_command_line_is_consistent() {
@@ -15,38 +19,50 @@ fn values_are_read() {
     let cli = Cli::parse_from(line.split(' '));
     let Command::Run(run) = cli.command else { panic!("{cli:?}") };
     assert_eq!(cli.color, Color::Never);
-    assert_eq!((run.agent.as_deref(), run.model.as_deref()), (Some("tester"), Some("demo")));
-    assert_eq!((run.budget_tokens, run.budget_cost), (Some(9), Some(Cost::from_micros(500_000))));
+    let said = |name: &str| Some(Setting::new(name.to_owned(), "--model"));
+    assert_eq!((run.agent.as_deref(), &run.settings.model), (Some("tester"), &said("demo")));
+    let budget = run.settings().budget.limits();
+    assert_eq!((budget.tokens, budget.cost), (Some(9), Some(Cost::from_micros(500_000))));
     assert_eq!(run.prompt.as_deref(), Some("-"));
     assert_eq!((run.timeout, run.grace), (Some(Duration::from_secs(90)), Duration::ZERO));
     assert_eq!((run.output, run.progress, run.demo_pace), (Format::Text, Mode::Auto, 1.0));
 }
 
 #[test]
-fn dollars_are_read_exactly() {
-    let check = |text: &str, micros: Option<u64>| {
-        assert_eq!(dollars(text).ok(), micros.map(Cost::from_micros), "{text}")
+fn a_server_takes_no_settings_but_the_limits_of_a_run() {
+    let check = |flags: &str, is_taken: bool| {
+        for command in ["run Hi", "chat"] {
+            let line = format!("mainstem {command} --server http://x {flags}");
+            let read = Cli::try_parse_from(line.split(' '));
+            assert_eq!(read.is_ok(), is_taken, "{line}");
+        }
     };
-    check("0", Some(0));
-    check("2", Some(2_000_000));
-    check("$2.5", Some(2_500_000));
-    check("0.000001", Some(1));
-    check("1.", Some(1_000_000));
-    for wrong in [
-        "",
-        ".",
-        ".5",
-        "$",
-        "-1",
-        "+1",
-        "1e3",
-        "0.0000001",
-        "1.2.3",
-        "1,5",
-        "99999999999999999999",
-        "$$1",
-        "1.+5",
+    check("--max-agent-depth 1 --max-children 2 --budget-tokens 9 --budget-cost 1", true);
+    for flags in [
+        "-m demo",
+        "-w x",
+        "--no-files",
+        "--shell",
+        "--shell-network off",
+        "--shell-limit cpu=1m",
+        "--max-turns 1",
+        "--max-tasks 1",
+        "--child-wait 1s",
+        "--idle-timeout 1s",
+        "--journal x",
     ] {
-        check(wrong, None);
+        check(flags, false);
+    }
+}
+
+#[test]
+fn run_chat_and_serve_take_the_same_settings() {
+    let settings = Settings::augment_args(clap::Command::new(""));
+    let cli = Cli::command();
+    for name in ["run", "chat", "serve", "tools", "doctor"] {
+        let command = cli.find_subcommand(name).unwrap();
+        for flag in settings.get_arguments() {
+            assert!(command.get_arguments().any(|arg| arg.get_id() == flag.get_id()), "{name} {flag}");
+        }
     }
 }

@@ -4,22 +4,24 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Form;
+use super::{Form, GLOBAL};
+use crate::config::keys::guarded;
 
-/// Where the configuration comes from, and what of it is trusted.
+/// The source of the configuration, and the trust in it.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Source {
     /// Read this configuration instead of ./mainstem.toml and the user's. All of it is trusted.
-    #[arg(long = "config", global = true, value_name = "FILE")]
+    #[arg(long = "config", global = true, value_name = "FILE", help_heading = GLOBAL)]
     pub(crate) named: Option<PathBuf>,
-    /// Trust, for this command, what the files of the folder say now; `mainstem trust --help` says which of it needs trust [env: MAINSTEM_TRUST].
-    #[arg(long, global = true)]
+    /// Trust the folder's files as they are, for this command; `mainstem trust --help` lists the
+    /// parts that need trust [env: MAINSTEM_TRUST].
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) trust: bool,
 }
 
 /// `mainstem trust`
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = help())]
 pub(crate) struct Trust {
     #[command(subcommand)]
     pub(crate) command: TrustCommand,
@@ -27,22 +29,23 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List what is trusted, by folder.
+    /// List the trusted parts, by folder.
     List {
         /// The form of the list.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         output: Form,
     },
-    /// Trust what the files of a folder say now.
+    /// Trust a folder's files as they are.
     Add {
         /// The folder.
         #[arg(value_name = "DIR", default_value = ".")]
         dir: PathBuf,
-        /// Also what it has for Claude Code, OpenCode and Copilot, as `mainstem run --foreign` reads it.
+        /// Include its agents for Claude Code, OpenCode and Copilot, as `mainstem run --foreign`
+        /// does.
         #[arg(long)]
         foreign: bool,
     },
-    /// Trust nothing of a folder any longer.
+    /// Remove the trust in a folder's files.
     Rm {
         /// The folder.
         #[arg(value_name = "DIR", default_value = ".")]
@@ -50,14 +53,18 @@ pub(crate) enum TrustCommand {
     },
 }
 
-const HELP: &str = "\
-Who runs mainstem in a folder may not have written its files. Some of what they say counts only
-once you have trusted it:
-  in mainstem.toml     mcp, providers, shell = true, agent_generate = true, agent_servers = true,
-                       prices, and a workspace outside the folder
-  in subagents/*.md    MCP servers that are declared there, url and headers
-All else works at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they refuse.
-A part that changes has to be trusted again, and nothing else has.
+fn help() -> String {
+    format!(
+        "\
+A folder's files may come from elsewhere. These parts of them apply only once they are trusted:
+  in mainstem.toml
+{}  in subagents/*.md
+    mcp_servers, url with headers
+All other parts apply at once. At a terminal `mainstem run`, `chat` and `serve` ask; elsewhere they
+refuse. A part that changes has to be trusted again, and only that part.
 
 MAINSTEM_TRUST=1 is --trust for every command; MAINSTEM_TRUST=DIR:DIR trusts these folders alone.
-";
+",
+        guarded()
+    )
+}

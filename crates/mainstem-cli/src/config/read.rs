@@ -1,4 +1,4 @@
-//! Reading a small file whose place may hold anything.
+//! Small files at paths that may be devices, pipes or directories.
 
 use std::{
     fs::{self, File, FileType, OpenOptions},
@@ -18,15 +18,15 @@ pub(crate) fn text(path: &Path, max: u64) -> anyhow::Result<Option<String>> {
     read(path, max).with_context(|| path.display().to_string())
 }
 
-/// The text of a file that a flag names, which may be a pipe: `<(command)`.
+/// Returns the text of a file that a flag names, which may be a pipe: `<(command)`.
 ///
 /// # Errors
-/// It can't be read, is longer than `max` bytes, or is not UTF-8.
+/// The file can't be read, is longer than `max` bytes, or is not UTF-8.
 pub(crate) fn named(path: &Path, max: u64) -> anyhow::Result<String> {
     bounded(File::open(path)?, max)
 }
 
-/// All that can be read, as text.
+/// Reads to the end, as text.
 ///
 /// # Errors
 /// As [`named`].

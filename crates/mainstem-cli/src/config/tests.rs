@@ -1,12 +1,19 @@
-//! What files say, what is wrong with them, and who goes before whom.
+//! What files set, what is wrong with them, and which layer goes first.
+
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Parser;
+use mainstem::{
+    guard::Network,
+    policy::{Cost, Limits, Rules},
+};
 
 use super::*;
+use crate::args;
 
 fn check(text: &str, expected: &str) {
     let path = Path::new("dir/mainstem.toml");
-    let error = file::parse(text, path).map(|said| format!("{said:?}")).unwrap_err().to_string();
+    let error = file::parse(text, path).map(|file| format!("{file:?}")).unwrap_err().to_string();
     assert_eq!(error, format!("dir/mainstem.toml:{expected}"), "{text}");
     assert!(!error.contains("sk-"), "{error}");
 }
@@ -25,7 +32,7 @@ fn errors_name_the_place_and_no_secret() {
     );
     check(
         "[providers.openai]\napi_key = 'sk-12345678'",
-        "2:11: a key does not belong into a file: put it into an environment variable, and the name of that into `api_key_env`",
+        "2:11: keys are not allowed in a file: put it into an environment variable, and the name of that into `api_key_env`",
     );
     check(
         "[providers.openai]\napi_key_env = 'sk-12345678'",
@@ -33,7 +40,7 @@ fn errors_name_the_place_and_no_secret() {
     );
     check(
         "[providers.openai.headers]\nAuthorization = 'Bearer sk-1'",
-        "2:17: a key does not belong into a file: write `${MY_KEY}` for the value of Authorization",
+        "2:17: keys are not allowed in a file: write `${MY_KEY}` for the value of Authorization",
     );
     check(
         "[serve]\ninput_roles = ['user', 'sytem']",
@@ -63,8 +70,24 @@ fn shown<T: std::fmt::Display>(setting: &Option<Setting<T>>) -> String {
     setting.as_ref().map_or_else(|| "-".to_owned(), |said| format!("{} ({})", said.value, said.origin))
 }
 
+/// A project's file.
+fn project(text: &str) -> Divided {
+    file::parse(text, Path::new("./mainstem.toml")).unwrap().divide()
+}
+
+/// The user's file.
+fn own(text: &str) -> Settings {
+    file::parse(text, Path::new("./mainstem.toml")).unwrap().settings
+}
+
+fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
+    let mut limits = Limits::default();
+    (limits.tokens, limits.cost) = (tokens, cost);
+    limits
+}
+
 fn load(run: &args::Run, config: Option<&Path>, var: impl Fn(&str) -> Option<String>) -> Settings {
-    Files::read(config).unwrap().beyond(Settings::from_flags(run), var, |_| true)
+    Files::read(config).unwrap().beyond(run.settings(), var, |_| true)
 }
 
 /// What holds, given a line of flags and the environment.
@@ -76,8 +99,8 @@ fn holds(flags: &str, env: &[(&str, &str)], config: Option<&Path>) -> String {
     let base_url = all.access("openai").base_url;
     let workspace = all.workspace.map(|said| Setting::new(said.value.display().to_string(), said.origin));
     let parts = [shown(&all.model), shown(&workspace), shown(&base_url)];
-    let switches = [shown(&all.files), shown(&all.shell)].join(" ");
-    format!("{} turns={:?} {switches}", parts.join(" | "), all.max_turns.map(NonZeroU32::get))
+    let switches = format!("{} {}", all.files, all.shell);
+    format!("{} turns={:?} {switches}", parts.join(" | "), value(&all.max_turns).map(NonZeroU32::get))
 }
 
 #[test]
@@ -116,7 +139,7 @@ fn each_limit_of_a_budget_is_looked_for_on_its_own() {
     let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
     let all = load(&run, Some(&path), |_| None);
     let expected = budget(Some(9), Some(Cost::from_micros(2))).with_spawns(3).with_time_seconds(4);
-    assert_eq!(all.budget, expected);
+    assert_eq!(all.budget.limits(), expected);
     check(
         "[budget]\ntoken = 1",
         "2:1: unknown field `token`, expected one of `tokens`, `cost`, `spawns`, `time_seconds`; did you mean `tokens`?",
@@ -131,11 +154,13 @@ fn each_limit_of_agents_is_looked_for_on_its_own() {
     std::fs::write(&path, "[limits]\nmax_depth = 1\nmax_children = 4\nwait = '90s'\nidle = 60").unwrap();
     let line = ["mainstem", "run", "--max-children", "2", "--max-tasks", "0", "--max-depth", "9"];
     let args::Command::Run(run) = args::Cli::parse_from(line).command else { panic!() };
-    assert_eq!(run.max_depth, Some(9), "a filter, which is no limit");
-    let all = load(&run, Some(&path), |_| None).fleet;
-    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
-    assert_eq!((all.max_depth, all.max_children.map(std::num::NonZeroUsize::get)), (Some(1), Some(2)));
-    assert_eq!((all.max_tasks, seconds(all.wait), seconds(all.idle)), (Some(0), Some(90), Some(60)));
+    assert_eq!(run.shown_depth, Some(9), "a filter, not a limit");
+    let all = load(&run, Some(&path), |_| None).limits;
+    let seconds = |time: &Option<Setting<std::time::Duration>>| value(time).map(|time| time.as_secs());
+    let max_children = value(&all.max_children).map(NonZeroUsize::get);
+    assert_eq!((value(&all.max_depth), max_children), (Some(1), Some(2)));
+    let times = (seconds(&all.wait), seconds(&all.idle));
+    assert_eq!((value(&all.max_tasks), times), (Some(0), (Some(90), Some(60))));
     check(
         "[limits]\nmax_child = 1",
         "2:1: unknown field `max_child`, expected one of `max_depth`, `max_children`, `max_tasks`, `wait`, `idle`; did you mean `max_children`?",
@@ -150,8 +175,7 @@ fn a_file_that_is_named_must_exist() {
 
 /// What each key of a project's file comes to: whether it needs trust, and what is said about it.
 fn parts(text: &str) -> Vec<String> {
-    let declared = file::parse(text, Path::new("./mainstem.toml")).unwrap();
-    declared.parts.iter().map(|(part, _)| format!("{} {}", part.key(), part.does().join("; "))).collect()
+    project(text).parts.iter().map(|(part, _)| format!("{} {}", part.key(), part.does().join("; "))).collect()
 }
 
 #[test]
@@ -166,7 +190,7 @@ fn what_starts_reads_sends_or_widens_is_a_part_each() {
     check("agent_servers = true", &["agent_servers lets agents' files declare MCP servers"]);
     check(
         "[prices]\nx = { input = 0, output = 0 }",
-        &["prices says what models cost, by which budgets of money are counted"],
+        &["prices sets the prices of models, on which budgets in money depend"],
     );
     check(
         "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'x']\nenv = { A = '${TOKEN}' }\n[mcp.b]\nurl = 'https://b.example/?k=1'",
@@ -219,7 +243,7 @@ fn a_workspace_that_leads_out_is_a_part_however_it_does() {
     std::os::unix::fs::symlink(out.path(), dir.path().join("link")).unwrap();
     let path = dir.path().join("mainstem.toml");
     let leads_out = |workspace: &str| {
-        let declared = file::parse(&format!("workspace = {workspace:?}"), &path).unwrap();
+        let declared = file::parse(&format!("workspace = {workspace:?}"), &path).unwrap().divide();
         let is_set = declared.plain.workspace.is_some();
         assert_eq!(is_set, declared.parts.is_empty(), "it is in effect or a part");
         !is_set
@@ -234,10 +258,7 @@ fn a_workspace_that_leads_out_is_a_part_however_it_does() {
 
 #[test]
 fn a_part_changes_with_what_it_says_and_with_nothing_else() {
-    let hashes = |text: &str| {
-        let declared = file::parse(text, Path::new("./mainstem.toml")).unwrap();
-        declared.parts.iter().map(|(part, _)| part.hash()).collect::<Vec<_>>()
-    };
+    let hashes = |text: &str| project(text).parts.iter().map(|(part, _)| part.hash()).collect::<Vec<_>>();
     let text = "model = 'a'\n[mcp.x]\ncommand = 'npx'\nargs = ['x']\n";
     let before = hashes(text);
     assert_eq!(
@@ -253,49 +274,49 @@ fn a_part_changes_with_what_it_says_and_with_nothing_else() {
 
 #[test]
 fn a_trusted_project_gives_back_nothing_that_the_user_takes_away() {
-    let parse = |text: &str| file::parse(text, Path::new("./mainstem.toml")).unwrap();
     let switches = |on: bool| {
         let network = if on { "on" } else { "off" };
         format!("shell = {on}\nagent_generate = {on}\nagent_servers = {on}\nshell_network = '{network}'\n")
     };
     #[track_caller]
-    fn check(project: Declared, own: Declared, is_on: bool, limits: &str) {
-        let all = Files { project, own: own.all() }.beyond(Settings::default(), |_| None, |_| true);
-        let said = [all.shell, all.agent_generate, all.agent_servers].map(|said| said.unwrap().value);
-        assert_eq!((said, all.shell_network.unwrap().value == Network::On), ([is_on; 3], is_on));
+    fn check(of_project: &str, of_user: &str, is_on: bool, limits: &str) {
+        let files = Files { project: project(of_project), own: own(of_user), named: None };
+        let all = files.beyond(Settings::default(), |_| None, |_| true);
+        let switches = [&all.shell, &all.agent_generate, &all.agent_servers];
+        assert_eq!(switches.map(|switch| (switch.is_on(), switch.is_off())), [(is_on, !is_on); 3]);
+        assert_eq!(all.shell_network.unwrap().value == Network::On, is_on);
         assert_eq!(all.shell_limits.to_string(), limits);
     }
     let limits = "[shell_limits]\ncpu = '2h'\nmemory = '1GiB'\nprocesses = 9\n";
     let (on, off) = (switches(true), switches(false));
     let own = format!("{off}[shell_limits]\ncpu = '90s'\nmemory = '2GiB'\nfile_size = '1MiB'\n");
     let within = "cpu=90s, file_size=1MiB, memory=1GiB, processes=9";
-    check(parse(&format!("{on}{limits}")), parse(&own), false, within);
-    check(parse(&off), parse(&on), false, "");
-    check(parse(&on), parse(&on), true, "");
-    check(parse(&on), parse(""), true, "");
+    check(&format!("{on}{limits}"), &own, false, within);
+    check(&off, &on, false, "");
+    check(&on, &on, true, "");
+    check(&on, "", true, "");
 }
 
 #[test]
 fn only_trusted_parts_are_in_effect_and_a_project_widens_no_limit() {
-    let parse = |text: &str| file::parse(text, Path::new("./mainstem.toml")).unwrap();
-    let project = "model = 'm'\nfiles = true\nmax_turns = 9\nshell = true\nagent_generate = true\n\
+    let of_project = "model = 'm'\nfiles = true\nmax_turns = 9\nshell = true\nagent_generate = true\n\
                    [budget]\ntokens = 9\nspawns = 1\n[permissions]\nallow = ['a(b)']";
-    let own = parse(
+    let own = own(
         "files = false\nmax_turns = 5\n[budget]\ntokens = 5\nspawns = 5\n[permissions]\nallow = ['c(d)']",
-    )
-    .all();
-    let files = Files { project: parse(project), own };
+    );
+    let files = Files { project: project(of_project), own, named: None };
     let all = files.beyond(Settings::default(), |_| None, |part| part.key() == "shell");
-    assert!(all.shell.is_some_and(|said| said.value) && all.agent_generate.is_none());
+    assert!(all.shell.is_on() && !all.agent_generate.is_on() && !all.agent_generate.is_off());
     assert_eq!(all.model.unwrap().value, "m");
-    assert!(!all.files.unwrap().value);
+    assert!(all.files.is_off());
     assert_eq!(
-        (all.max_turns.map(NonZeroU32::get), all.budget),
+        (value(&all.max_turns).map(NonZeroU32::get), all.budget.limits()),
         (Some(5), budget(Some(5), None).with_spawns(1))
     );
     let named = |rules: &Rules, pattern: &str| {
         rules.layers().flat_map(|layer| layer.rules()).any(|rule| rule.pattern.to_string() == pattern)
     };
-    assert!(named(&all.permissions, "c(d)") && !named(&all.permissions, "a(b)"));
-    assert!(named(&all.project_permissions, "a(b)"));
+    let (own, project) = (all.permissions.own(), all.permissions.project());
+    assert!(named(&own, "c(d)") && !named(&own, "a(b)"));
+    assert!(named(&project, "a(b)"));
 }

@@ -1,4 +1,4 @@
-//! What the demo's agents say and do, and how fast.
+//! The script of the demo: what its agents write and call, and at which pace.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) fn model(name: &str, pace: f64) -> ScriptedModel {
         .agent("runner", play.runner())
 }
 
-/// A pace.
+/// A factor of all pauses.
 #[derive(Clone, Copy)]
 struct Play(f64);
 
@@ -25,7 +25,7 @@ impl Play {
         Duration::from_millis(millis).mul_f64(self.0)
     }
 
-    /// An answer that begins after a while, then comes word by word.
+    /// A reply that begins after a delay, then streams word by word.
     fn turn(self, after: u64) -> Turn {
         Turn::new().wait(self.time(after)).pace(self.time(65))
     }

@@ -1,4 +1,4 @@
-//! The demo is the example, and shows what it is there for.
+//! The demo plays the example, and shows the features that it is made for.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The demo's tools: they only read, and only the example.
+//! The demo's tools, which read the example and change nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct ReadDiff {
     file: String,
 }
 
-/// One file's part of the change.
+/// Returns one file's part of the change.
 pub(super) fn read_diff(pace: f64) -> impl Tool {
     tool_fn(
         "read_diff",
@@ -38,7 +38,7 @@ struct RunTests {
     filter: String,
 }
 
-/// The example's tests, and what each said when it was run.
+/// The example's tests, and the output of each.
 const TESTS: [(&str, Result<(), &str>); 4] = [
     ("total_without_discount", Ok(())),
     ("total_with_one_discount", Ok(())),
@@ -46,9 +46,9 @@ const TESTS: [(&str, Result<(), &str>); 4] = [
     ("redeem_twice", Err("panicked at src/cart.rs:14: attempt to subtract with overflow")),
 ];
 
-/// The example's tests, one by one.
+/// Runs the example's tests, one after the other.
 pub(super) fn run_tests(pace: f64) -> impl Tool {
-    let description = "Run the tests whose name contains the filter; replays what they said.";
+    let description = "Run the tests whose name contains the filter; replays their output.";
     tool_fn("run_tests", description, move |cx, RunTests { filter }: RunTests| async move {
         sleep(Duration::from_millis(500).mul_f64(pace)).await;
         let chosen: Vec<_> = TESTS.iter().filter(|(name, _)| name.contains(&filter)).collect();
@@ -58,8 +58,8 @@ pub(super) fn run_tests(pace: f64) -> impl Tool {
         }
         for (name, result) in &chosen {
             sleep(Duration::from_millis(500).mul_f64(pace)).await;
-            let said = result.map_or_else(|why| format!("FAILED: {why}"), |()| "ok".to_owned());
-            cx.progress(format!("test {name} ... {said}\n")).await;
+            let result = result.map_or_else(|why| format!("FAILED: {why}"), |()| "ok".to_owned());
+            cx.progress(format!("test {name} ... {result}\n")).await;
         }
         let failed = chosen.iter().filter(|(_, result)| result.is_err()).count();
         Ok(format!("{} passed, {failed} failed", chosen.len() - failed))

@@ -1,4 +1,4 @@
-//! Which code a run comes to.
+//! The exit code of each end of a run.
 
 use mainstem::{
     message::Failure,

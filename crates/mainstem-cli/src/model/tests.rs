@@ -3,13 +3,22 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::config::providers::VendorName;
+
+fn vendor(name: &str) -> VendorName {
+    VendorName::of(name).unwrap()
+}
 
 fn settings(model: Option<&str>, base_url: Option<&str>, key: Option<&str>) -> Settings {
     let said = |value: &str| Setting::new(value.to_owned(), "FILE");
     let mut settings = Settings { model: model.map(said), ..Settings::default() };
     settings.workspace = Some(Setting::new(PathBuf::from("ws"), "FILE"));
-    let access = Access { base_url: base_url.map(said), api_key_env: key.map(said), ..Access::default() };
-    settings.providers.insert("openai", access);
+    let access = Access {
+        base_url: base_url.map(said),
+        api_key_env: key.map(|name| Setting::new(VariableName(name.to_owned()), "FILE")),
+        ..Access::default()
+    };
+    settings.providers.insert(vendor("openai"), access);
     settings
 }
 
@@ -53,13 +62,10 @@ fn what_cannot_be_used_is_said_with_its_place() {
         settings(None, Some("nowhere"), None),
         "FILE: the base URL \"nowhere\" can't be used: it must begin with http:// or https://, such as \"http://nowhere\"",
     );
-    check(
-        settings(None, None, Some("MY_KEY")),
-        "FILE: the variable MY_KEY, which shall hold the key, is not set",
-    );
+    check(settings(None, None, Some("MY_KEY")), "FILE: the variable MY_KEY for the key is not set");
     let with_header = |name: &str, value: &str| {
         let mut settings = settings(None, None, None);
-        let access = settings.providers.entry("anthropic").or_default();
+        let access = settings.providers.entry(vendor("anthropic")).or_default();
         access.headers.insert(name.to_owned(), Setting::new(value.to_owned(), "FILE"));
         settings
     };
@@ -86,7 +92,7 @@ fn unknown_models_name_the_known() {
     );
     check(
         "gemini:",
-        "model \"gemini:\" can't be used: the name ends where the model should be; write it like gemini:gemini-2.5-flash",
+        "model \"gemini:\" can't be used: the name has no model; write it like gemini:gemini-2.5-flash",
     );
     assert!(registry.resolve("demo").is_ok());
 }

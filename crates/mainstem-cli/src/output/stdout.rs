@@ -1,42 +1,42 @@
-//! stdout behind a thread: a reader that is slow or stalled holds the run back, but not signals,
-//! limits and the clock.
+//! stdout on a thread: a slow or stalled reader delays the run, but not signals, limits and the
+//! clock.
 
 use std::{io, thread};
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
-/// As many pieces may wait for the reader.
+/// The most pieces that wait for the reader.
 const WAITING: usize = 64;
 
-/// The way to stdout. Each piece is written and flushed at once. Dropping it leaves the thread to
-/// what it is at.
+/// The writer to stdout. Each piece is written and flushed at once. Dropping it leaves the thread
+/// to its current write.
 #[derive(Debug)]
 pub(crate) struct Stdout {
     pieces: mpsc::Sender<Bytes>,
-    /// How writing ended, told once.
+    /// How writing ended; taken once.
     result: Option<oneshot::Receiver<io::Result<()>>>,
 }
 
 impl Stdout {
-    /// Writes to `writer` from now on.
+    /// Starts the thread that writes to `writer`.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The system refuses a thread.
     pub(crate) fn start(writer: impl io::Write + Send + 'static) -> io::Result<Self> {
         let (pieces, waiting) = mpsc::channel(WAITING);
-        let (told, result) = oneshot::channel();
+        let (sender, result) = oneshot::channel();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {
-            // The receiver is dropped if the process is about to exit.
-            let _ = told.send(write_all(waiting, writer));
+            // The receiver is dropped when the process exits.
+            let _ = sender.send(write_all(waiting, writer));
         })?;
         Ok(Self { pieces, result: Some(result) })
     }
 
-    /// Waits for room for one more piece, if there is one; and for what ends all writing.
+    /// Waits for room for a piece, if there is one, and for the end of writing.
     ///
     /// # Errors
-    /// Writing failed, perhaps because the reader has closed the pipe. The failure is noticed at
+    /// Writing failed, for example because the reader closed the pipe. The failure is noticed at
     /// the next write.
     pub(crate) async fn room(&mut self, is_wanted: bool) -> io::Result<mpsc::OwnedPermit<Bytes>> {
         tokio::select! {
@@ -51,14 +51,14 @@ impl Stdout {
     /// Waits until everything is written.
     ///
     /// # Errors
-    /// It could not be.
+    /// Writing failed.
     pub(crate) async fn finish(mut self) -> io::Result<()> {
         drop(self.pieces);
         ended(&mut self.result).await
     }
 }
 
-/// How writing ended, once it has; the reason is told once.
+/// Waits for the end of writing; returns its error once.
 async fn ended(result: &mut Option<oneshot::Receiver<io::Result<()>>>) -> io::Result<()> {
     let Some(receiver) = result else { return Ok(()) };
     let ended = receiver.await.unwrap_or(Ok(()));
@@ -66,7 +66,7 @@ async fn ended(result: &mut Option<oneshot::Receiver<io::Result<()>>>) -> io::Re
     ended
 }
 
-/// Writes what there is, then flushes, then waits for more.
+/// Writes the pieces that are ready, flushes, and waits for more.
 fn write_all(mut waiting: mpsc::Receiver<Bytes>, mut writer: impl io::Write) -> io::Result<()> {
     while let Some(piece) = waiting.blocking_recv() {
         writer.write_all(&piece)?;

@@ -1,6 +1,6 @@
-//! Times and counts as people read them.
+//! Times and counts for people.
 
-/// `0.4s`, `12.3s`, `1m04s`, `2h05m`.
+/// Returns a time as `0.4s`, `12.3s`, `1m04s`, `2h05m`.
 pub(super) fn time(millis: u64) -> String {
     let seconds = millis / 1000;
     match seconds {
@@ -10,7 +10,7 @@ pub(super) fn time(millis: u64) -> String {
     }
 }
 
-/// `00:12`, `1:02:03`.
+/// Returns a time as `00:12`, `1:02:03`.
 pub(super) fn clock(millis: u64) -> String {
     let seconds = millis / 1000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -21,7 +21,7 @@ pub(super) fn clock(millis: u64) -> String {
     }
 }
 
-/// `820 tok`, `14.2k tok`, `1.5M tok`.
+/// Returns a count of tokens as `820 tok`, `14.2k tok`, `1.5M tok`.
 pub(super) fn tokens(count: u64) -> String {
     let (size, unit) = match count {
         0..1_000 => return format!("{count} tok"),
@@ -31,7 +31,7 @@ pub(super) fn tokens(count: u64) -> String {
     format!("{:.1}{unit} tok", count as f64 / size)
 }
 
-/// `1 agent`, `3 agents`.
+/// Returns a count with its noun: `1 agent`, `3 agents`.
 pub(super) fn agents(count: usize) -> String {
     format!("{count} agent{}", if count == 1 { "" } else { "s" })
 }

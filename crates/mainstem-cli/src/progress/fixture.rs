@@ -1,4 +1,4 @@
-//! A run for tests: the demo on a paused clock, the same every time, each event with its time.
+//! A run for tests: the demo on a paused clock; each event has the same time in every run.
 
 use futures_util::StreamExt;
 use mainstem::Harness;
@@ -7,7 +7,7 @@ use mainstem_testing::{CountedIds, FakeClock};
 
 use crate::demo;
 
-/// The demo's events.
+/// Returns the demo's events.
 pub(super) fn demo() -> Vec<AgentEvent> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -19,7 +19,8 @@ pub(super) fn demo() -> Vec<AgentEvent> {
     })
 }
 
-/// What a function yields, called when each event has happened and ten times a second between them.
+/// Collects what a function yields; it is called at each event, and ten times a second between
+/// events.
 pub(super) fn play(mut at: impl FnMut(Option<&AgentEvent>, mainstem_event::Timestamp)) {
     let events = demo();
     let mut now = events[0].at.as_micros();

@@ -1,5 +1,5 @@
-//! The signs of a state. Each has a shape of its own and a word beside it, so that none depends on
-//! its colour.
+//! The signs of states. Each has its own shape and a word beside it, so that none depends on its
+//! colour.
 
 use anstyle::{AnsiColor, Style};
 use mainstem_event::Outcome;
@@ -18,7 +18,7 @@ pub(super) struct Glyphs {
     pub(super) tool: &'static str,
     pub(super) warning: &'static str,
     pub(super) below: &'static str,
-    pub(super) said: &'static str,
+    pub(super) quote: &'static str,
     pub(super) dot: &'static str,
     pub(super) more: &'static str,
     spinner: &'static [&'static str],
@@ -36,14 +36,14 @@ impl Glyphs {
         tool: "→",
         warning: "!",
         below: " › ",
-        said: "│",
+        quote: "│",
         dot: " · ",
         more: "…",
         spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
         is_ascii: false,
     };
 
-    /// For a locale whose characters are not UTF-8.
+    /// Signs for a locale without UTF-8.
     pub(super) const ASCII: Self = Self {
         ok: "+",
         failed: "x",
@@ -54,14 +54,14 @@ impl Glyphs {
         tool: ">",
         warning: "!",
         below: " > ",
-        said: "|",
+        quote: "|",
         dot: " - ",
         more: "...",
         spinner: &["|", "/", "-", "\\"],
         is_ascii: true,
     };
 
-    /// The sign and the word of an ending.
+    /// Returns the sign and the word of an ending.
     pub(super) fn ending(self, outcome: Outcome) -> (&'static str, &'static str) {
         match outcome {
             Outcome::Success => (self.ok, "done"),
@@ -73,23 +73,23 @@ impl Glyphs {
         }
     }
 
-    /// A sign that turns, a step each tenth of a second.
+    /// Returns a sign that turns, a step each tenth of a second.
     pub(super) fn spinner(self, millis: u64) -> &'static str {
         self.spinner[(millis / 100) as usize % self.spinner.len()]
     }
 
-    /// Foreign text as this terminal may be given it.
+    /// Returns foreign text without what this terminal must not get.
     pub(super) fn text(self, text: &str) -> String {
         let text = sanitize::clean(text);
         if self.is_ascii { sanitize::ascii(&text) } else { text }
     }
 
-    /// The same as one line, its spaces as one each.
+    /// Returns foreign text as one line, with single spaces.
     pub(super) fn line(self, text: &str) -> String {
         self.text(text).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The same, cut to a number of characters.
+    /// Returns foreign text as one line of at most this many characters.
     pub(super) fn short(self, text: &str, most: usize) -> String {
         let line = self.line(text);
         match line.char_indices().nth(most) {
@@ -99,7 +99,7 @@ impl Glyphs {
     }
 }
 
-/// The colour of an ending.
+/// Returns the colour of an ending.
 pub(super) fn color(outcome: Outcome) -> AnsiColor {
     match outcome {
         Outcome::Success => AnsiColor::Green,
@@ -108,7 +108,7 @@ pub(super) fn color(outcome: Outcome) -> AnsiColor {
     }
 }
 
-/// A text in a style; bare where there are no colours.
+/// Returns a text in a style, if there are colours.
 pub(super) fn styled(text: &str, style: Style, is_colored: bool) -> String {
     if is_colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

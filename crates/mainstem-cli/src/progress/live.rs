@@ -1,5 +1,5 @@
-//! Progress as a tree that is redrawn in place: who is at what now; those that ended scroll away
-//! above it.
+//! Progress as a tree that is redrawn in place: running agents with their activity; rows of ended
+//! agents scroll away above it.
 
 mod screen;
 mod tree;
@@ -15,7 +15,7 @@ use super::{Progress, figures, glyphs::Glyphs};
 /// Columns and rows of a terminal.
 pub(super) type Size = (u16, u16);
 
-/// So many rows of the terminal are left to what stood there.
+/// Rows of the terminal that are left to earlier output.
 const LEFT: u16 = 3;
 
 /// The tree on a terminal.
@@ -27,11 +27,11 @@ pub(crate) struct Live<W> {
     size: fn() -> Size,
     started: Option<Timestamp>,
     now: Timestamp,
-    /// The widest name so far, so that columns stay where they are.
+    /// The widest name so far, so that columns do not move.
     widest: usize,
 }
 
-/// The size of the terminal at stderr; that of the old terminals if it does not say.
+/// Returns the size of the terminal at stderr; by default 80 by 24.
 pub(super) fn size_of_stderr() -> Size {
     let size = terminal_size::terminal_size_of(io::stderr());
     size.map_or((80, 24), |(width, height)| (width.0.max(1), height.0.max(1)))
@@ -39,7 +39,7 @@ pub(super) fn size_of_stderr() -> Size {
 
 impl<W: Write> Live<W> {
     pub(super) fn new(out: W, glyphs: Glyphs, is_colored: bool, prompt: &str, size: fn() -> Size) -> Self {
-        // What NO_COLOR and the flag say was weighed already.
+        // `Terminal::detect` has applied NO_COLOR and the flag.
         crossterm::style::force_color_output(is_colored);
         Self {
             tree: Tree::new(glyphs),
@@ -53,10 +53,11 @@ impl<W: Write> Live<W> {
         }
     }
 
-    /// Lets notes and those that ended scroll away, and draws the rest; at the end only the totals.
+    /// Lets notes and rows of ended agents scroll away, and draws the rest; at the end only the
+    /// totals.
     fn draw(&mut self, notes: &[String], is_over: bool) {
         let (columns, height) = (self.size)();
-        // A terminal that is at its last column may wrap or not; nothing is put there.
+        // A terminal may wrap at its last column, so that column stays empty.
         let width = columns.saturating_sub(1).max(1);
         let Some(started) = self.started else {
             return self.screen.draw(notes, &[], columns);
@@ -106,7 +107,7 @@ impl<W: Write> Progress for Live<W> {
 
     fn ask(&mut self, text: &str) {
         self.note(text);
-        // What is typed moves the cursor; what comes then is drawn below it.
+        // Typed text moves the cursor; later frames are drawn below it.
         self.screen.leave();
     }
 

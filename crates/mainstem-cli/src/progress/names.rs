@@ -1,11 +1,11 @@
-//! How agents are told apart on a screen: `main › tester › runner`, and twins by number.
+//! Names of agents for people: `main › tester › runner`, with numbers for twins.
 
 use std::{collections::HashMap, sync::Arc};
 
 use mainstem::message::SessionId;
 use mainstem_event::{AgentEvent, EventKind, EventSource};
 
-/// The names of every agent seen so far. A twin's number appears with the second of its kind.
+/// The names of all agents so far. A twin's number appears with the second of its kind.
 #[derive(Debug)]
 pub(super) struct Names {
     root: String,
@@ -27,7 +27,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Takes in an event.
+    /// Applies an event.
     pub(super) fn event(&mut self, event: &AgentEvent) {
         match (event.source(), &event.kind) {
             (Some(source), _) if !self.known.contains_key(&source.session_id) => self.meet(source),
@@ -43,7 +43,7 @@ impl Names {
         self.known.insert(source.session_id.clone(), Known { parent, id, nth: *count });
     }
 
-    /// From the root down to the agent.
+    /// Returns the path from the root to the agent.
     pub(super) fn path(&self, source: Option<&EventSource>) -> Vec<String> {
         let Some(source) = source else { return vec![self.root.clone()] };
         let mut names = Vec::new();
@@ -54,7 +54,7 @@ impl Names {
             names.push(if twins > 1 { format!("{}#{}", known.id, known.nth) } else { known.id.to_string() });
             session = &known.parent;
         }
-        // Of those above that were filtered out, the path still has the ids.
+        // The path has the ids of ancestors that were filtered out.
         let above: Vec<_> = source.path.split('/').skip(1).collect();
         let unseen = above.len().saturating_sub(names.len());
         names.extend(above[..unseen].iter().rev().map(|id| (*id).to_owned()));

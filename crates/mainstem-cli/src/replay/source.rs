@@ -33,7 +33,7 @@ pub(super) async fn open(args: &Replay) -> anyhow::Result<Source> {
     }
     let host = host::open(&args.at, args.journal.as_deref())?;
     let session = host.session(&(&*args.what).into());
-    // Before anything is drawn.
+    // This has to precede the first frame.
     session.view().await.map_err(|error| unknown(args, error))?;
     Ok(session.events(EventQuery::stored()).map_err(anyhow::Error::from).boxed_local())
 }
@@ -48,7 +48,7 @@ fn unknown(args: &Replay, error: Error) -> anyhow::Error {
     host::advised(error)
 }
 
-/// The lines of a file, a pipe or a device, which may have no end.
+/// The lines of a file, a pipe or a device, which may be endless.
 pub(super) struct Lines<R> {
     path: PathBuf,
     from: R,
@@ -86,7 +86,7 @@ impl<R: BufRead> Lines<R> {
     fn line(&mut self) -> anyhow::Result<Option<String>> {
         self.number += 1;
         let mut bytes = Vec::new();
-        // One more byte, so that the end of the longest line is seen.
+        // One more byte, for the line feed of the longest line.
         self.from.by_ref().take(self.max as u64 + 1).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);

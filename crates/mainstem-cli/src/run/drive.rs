@@ -1,4 +1,4 @@
-//! The one loop that waits: for events, room on stdout, signals, limits, the clock.
+//! The loop that waits: for events, room on stdout, signals, limits, the clock.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,11 +26,10 @@ use tokio::{
     time::{Instant, Interval, Sleep, sleep, timeout},
 };
 
-use super::{end::Stop, filter::filter, ledger::Ledger};
+use super::{end::Stop, filter::filter, recorder::Recorder};
 use crate::{
-    args,
-    ask::{Line, Questions},
-    harness,
+    approval::{Approvals, Line},
+    args, harness,
     host::{PATIENCE, advised},
     output::{Output, Stdout},
     progress::{self, Progress},
@@ -39,12 +38,12 @@ use crate::{
 
 type Events = LocalBoxStream<'static, anyhow::Result<AgentEvent>>;
 
-/// As good as never.
+/// A time beyond every run.
 const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
-/// Where everything goes that a run brings.
+/// The sinks of a run's events and result.
 pub(super) struct Sinks {
-    pub(super) ledger: Ledger,
+    pub(super) recorder: Recorder,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
@@ -52,26 +51,26 @@ pub(super) struct Sinks {
     pub(super) warnings: Warnings,
 }
 
-/// What is wrong with the harness, each thing said once: an MCP server does not start before it is
-/// needed.
+/// The diagnostics of the harness, each shown once. An MCP server starts when it is first needed,
+/// so they are read again.
 pub(super) struct Warnings {
-    /// That of this process, if it is asked.
+    /// The harness of this process, if the session is here.
     harness: Option<Harness>,
-    said: HashSet<String>,
+    shown: HashSet<String>,
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Drive {
     session: Arc<dyn AnySession>,
     pub(super) run: Arc<dyn AnyRun>,
-    pub(super) ledger: Rc<RefCell<Ledger>>,
+    pub(super) recorder: Rc<RefCell<Recorder>>,
     pub(super) output: Output,
     pub(super) stdout: Stdout,
     pub(super) progress: Box<dyn Progress>,
     pub(super) signals: signals::First,
     warnings: Warnings,
-    questions: Questions,
-    /// What waits for room on stdout.
+    approvals: Approvals,
+    /// The text that waits for room on stdout.
     pub(super) queue: VecDeque<Bytes>,
     pub(super) stop: Option<Stop>,
     is_given_up: bool,
@@ -83,13 +82,13 @@ pub(super) struct Drive {
 struct Clocks {
     frames: Interval,
     timeout: Pin<Box<Sleep>>,
-    /// After how long it is over.
+    /// The timeout of the run.
     limit: Duration,
     give_up: Pin<Box<Sleep>>,
     grace: Duration,
 }
 
-/// What there is to do next.
+/// What to do next.
 enum Next {
     Event(Option<anyhow::Result<AgentEvent>>),
     Room(OwnedPermit<Bytes>),
@@ -101,23 +100,23 @@ enum Next {
 
 impl Drive {
     pub(super) fn new(args: &args::Run, sinks: Sinks, session: Arc<dyn AnySession>, begun: Begun) -> Self {
-        let Sinks { ledger, output, stdout, progress, signals, warnings } = sinks;
-        let ledger = Rc::new(RefCell::new(ledger));
+        let Sinks { recorder, output, stdout, progress, signals, warnings } = sinks;
+        let recorder = Rc::new(RefCell::new(recorder));
         let filter = filter(args, session.id().as_str());
-        let keep = ledger.clone();
+        let keep = recorder.clone();
         let events = begun.events.map_err(advised);
         let seen = events.inspect_ok(move |event| keep.borrow_mut().handed(event)).boxed_local();
         let events = if args.gate_root_text { gated(seen) } else { seen };
         Self {
             session,
             run: begun.run,
-            ledger,
+            recorder,
             output,
             stdout,
             progress,
             signals,
             warnings,
-            questions: Questions::default(),
+            approvals: Approvals::default(),
             queue: output.begin().into_iter().collect(),
             stop: None,
             is_given_up: false,
@@ -127,8 +126,8 @@ impl Drive {
         }
     }
 
-    /// Polls the run until it has ended, or there is no more waiting for it. Then nothing of it is
-    /// at work any more, and everything that it said is on its way.
+    /// Polls the run until it has ended, or the patience is over. Then none of its agents runs, and
+    /// all of its events were handed on.
     pub(super) async fn until_end(&mut self) {
         loop {
             match self.next().await {
@@ -157,8 +156,7 @@ impl Drive {
         self.catch_up();
     }
 
-    /// Stops the background tasks of this process that are left: gently, unless there is no more
-    /// patience.
+    /// Stops the remaining background tasks of this process: gently, unless the patience is over.
     async fn end_tasks(&mut self) {
         if self.stop.as_ref().is_some_and(Stop::is_at_once) {
             self.cancel_run(CancelReason::Dropped).await;
@@ -172,19 +170,20 @@ impl Drive {
         self.session.release(Duration::ZERO).await;
     }
 
-    /// Asks all agents to stop. If a server does not hear it, the run continues, which is seen.
+    /// Asks all agents to stop. If the server can't be reached, the run continues, and its events
+    /// show that.
     async fn cancel_run(&self, reason: CancelReason) {
         let _ = timeout(PATIENCE, self.run.cancel(reason)).await;
     }
 
-    /// How well the events arrived, if that is reported.
+    /// Returns the figures of `--diagnostics`, if requested.
     pub(super) fn diagnostics(&self) -> Option<Diagnostics> {
-        self.ledger.borrow().diagnostics.clone()
+        self.recorder.borrow().diagnostics.clone()
     }
 
     async fn next(&mut self) -> Next {
         let is_stopping = self.stop.is_some();
-        if let Some(error) = self.ledger.borrow_mut().take_trouble() {
+        if let Some(error) = self.recorder.borrow_mut().take_trouble() {
             return Next::Stop(Stop::Record(error));
         }
         let Clocks { frames, timeout, give_up, .. } = &mut self.clock;
@@ -193,13 +192,13 @@ impl Drive {
             signal = self.signals.next() => Next::Stop(Stop::Signal(signal)),
             () = timeout, if !is_stopping => Next::Stop(Stop::Timeout),
             () = give_up, if is_stopping => Next::GiveUp,
-            line = self.questions.line(), if !is_stopping => Next::Line(line),
-            // While a person types, nothing is drawn.
-            _ = frames.tick(), if is_stopping || !self.questions.is_open() => Next::Frame,
+            line = self.approvals.line(), if !is_stopping => Next::Line(line),
+            // Drawing would disturb a person who types.
+            _ = frames.tick(), if is_stopping || !self.approvals.is_open() => Next::Frame,
             room = self.stdout.room(!self.queue.is_empty()) => {
                 room.map_or_else(|error| Next::Stop(Stop::Stdout(error)), Next::Room)
             }
-            // A cancelled run must be polled to end, even without a reader.
+            // A cancelled run must be polled to its end, even without a reader.
             event = self.events.next(), if self.queue.is_empty() || is_stopping => Next::Event(event),
         }
     }
@@ -208,23 +207,23 @@ impl Drive {
         if self.filter.matches(event) {
             self.show(event);
         }
-        // By then it is known which tools there are.
+        // By then all tools are known.
         if let EventKind::ModelCallStart { .. } = event.kind {
             self.warnings.news().for_each(|warning| self.progress.note(&warning));
         }
-        // Also of those that are not shown.
-        self.questions.event(event);
-        self.questions.ask(&mut *self.progress);
+        // Hidden agents count, too.
+        self.approvals.event(event);
+        self.approvals.ask(&mut *self.progress);
     }
 
-    /// Whether things may end at their own pace.
+    /// Returns `true` if agents and tasks may take their time to end.
     pub(super) fn is_patient(&self) -> bool {
         !self.is_given_up && !self.stop.as_ref().is_some_and(Stop::is_at_once)
     }
 
-    /// Answers the open question and goes on to the next, or says how to answer.
+    /// Answers the open question and shows the next, or shows how to answer.
     async fn answer(&mut self, line: Option<Line>) {
-        if let Some((id, decision)) = self.questions.heard(line, &mut *self.progress)
+        if let Some((id, decision)) = self.approvals.answer_with(line, &mut *self.progress)
             && let Err(error) = self.session.confirm(&id, decision).await
             // Its result arrives as an event.
             && !error.has_code(&Code::NotAsked)
@@ -241,18 +240,18 @@ impl Drive {
 
     /// Asks all agents to stop, and gives them time.
     async fn cancel(&mut self, stop: Stop) {
-        let agents = self.ledger.borrow().fleet.running().count();
+        let agents = self.recorder.borrow().fleet.running().count();
         self.progress.note(&stop.note(agents));
         self.cancel_run(stop.reason(self.clock.limit)).await;
         self.clock.give_up.as_mut().reset(Instant::now() + self.clock.grace);
         self.stop = Some(stop);
     }
 
-    /// Takes in what was said after the run, or when it was dropped.
+    /// Applies the events after the run, or those of a dropped run.
     fn catch_up(&mut self) {
-        let last = self.ledger.borrow().fleet.seq;
+        let last = self.recorder.borrow().fleet.seq;
         for event in self.session.at_hand(last) {
-            self.ledger.borrow_mut().unread(&event);
+            self.recorder.borrow_mut().unread(&event);
             self.event(&event);
         }
         self.progress.finish(SystemClock.now());
@@ -260,18 +259,18 @@ impl Drive {
 }
 
 impl Warnings {
-    /// Those that are said already.
-    pub(super) fn new(harness: Option<Harness>, said: &[String]) -> Self {
-        Self { harness, said: said.iter().cloned().collect() }
+    /// Creates the warnings, of which `shown` are not shown again.
+    pub(super) fn new(harness: Option<Harness>, shown: &[String]) -> Self {
+        Self { harness, shown: shown.iter().cloned().collect() }
     }
 
     fn news(&mut self) -> impl Iterator<Item = String> {
         let warnings = self.harness.iter().flat_map(harness::found);
-        warnings.filter(|warning| self.said.insert(warning.clone()))
+        warnings.filter(|warning| self.shown.insert(warning.clone()))
     }
 }
 
-/// Without the root's prose of turns that call tools. An error, which is the last that comes, waits
+/// Filters out the root's text in turns that call tools. An error, which is the last item, waits
 /// for what is held back.
 fn gated(events: Events) -> Events {
     let error = Rc::new(Cell::new(None));

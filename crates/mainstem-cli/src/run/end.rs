@@ -1,5 +1,4 @@
-//! How a run ended: why it was stopped, what stdout gets last, the exit code, and what to say about
-//! it.
+//! How a run ended: why it was stopped, the end of the result, the exit code, and the message.
 
 use std::{future::pending, io, time::Duration};
 
@@ -27,17 +26,17 @@ pub(super) enum Stop {
     Stdout(io::Error),
     /// The record can't be written to.
     Record(io::Error),
-    /// The server is not heard any more; what it runs may go on.
+    /// The server can't be reached; its run may continue.
     Lost(anyhow::Error),
 }
 
 impl Stop {
-    /// Whether the run is not even asked to end.
+    /// Returns `true` if the run is dropped without a cancel.
     pub(super) fn is_at_once(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::Record(_))
     }
 
-    /// What its agents are told; `limit` is that of `--timeout`.
+    /// Returns the reason for its agents; `limit` is that of `--timeout`.
     pub(super) fn reason(&self, limit: Duration) -> CancelReason {
         match self {
             Self::Signal(signal) => signal.reason(),
@@ -75,13 +74,13 @@ impl Stop {
 }
 
 impl Drive {
-    /// Writes the last of the result, and says how it all ended.
+    /// Writes the end of the result, and reports how the run ended.
     pub(super) async fn finish(mut self, args: &args::Run) -> Result<Exit, Fault> {
         if matches!(self.stop, Some(Stop::Stdout(_))) {
             return self.exit(args, None);
         }
         let ended = self.ended().await;
-        // What goes on where nobody hears it has no last word here.
+        // A run that continues on a server out of reach has no end to report.
         let is_lost = matches!(self.stop, Some(Stop::Lost(_)));
         let last = if is_lost { None } else { self.last_piece(ended.as_ref()) };
         let is_stopped = self.stop.is_some();
@@ -92,7 +91,7 @@ impl Drive {
         }
     }
 
-    /// Returns how the run ended; `None` if it was dropped, goes on, or is out of reach.
+    /// Returns how the run ended; `None` if it was dropped, continues, or is out of reach.
     async fn ended(&mut self) -> Option<RunView> {
         if matches!(self.stop, Some(Stop::Lost(_))) {
             return None;
@@ -117,14 +116,14 @@ impl Drive {
         if let Some(stop) = self.stop.take() {
             return stop.exit(args);
         }
-        let failed = &self.ledger.borrow().failed;
+        let failed = &self.recorder.borrow().failed;
         let exit = exit::of_end(ended.as_ref(), args.strict_children && !failed.is_empty());
-        // Its message says all there is to say; the causes behind it only repeat it.
-        exit::told(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
+        // Its message is complete; the causes behind it repeat it.
+        exit::with_message(exit, ended.and_then(|ended| Some(ended.error?.message)), failed)
     }
 
     fn last_piece(&self, ended: Option<&RunView>) -> Option<Bytes> {
-        let ledger = self.ledger.borrow();
+        let recorder = self.recorder.borrow();
         let outcome = ended.and_then(|ended| ended.status.outcome()).unwrap_or(Outcome::Cancelled);
         self.output.end(&Ending {
             run_id: self.run.id().as_str(),
@@ -132,13 +131,12 @@ impl Drive {
             reply: ended.and_then(|ended| ended.message.as_ref()),
             error: ended.and_then(|ended| ended.error.clone()),
             cost: ended.and_then(|ended| ended.usage?.inclusive_cost),
-            fleet: &ledger.fleet,
-            diagnostics: ledger.diagnostics.clone(),
+            fleet: &recorder.fleet,
+            diagnostics: recorder.diagnostics.clone(),
         })
     }
 
-    /// Waits for a slow reader; of a run that was stopped, no longer than its agents were waited
-    /// for.
+    /// Waits for a slow reader; after a stopped run, no longer than for its agents.
     async fn write_rest(self, last: Option<Bytes>, patience: Option<Duration>) -> Result<(), Stop> {
         let Self { queue, mut stdout, mut signals, .. } = self;
         let writing = async {

@@ -1,16 +1,16 @@
-//! Which events are shown.
+//! The filter of the events to show.
 
 use mainstem_event::EventFilter;
 
 use crate::args;
 
-/// What is asked for; paths begin at the root, whose own name may be left out.
+/// Returns the filter of the flags; paths begin at the root, whose name may be omitted.
 pub(super) fn filter(args: &args::Run, session: &str) -> EventFilter {
     let mut filter = EventFilter::new();
     if let Some(agent) = &args.only_agent {
         filter = filter.agent(agent);
     }
-    if let Some(depth) = args.max_depth {
+    if let Some(depth) = args.shown_depth {
         filter = filter.max_depth(depth);
     }
     if let Some(path) = &args.under {

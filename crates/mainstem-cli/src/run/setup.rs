@@ -1,34 +1,34 @@
-//! From settings to a harness and a prompt; or to an error that says what to set.
+//! Settings to a harness and a prompt, or to an error that names what to set.
 
 use anyhow::{Context, anyhow, bail, ensure};
 use mainstem::Harness;
 
 use crate::{
     args,
-    config::{Setting, Settings, read::bounded, var},
+    config::{Config, Setting, read::bounded, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Wanted, check_agent},
+    harness::{self, Requirements, check_agent},
     model, store,
     terminal::Terminal,
 };
 
-/// What is to be run.
+/// A harness and its prompt.
 pub(super) struct Setup {
     pub(super) harness: Harness,
-    /// Empty if a turn is taken up.
+    /// Empty if a turn is resumed.
     pub(super) prompt: String,
-    /// What a person should know beforehand.
+    /// Notes to show before the run.
     pub(super) notes: Vec<String>,
 }
 
-pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -> Result<Setup, Fault> {
+pub(super) fn setup(args: &args::Run, config: &Config, terminal: Terminal) -> Result<Setup, Fault> {
     let mut notes = Vec::new();
-    let model = match model::choose(settings, var) {
+    let model = match model::choose(&config.settings, var) {
         Some(model) => model,
-        // A program that reads stdout must not mistake a script for an answer.
+        // A program that reads stdout must not take a script for an answer.
         None if !terminal.stdout => {
-            let how = format!("no model is configured: {}; or say -m demo for the demo", model::HOW);
+            let how = format!("no model is configured: {}; or use -m demo for the demo", model::ADVICE);
             return Err(anyhow!(how)).or_exit(Exit::Config);
         }
         None => {
@@ -40,23 +40,23 @@ pub(super) fn setup(args: &args::Run, settings: &Settings, terminal: Terminal) -
     };
     let is_demo = model.value == demo::NAME;
     if is_demo && args.output_schema.is_some() {
-        return Err(anyhow!("--output-schema: the demo plays a script, which has no answer of that form"))
+        return Err(anyhow!("--output-schema: the demo plays a script, whose reply has no schema"))
             .or_exit(Exit::Usage);
     }
     if is_demo && args.session.is_some() {
-        return Err(anyhow!("--session: the demo plays a script, which does not go on")).or_exit(Exit::Usage);
+        return Err(anyhow!("--session: the demo plays a script, which can't continue")).or_exit(Exit::Usage);
     }
-    notes.extend(harness::notes(settings, is_demo));
+    notes.extend(harness::notes(&config.settings, is_demo));
     let keeps = args.session.as_ref().map(|_| store::open(args.journal.as_deref()));
     let journal = keeps.transpose().or_exit(Exit::Config)?;
-    let wanted = Wanted {
+    let requirements = Requirements {
         agent: args.agent.as_deref(),
         plan: args.plan,
         foreign: args.foreign,
         demo_pace: args.demo_pace,
         journal,
     };
-    let harness = wanted.build(settings, &model).or_exit(Exit::Config)?;
+    let harness = requirements.build(config, &model).or_exit(Exit::Config)?;
     notes.extend(harness::found(&harness));
     if let Some(id) =
         args.only_agent.as_deref().filter(|id| *id != "main" && harness.assembly().catalog.get(id).is_none())
@@ -84,7 +84,7 @@ pub(super) fn prompt(args: &args::Run, is_demo: bool) -> anyhow::Result<String> 
     Ok(prompt)
 }
 
-/// Longest prompt that is read from stdin, in bytes.
+/// The longest prompt from stdin, in bytes.
 const PROMPT: u64 = 16 << 20;
 
 fn stdin() -> anyhow::Result<String> {

@@ -12,11 +12,11 @@ use super::{
     store::{Folders, Store},
 };
 use crate::{
-    agents::{json, print},
     args::{Form, Trust, TrustCommand},
     config::{Files, Settings},
     exit::{Exit, Fault, OrExit},
     harness::workspace,
+    print::{json, print},
 };
 
 pub(crate) fn run(args: &Trust) -> Result<Exit, Fault> {
@@ -47,15 +47,16 @@ fn list(folders: &Folders, output: Form) -> Result<Exit, Fault> {
 fn add(store: &Store, dir: &Path, foreign: bool) -> Result<Exit, Fault> {
     let parts = all_parts(dir, foreign).or_exit(Exit::Usage)?;
     store.add(&parts).or_exit(Exit::Failed)?;
-    let said = match parts.is_empty() {
+    let text = match parts.is_empty() {
         true => format!("nothing in {} needs trust\n", one_line(&dir.display().to_string())),
         false => format!("trusted:\n{}", listed(&parts)),
     };
-    print(&said)?;
+    print(&text)?;
     Ok(Exit::Reply)
 }
 
-/// All in a folder that needs trust, and in the workspace that its configuration names.
+/// Returns the parts that need trust in a folder, and in the workspace that its configuration
+/// names.
 fn all_parts(dir: &Path, foreign: bool) -> anyhow::Result<Vec<FolderPart>> {
     ensure!(dir.is_dir(), "{} is not a directory", dir.display());
     let files = Files::of_folder(dir)?;
@@ -80,7 +81,7 @@ fn remove(store: &Store, dir: &Path) -> Result<Exit, Fault> {
         let known = store.read().or_exit(Exit::Failed)?;
         let known: Vec<_> = known.keys().map(|folder| one_line(folder)).collect();
         let known = if known.is_empty() { String::new() } else { format!("; trusted: {}", known.join(", ")) };
-        return Err(anyhow!("nothing of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
+        return Err(anyhow!("no part of {} was trusted{known}", folder.display())).or_exit(Exit::Usage);
     };
     print(&format!("no longer trusted: {}\n", folder.display()))?;
     Ok(Exit::Reply)

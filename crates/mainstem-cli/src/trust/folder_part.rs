@@ -14,7 +14,7 @@ use mainstem::{
 use super::Reads;
 use crate::{config::Settings, harness::workspace};
 
-/// A part, and the folder whose it is, without links.
+/// A part, and its folder, without links.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FolderPart {
     pub(crate) folder: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct FolderPart {
 }
 
 impl FolderPart {
-    /// What trusts all of its folder.
+    /// Returns the command that trusts its folder.
     pub(crate) fn command(&self) -> String {
         trusting(&self.folder, self.is_foreign)
     }
@@ -35,24 +35,24 @@ fn trusting(folder: &Path, is_foreign: bool) -> String {
     format!("mainstem trust add {foreign}{}", as_argument(folder))
 }
 
-/// The folder's absolute path without links; one that is not there, as it is.
+/// Returns the folder's absolute path without links; a missing folder as it is.
 pub(super) fn canonical(folder: &Path) -> PathBuf {
     folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// The parts of agents' files that a run with these settings would obey.
+/// Returns the parts of agents' files that apply to a run with these settings.
 pub(super) fn of_agents(settings: &Settings, reads: Reads) -> Vec<FolderPart> {
     if reads == Reads::NoAgents {
         return Vec::new();
     }
     let mut parts = in_agents_of(&workspace(settings).value, reads == Reads::Foreign);
     // A declared server is an error of its agent unless `agent_servers` allows it.
-    let may_declare = settings.agent_servers.as_ref().is_some_and(|said| said.value);
+    let may_declare = settings.agent_servers.is_on();
     parts.retain(|found| may_declare || !found.part.key().starts_with("mcp_servers."));
     parts
 }
 
-/// The parts of agents' files in a workspace.
+/// Returns the parts of agents' files in a workspace.
 pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<FolderPart> {
     let ours = Sources::of_workspace(workspace);
     let sources = if foreign { ours.clone().with_other_products_of(workspace) } else { ours.clone() };
@@ -71,7 +71,7 @@ pub(super) fn in_agents_of(workspace: &Path, foreign: bool) -> Vec<FolderPart> {
     specs.iter().flat_map(of_spec).collect()
 }
 
-/// The parts by folder, a line each.
+/// Returns the parts by folder, a line each.
 pub(super) fn listed(parts: &[FolderPart]) -> String {
     let mut text = String::new();
     for (index, found) in parts.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(super) fn remedy(parts: &[FolderPart]) -> String {
     format!("{} trusts it; --trust or MAINSTEM_TRUST=1 does for one command", commands.join(" and "))
 }
 
-/// A path as a shell takes it.
+/// Returns a path, quoted for a shell.
 fn as_argument(path: &Path) -> String {
     let text = one_line(&path.display().to_string());
     let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);

@@ -1,4 +1,4 @@
-//! What the user trusts, in a file of the user's.
+//! The store of trusted parts, a file of the user.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ pub(crate) struct Store {
     path: PathBuf,
 }
 
-/// Folders; of each the hashes that are trusted, and what these do.
+/// Folders with the hashes of their trusted parts, and what these do.
 pub(super) type Folders = BTreeMap<String, BTreeMap<String, String>>;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-/// Held until it is dropped, also against other processes.
+/// Takes a lock that also excludes other processes, until it is dropped.
 fn lock(dir: &Path) -> io::Result<File> {
     fs::create_dir_all(dir)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("trust.lock"))?;
@@ -114,7 +114,7 @@ fn lock(dir: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// The directories in which the user's configuration, sessions and trust are.
+/// Returns the directories of the user's configuration, sessions and trust.
 pub(super) fn own_directories() -> Vec<PathBuf> {
     let Ok(dirs) = etcetera::choose_base_strategy() else { return Vec::new() };
     let all = [Some(dirs.config_dir()), Some(dirs.data_dir()), dirs.state_dir()];

@@ -155,7 +155,7 @@ fn show_knows_what_there_is() {
     assert_snapshot!(said(&done), @r#"
     2
     --
-    error: unknown agent "x"; there is none: mainstem agents new x --description … makes one
+    error: unknown agent "x"; the workspace has none; `mainstem agents new x --description …` creates one
     "#);
     let broken = mainstem("agents show a").file("subagents/a.md", "---\ndescription: a\nsteps: many\n---\n");
     assert_snapshot!(said(&broken.run()), @r#"

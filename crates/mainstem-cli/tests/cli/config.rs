@@ -22,7 +22,7 @@ fn errors_have_their_place() {
     );
     check(
         with("[providers.openai]\napi_key = \"sk-123\""),
-        "error: ./mainstem.toml:2:11: a key does not belong into a file: put it into an environment variable, and the name of that \
+        "error: ./mainstem.toml:2:11: keys are not allowed in a file: put it into an environment variable, and the name of that \
          into `api_key_env`\n",
     );
     let user = mainstem("run -m demo Hi").file(".config/mainstem/config.toml", "model = ");
@@ -83,10 +83,7 @@ fn a_file_chooses_model_server_key_and_headers() {
     let done = with(mainstem("run --trust --progress quiet Hi").env("MY_KEY", "k"));
     assert_eq!((done.code, &*done.stdout), (Some(0), "Yes.\n"), "{done:?}");
     let done = with(mainstem("run --trust --progress quiet Hi"));
-    assert_eq!(
-        done.stderr,
-        "error: ./mainstem.toml: the variable MY_KEY, which shall hold the key, is not set\n"
-    );
+    assert_eq!(done.stderr, "error: ./mainstem.toml: the variable MY_KEY for the key is not set\n");
     assert_eq!(server.requests().len(), 1);
     assert_eq!(server.requests()[0]["messages"][1], json!({ "role": "user", "content": "Hi" }));
 }
@@ -113,4 +110,15 @@ fn agents_of_other_products_run_if_that_is_wanted() {
         assert_eq!(done.code, Some(code), "{done:?}");
     }
     assert!(server.requests()[0].to_string().contains("Be strict."));
+}
+
+#[test]
+fn tools_are_those_of_a_run_with_the_same_flags() {
+    let tools = |flags: &str| mainstem(&format!("tools {flags}")).run().stdout;
+    let has =
+        |flags: &str, name: &str| tools(flags).lines().any(|line| line.starts_with(&format!("{name} ")));
+    assert!(has("", "read_file") && !has("--no-files", "read_file"));
+    assert!(has("--agent-generate", "agent_generate") && !has("", "agent_generate"));
+    #[cfg(unix)]
+    assert!(has("--shell", "shell") && !has("", "shell"));
 }

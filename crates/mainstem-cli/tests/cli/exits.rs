@@ -73,7 +73,7 @@ fn a_wrong_command_line_is_2() {
     check(
         &demo("--output-schema form.json").file("form.json", "{}").run(),
         2,
-        "error: --output-schema: the demo plays a script, which has no answer of that form",
+        "error: --output-schema: the demo plays a script, whose reply has no schema",
     );
     // What never ends is read to a bound.
     #[cfg(unix)]
@@ -106,7 +106,7 @@ fn no_usable_model_is_3() {
         &mainstem("run Hi").run(),
         3,
         "error: no model is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or OPENAI_BASE_URL for a local \
-         server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or say -m demo for the demo",
+         server, and choose a model by -m, MAINSTEM_MODEL or `model` in ./mainstem.toml; or use -m demo for the demo",
     );
     check(
         &mainstem("run -m gpt Hi").run(),
@@ -144,7 +144,7 @@ fn a_reply_has_the_form_that_was_asked_for() {
 #[test]
 fn the_limit_of_turns_is_5_and_there_is_a_reply() {
     let done = demo("--max-turns 1 --progress quiet").run();
-    check(&done, 5, "error: the limit of turns was reached; the reply is what there was by then");
+    check(&done, 5, "error: the limit of turns was reached; the reply may be incomplete");
     assert!(done.stdout.starts_with("Don't merge: "), "{done:?}");
 }
 

@@ -1,5 +1,5 @@
 //! A server that is killed, again and again, at whatever it is: each reader goes on where it was,
-//! and hears of one ending.
+//! and gets one ending.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ fn serve(journal: &Path) -> (Running, String) {
     (running, url.trim().strip_prefix("http://").unwrap().to_owned())
 }
 
-/// Asks for events as lines; those that came before the connection ended, or as many as are wanted.
+/// Asks for events as lines; returns those before the end of the connection, up to a number.
 fn read(address: &str, request: &str, body: &str, most: usize) -> Vec<AgentEvent> {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
@@ -93,5 +93,5 @@ fn a_server_is_killed_at_fifty_points_and_nobody_loses_what_was_seen() {
         running.done();
     }
     // Or nothing was shown by this.
-    assert!(cut > KILLS * 3 / 4, "{cut} of {KILLS} were at work");
+    assert!(cut > KILLS * 3 / 4, "{cut} of {KILLS} were running");
 }

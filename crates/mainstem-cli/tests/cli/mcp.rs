@@ -110,7 +110,7 @@ fn a_file_holds_no_secret_and_no_nonsense() {
     }
     check(
         "files = true\n[mcp.x]\nurl = 'http://a'\nheaders = { Authorization = 'Bearer abc' }",
-        "./mainstem.toml:2:1: a secret does not belong into a file: write `${MY_KEY}` for Authorization of MCP server \"x\"",
+        "./mainstem.toml:2:1: secrets are not allowed in a file: write `${MY_KEY}` for Authorization of MCP server \"x\"",
     );
     check(
         "[mcp.x]\nurl = 'http://a'\ncommand = 'b'",

@@ -49,7 +49,10 @@ fn a_run_is_asked_for_and_followed() {
     running.signal("INT");
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert_eq!(done.stderr, "serving main with demo; Ctrl-C stops\nstopping; again to stop at once\n");
+    assert_eq!(
+        done.stderr,
+        "serving main with demo; Ctrl-C stops\nstopping; a second signal stops at once\n"
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
         ask(&address, "POST /v1/sessions/one/runs", "accept: text/event-stream\r\n", r#"{"input": "go"}"#);
     let mut begun = [0; 2048];
     assert!(follower.read(&mut begun).unwrap() > 0);
-    // Until it is at work.
+    // Until it runs.
     std::thread::sleep(Duration::from_millis(200));
     let at = Instant::now();
     running.signal("TERM");
@@ -67,7 +70,7 @@ fn a_stop_lets_runs_end_and_cancels_them_when_the_grace_is_over() {
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
     let done = running.done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.ends_with("stopping; again to stop at once\n1 runs are cancelled\n"), "{done:?}");
+    assert!(done.stderr.ends_with("stopping; a second signal stops at once\ncancelling 1 run\n"), "{done:?}");
     let rest = answer(follower);
     assert!(!rest.contains("event: end\n"), "a reader that is sent away comes back: {rest}");
 }
@@ -128,10 +131,10 @@ fn a_killed_server_goes_on_where_it_was() {
 #[test]
 fn what_can_not_be_served_is_said() {
     let done = mainstem("serve -m demo --bind 0.0.0.0:0").run();
-    let open = "error: --bind 0.0.0.0:0 is reached from other machines: that needs --token-file\n";
+    let open = "error: --bind 0.0.0.0:0: other machines reach this address, which requires --token-file\n";
     assert_eq!((done.code, &*done.stderr), (Some(2), open));
     let done = mainstem("serve").run();
-    assert!(done.code == Some(3) && done.stderr.contains("or say -m demo for the demo"), "{done:?}");
+    assert!(done.code == Some(3) && done.stderr.contains("or use -m demo for the demo"), "{done:?}");
     let done = mainstem("serve -m demo --token-file none").run();
     assert!(
         done.code == Some(3) && done.stderr.starts_with("error: --token-file none: No such file"),

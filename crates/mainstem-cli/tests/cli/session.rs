@@ -192,7 +192,7 @@ fn a_killed_turn_is_taken_up_and_its_finished_child_is_not_asked_again() {
     let next = begin("--resume").run();
     assert_eq!((next.code, &*next.stdout, &*next.stderr), (Some(0), "One has it.\n", ""), "{next:?}");
     let requests = server.requests();
-    assert_eq!(requests.len(), asked + 1, "nobody but the root is asked");
+    assert_eq!(requests.len(), asked + 1, "only the root is asked");
     let results: Vec<_> =
         requests[asked]["messages"].as_array().unwrap().iter().filter(|one| one["role"] == "tool").collect();
     assert!(
@@ -216,7 +216,7 @@ fn what_can_not_be_kept_is_said_beforehand() {
     let server = Server::start(|_| vec![Step::Text("Never.")]);
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("notes.txt");
-    std::fs::write(&text, "no database, but something of somebody's".repeat(100)).unwrap();
+    std::fs::write(&text, "no database, but another file".repeat(100)).unwrap();
     let foreign = run(&server, &text, "Hi").run();
     assert_eq!((foreign.code, foreign.stderr.lines().count()), (Some(3), 1), "{foreign:?}");
     assert!(foreign.stderr.contains("notes.txt"), "{foreign:?}");

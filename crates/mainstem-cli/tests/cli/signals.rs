@@ -58,7 +58,7 @@ fn a_signal_closes_the_connections() {
     assert_eq!((done.code, &*done.stdout), (Some(130), ""));
 }
 
-/// A program that fills its pipe, which nobody reads: the first signal is told, the second ends it
+/// A program that fills its pipe, which has no reader: the first signal is told, the second ends it
 /// at once.
 #[test]
 fn the_second_signal_ends_at_once_even_if_nobody_reads() {

@@ -124,7 +124,7 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Nobody reads stdout any more.
+    /// Closes the reader of stdout.
     pub(crate) fn close_stdout(&mut self) {
         self.stdout = None;
     }

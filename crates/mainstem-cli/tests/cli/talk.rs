@@ -149,8 +149,8 @@ fn a_server_is_talked_with_followed_and_looked_after() {
     }
     let logs = ask(&url, &format!("tasks logs {id}")).run().stdout;
     assert!(logs.contains("AGENT_START") && logs.trim_end().ends_with("→ completed"), "{logs}");
-    let unknown = ask(&url, "tasks show task-of-nobody").run();
-    assert!(unknown.code == Some(1) && unknown.stderr.contains("task-of-nobody"), "{unknown:?}");
+    let unknown = ask(&url, "tasks show task-of-another").run();
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("task-of-another"), "{unknown:?}");
 
     assert_eq!(ask(&url, "sessions rm one").run().code, Some(0));
     assert_eq!(ask(&url, "sessions list").run().stdout.lines().count(), 1);
@@ -198,10 +198,10 @@ fn a_server_runs_what_is_asked_here() {
     let all = events(&led.stdout);
     laws(&all).unwrap_or_else(|error| panic!("{error}\n{}", render(&all)));
     assert!(matches!(&all[0].kind, EventKind::AgentStart { name, .. } if &**name == "tester"), "{led:?}");
-    let nobody = run("-a nobody").run();
+    let unknown = run("-a unknown").run();
     assert!(
-        nobody.code == Some(1) && nobody.stderr.contains("this server runs main, tester, not \"nobody\""),
-        "{nobody:?}"
+        unknown.code == Some(1) && unknown.stderr.contains("this server runs main, tester, not \"unknown\""),
+        "{unknown:?}"
     );
     let prose = |events: &[AgentEvent]| {
         let is_prose = |event: &&AgentEvent| {
@@ -265,7 +265,7 @@ fn whoever_is_attached_hears_all_of_a_run_once() {
     let (running, url) = serve("--demo-pace 0.2", &journal);
     let mut chat = typed(ask(&url, "chat --session one --progress quiet"), "Review it\n").start();
     let until = std::time::Instant::now() + Duration::from_secs(20);
-    // What is not on the disk yet nobody else can know.
+    // Other processes know only what is on the disk.
     let kept = || mainstem("sessions list --journal").arg(&journal).run();
     while !kept().stdout.contains("running") {
         assert!(std::time::Instant::now() < until, "no run has begun");
@@ -314,7 +314,7 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let text = tasks("list").stdout;
     assert!(text.contains("kid") && text.contains("running") && text.contains("Look around."), "{text}");
     let late = tasks(&format!("wait {id} --timeout 100ms"));
-    assert!(late.code == Some(124) && late.stderr.contains("is not over after 100ms"), "{late:?}");
+    assert!(late.code == Some(124) && late.stderr.contains("has not ended after 100ms"), "{late:?}");
     let logs = mainstem(&format!("tasks logs {id} --journal")).arg(&journal).arg("-w").arg(dir.path()).run();
     assert!(logs.stdout.contains("AGENT_START kid"), "{logs:?}");
     let stopped = tasks(&format!("cancel {id}"));
@@ -341,10 +341,10 @@ fn tasks_of_the_workspace_are_listed_shown_and_stopped() {
     let dead = tasks(&format!("cancel {id}"));
     assert!(dead.code == Some(0) && dead.stdout.contains("status: failed"), "{dead:?}");
     assert!(dead.stdout.contains("executor lost"), "{dead:?}");
-    let unknown = tasks("show task-of-nobody");
+    let unknown = tasks("show task-of-another");
     assert_eq!(
         (unknown.code, &*unknown.stderr),
-        (Some(1), "error: there is no task \"task-of-nobody\"; `mainstem tasks list` lists tasks\n")
+        (Some(1), "error: there is no task \"task-of-another\"; `mainstem tasks list` lists tasks\n")
     );
 }
 
@@ -366,7 +366,7 @@ fn a_server_logs_requests_and_no_secrets() {
     let mut running = mainstem(line).file("tokens", &format!("{TOKEN}\n")).start();
     let url = running.line().trim().to_owned();
     typed(ask(&url, "chat --session secret-session --progress quiet"), "a secret question\n").run();
-    mainstem("sessions list --server").arg(&url).env("MAINSTEM_TOKEN", "a-wrong-token-of-somebody").run();
+    mainstem("sessions list --server").arg(&url).env("MAINSTEM_TOKEN", "a-wrong-token-of-another").run();
     running.signal("INT");
     let done = running.done();
     let lines: Vec<Value> = done.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

@@ -43,7 +43,7 @@ impl Terminal {
         let (screen, keys) = (parser.clone(), File::from(main.try_clone().unwrap()));
         let reader = std::thread::spawn(move || {
             let (mut main, mut bytes) = (File::from(main), [0; 4096]);
-            // Reading fails once nobody has the line open any more.
+            // Reading fails once the line is closed.
             while let Ok(count @ 1..) = main.read(&mut bytes) {
                 screen.lock().unwrap().process(&bytes[..count]);
             }
@@ -207,7 +207,7 @@ fn each_question_waits_for_its_own_answer_and_the_end_of_stdin_is_no() {
         let spawn = |task: &str| ("agent_spawn", json!({ "agent_id": "general-purpose", "task": task }));
         match () {
             () if text.contains("You are a subagent") => vec![Step::Text("Gold.")],
-            () if text.contains("nobody answered") => vec![Step::Text("One and a half.")],
+            () if text.contains("there was no answer") => vec![Step::Text("One and a half.")],
             () => vec![Step::Call(vec![spawn("Dig"), spawn("Fill"), spawn("Rest")])],
         }
     });

@@ -145,7 +145,7 @@ fn a_run_is_refused_with_the_list_and_what_to_do() {
     let expected = format!(
         "error: not trusted:\n  {name}\n    mainstem.toml: lets agents run commands\n    mainstem.toml: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n    \
          subagents/main.md: starts `sh -c \"echo started >> marks\"`, as MCP server \"mark\"\n\
-         look at these files; then `mainstem trust add {name}` trusts it; --trust or MAINSTEM_TRUST=1 does for one command\n"
+         read these files; then `mainstem trust add {name}` trusts it; --trust or MAINSTEM_TRUST=1 does for one command\n"
     );
     assert_eq!((done.code, &*done.stdout, &*done.stderr), (Some(3), "", &*expected));
 }
@@ -270,7 +270,7 @@ fn each_kind_of_part_is_refused_until_trusted_and_again_when_it_alone_changes() 
             assert_eq!(done.code, Some(expected), "{why}: {text} {done:?}");
             assert_eq!(done.stderr.contains("not trusted"), expected == 3, "{why}: {text} {done:?}");
         };
-        run(3, "nobody has trusted it");
+        run(3, "it is not trusted");
         assert_eq!(folder.run("trust add").code, Some(0));
         run(0, "it is trusted");
         folder.write(
@@ -374,7 +374,7 @@ fn trust_is_listed_added_and_removed() {
     );
     assert_eq!(said("trust rm ./subagents/.."), ok(&format!("no longer trusted: {name}\n")));
     assert_eq!(said("trust list"), ok(""));
-    assert_eq!(said("trust rm"), (Some(2), String::new(), format!("error: nothing of {name} was trusted\n")));
+    assert_eq!(said("trust rm"), (Some(2), String::new(), format!("error: no part of {name} was trusted\n")));
     assert_eq!(
         said("trust add nowhere"),
         (Some(2), String::new(), "error: nowhere is not a directory\n".to_owned())
@@ -451,7 +451,7 @@ fn commands_that_only_look_say_what_is_not_trusted() {
     }
     let done = folder.run("doctor -m demo");
     let finding = format!(
-        "✘ not in effect, because it is not trusted: {kid}\n    fix: look at the file; then `mainstem trust add {name}`\n"
+        "✘ not in effect, because it is not trusted: {kid}\n    fix: read the file; then `mainstem trust add {name}`\n"
     );
     assert!(done.code == Some(3) && done.stdout.contains(&finding) && done.stdout.contains(mark), "{done:?}");
 }
@@ -475,7 +475,7 @@ mod asked {
         let terminal = Terminal::new();
         let cli = folder.cli(line).env("OPENAI_BASE_URL", &server.url());
         let mut running = on(&terminal, cli.stdin(terminal.line()));
-        terminal.until("Trust this, until it changes? [y/n]");
+        terminal.until("Trust them until they change? [y/n]");
         terminal.type_in(answer);
         terminal.end(&mut running)
     }

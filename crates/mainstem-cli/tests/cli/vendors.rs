@@ -63,15 +63,15 @@ fn a_run_replays_from_a_cassette_without_a_vendor() {
     };
     let script = ScriptedModel::new().agent("m", [Turn::new().text("Hello.")]);
     let server = runtime.block_on(ModelServer::start(script)).unwrap();
-    let nobody = "http://127.0.0.1:1/v1";
-    for (upstream, mode) in [(&*server.base_url(), Mode::Record), (nobody, Mode::Replay)] {
+    let closed = "http://127.0.0.1:1/v1";
+    for (upstream, mode) in [(&*server.base_url(), Mode::Record), (closed, Mode::Replay)] {
         let (done, end) = run(upstream, mode, "Hi");
         assert_eq!((done.code, &*done.stdout), (Some(0), "Hello.\n"), "{done:?}");
         end.unwrap();
     }
     assert!(!std::fs::read_to_string(&path).unwrap().contains("that-is-secret"));
     // Who asks for something else reads why there is no answer.
-    let (done, end) = run(nobody, Mode::Replay, "Ho");
+    let (done, end) = run(closed, Mode::Replay, "Ho");
     assert!(
         done.code != Some(0) && done.stderr.contains("tape.jsonl has no answer to POST /v1/chat/completions"),
         "{done:?}"
@@ -162,7 +162,9 @@ fn doctor_asks_if_it_is_told_to() {
         "{done:?}"
     );
     assert!(
-        done.stdout.contains("✘ online: asked to call a tool, it called none\n    fix: choose a model"),
+        done.stdout.contains(
+            "✘ online: it did not call the tool that it was asked to call\n    fix: choose a model"
+        ),
         "{done:?}"
     );
     let done = ask(|| Turn::new().fail(ModelError::from_status(401, "no such key: a-key-that-is-secret")));

@@ -143,7 +143,7 @@ async fn every_hostile_request_is_answered_with_its_code() {
             422,
             "bad_body",
         ),
-        post(runs, &[me, json], r#"{"input": "x", "agent": "nobody"}"#, 404, "unknown_agent"),
+        post(runs, &[me, json], r#"{"input": "x", "agent": "unknown"}"#, 404, "unknown_agent"),
         post(runs, &[me, json], &large, 413, "body_too_large"),
         // Cursors and queries.
         get("/v1/sessions/mine/events", &[me, ("last-event-id", "seven")], 400, "bad_cursor"),
@@ -158,7 +158,7 @@ async fn every_hostile_request_is_answered_with_its_code() {
         get("/v1/sessions/mine/events?after=x", &[me], 400, "bad_query"),
         get("/v1/sessions/mine/events?depth=-1", &[me], 400, "bad_query"),
         get("/v1/sessions/mine/events?what=ever", &[me], 400, "bad_query"),
-        get("/v1/sessions/mine/events?run=run-of-nobody", &[me], 404, "not_found"),
+        get("/v1/sessions/mine/events?run=run-unknown", &[me], 404, "not_found"),
         get(&events_of_run, &[me], 404, "not_found"),
         get("/v1/tasks?status=sleeping", &[me], 400, "bad_query"),
     ];

@@ -129,7 +129,7 @@ async fn runs_of_an_earlier_process_are_known_and_their_children_answer() {
         .await
         .unwrap();
     assert_eq!(over.status(), 204);
-    assert_eq!(rig.get("/v1/runs/run-of-nobody").await.status(), 404);
+    assert_eq!(rig.get("/v1/runs/run-unknown").await.status(), 404);
     // With the session its tasks are forgotten, and what they came to.
     let task = task.to_owned();
     assert_eq!(rig.ask(Method::DELETE, "/v1/sessions/s").send().await.unwrap().status(), 204);

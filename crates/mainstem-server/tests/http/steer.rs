@@ -49,7 +49,7 @@ async fn a_run_is_led_by_whom_the_caller_chooses() {
     let events = rig.get("/v1/sessions/s/events?kind=agent_start&follow=false").await.text().await.unwrap();
     assert!(events.contains(r#""name":"kid""#) && events.contains(r#""name":"main""#), "{events}");
     for (agent, status, code) in
-        [("nobody", 404, "unknown_agent"), ("spare", 404, "unknown_agent"), ("helper", 422, "only_spawned")]
+        [("unknown", 404, "unknown_agent"), ("spare", 404, "unknown_agent"), ("helper", 422, "only_spawned")]
     {
         let (refused, problem) = ask(agent).await;
         assert_eq!((refused, &problem["code"]), (status, &json!(code)), "{problem}");

@@ -1,4 +1,4 @@
-//! The rows.
+//! Each figure as text.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! Drawing in place: the last lines of a terminal, over and over, and lines above them once.
+//! Drawing in place: the last lines of a terminal are redrawn, lines above them are written once.
 //!
-//! ratatui's inline viewport is not used: it asks the terminal where the cursor is, with a question
-//! on stdout, which has the result, and in raw mode, in which a Ctrl-C is lost. Here nothing is
-//! asked: the cursor goes up by as many lines as were drawn last. Nor is the state of the terminal
-//! changed, so that nothing has to be restored, however the process ends.
+//! ratatui's inline viewport is not used: it asks the terminal for the cursor's position, with a
+//! query on stdout, which has the result, and in raw mode, which loses a Ctrl-C. This screen asks
+//! nothing: the cursor moves up by the number of lines that were drawn last. It leaves the
+//! terminal's mode as it is, so that the end of the process has nothing to restore.
 
 use std::io::{self, Write};
 
@@ -19,13 +19,13 @@ use ratatui::{
     style::{Color, Modifier},
 };
 
-/// The part of the screen that is drawn in place. After each drawing the cursor is at the start of
+/// The part of the screen that is drawn in place. After each frame the cursor is at the start of
 /// the line below it.
 #[derive(Debug)]
 pub(super) struct Screen<W> {
     pub(super) out: W,
     is_colored: bool,
-    /// How wide each line is that was drawn last.
+    /// The width of each line of the last frame.
     drawn: Vec<usize>,
 }
 
@@ -34,16 +34,16 @@ impl<W: Write> Screen<W> {
         Self { out, is_colored, drawn: Vec::new() }
     }
 
-    /// Draws over what was drawn last, in one write: `notes`, which wrap and stay; then the parts,
-    /// of which all but the last stay.
+    /// Replaces the last frame in one write: by `notes`, which wrap and stay, and by the parts, of
+    /// which all but the last stay.
     pub(super) fn draw(&mut self, notes: &[String], parts: &[Buffer], width: u16) {
         let mut bytes = Vec::new();
-        // Writing to a vector can't fail; where the terminal is gone there is nobody to tell.
+        // Writing to a vector can't fail, and an error of the terminal has no reader.
         let _ = self.compose(&mut bytes, notes, parts, width);
         let _ = self.out.write_all(&bytes).and_then(|()| self.out.flush());
     }
 
-    /// Lets what was drawn last stay, too.
+    /// Makes the last frame stay.
     pub(super) fn leave(&mut self) {
         self.drawn.clear();
     }
@@ -71,7 +71,7 @@ impl<W: Write> Screen<W> {
         queue!(bytes, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)
     }
 
-    /// How many lines what was drawn takes now: in a terminal that became narrower, lines wrap.
+    /// Returns the lines that the last frame takes now: in a narrower terminal, lines wrap.
     fn lines_up(&self, width: u16) -> u16 {
         let width = usize::from(width.max(1));
         let lines: usize = self.drawn.iter().map(|drawn| drawn.div_ceil(width).max(1)).sum();
@@ -109,8 +109,8 @@ impl<W: Write> Screen<W> {
             return Ok(());
         }
         queue!(bytes, SetAttribute(Attribute::Reset))?;
-        for (wanted, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
-            if modifier.contains(wanted) {
+        for (flag, attribute) in [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)] {
+            if modifier.contains(flag) {
                 queue!(bytes, SetAttribute(attribute))?;
             }
         }

@@ -1,4 +1,4 @@
-//! The demo on an emulated terminal: what is seen, and what has scrolled away.
+//! The demo on an emulated terminal: its screen, and the lines that have scrolled away.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ thread_local! {
     static SIZE: Cell<Size> = const { Cell::new((80, 24)) };
 }
 
-/// A terminal: a cooked one, where a line feed also returns.
+/// A terminal in cooked mode, where a line feed also returns.
 struct Terminal(vt100::Parser);
 
 impl Write for Terminal {
@@ -41,7 +41,7 @@ impl Terminal {
         self.0.screen().contents()
     }
 
-    /// Everything, from the first line that scrolled away on.
+    /// Returns all lines, from the first that scrolled away.
     fn all(&mut self) -> String {
         let mut rows = Vec::new();
         self.0.screen_mut().set_scrollback(usize::MAX);
@@ -56,7 +56,7 @@ impl Terminal {
     }
 }
 
-/// The demo, with the screen at these seconds, and the whole at its end.
+/// Plays the demo; returns the screen at these seconds, and all lines at its end.
 fn demo(size: Size, glyphs: Glyphs, at: &[u64]) -> String {
     let mut live = Live::new(Terminal::new(size), glyphs, false, "Review\u{1b}[2J it", || SIZE.get());
     live.note("a note");

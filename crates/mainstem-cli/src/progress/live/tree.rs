@@ -1,4 +1,4 @@
-//! What the tree shows, as rows of words: a fold of the events, without a terminal.
+//! The rows of the tree as text: a fold of the events, without a terminal.
 
 use std::collections::HashMap;
 
@@ -11,33 +11,33 @@ use serde_json::Value;
 
 use crate::progress::{figures, glyphs::Glyphs, names::Names};
 
-/// One agent, in words.
+/// An agent as text.
 #[derive(Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// `None` while it works.
+    /// `None` while it runs.
     pub(super) outcome: Option<Outcome>,
     pub(super) is_asking: bool,
-    /// Nobody waits for it.
+    /// Whether it runs in the background.
     pub(super) is_in_background: bool,
     pub(super) time: String,
     pub(super) tokens: String,
-    /// What it is at, or how it ended.
+    /// Its activity, or how it ended.
     pub(super) activity: String,
-    /// What it is saying.
-    pub(super) said: Option<String>,
+    /// The line that it is writing.
+    pub(super) text: Option<String>,
 }
 
-/// Something that went wrong and is being made good.
+/// A failure that the agent is recovering from.
 #[derive(Debug)]
 enum Trouble {
-    /// A tool failed; shown until the model has thought of something.
+    /// A tool failed; shown until the model's next output.
     Tool(String),
-    /// A model call failed; shown until the next one brings something.
+    /// A model call failed; shown until the next one yields output.
     Model(String),
 }
 
-/// One turn of an agent.
+/// A turn of an agent.
 #[derive(Debug)]
 struct Invocation {
     started_at: Timestamp,
@@ -50,11 +50,11 @@ pub(super) struct Tree {
     glyphs: Glyphs,
     fleet: FleetState,
     names: Names,
-    /// The present or last invocation of each agent.
+    /// The current or last invocation of each agent.
     invocations: HashMap<Option<AgentKey>, Invocation>,
-    /// What went wrong last, until something else is done.
+    /// The last failure, until the next activity.
     troubles: HashMap<Option<AgentKey>, Trouble>,
-    /// Those that ended, in that order, and were not yet taken.
+    /// Agents that have ended since the rows were last taken, in the order of their ends.
     ended: Vec<Option<AgentKey>>,
 }
 
@@ -75,7 +75,7 @@ impl Tree {
         }
     }
 
-    /// Counts the usage of the current invocation; the event of its end has the exact usage.
+    /// Counts the usage of the current invocation; its end event has the exact usage.
     fn invocation(&mut self, event: &AgentEvent) {
         let invocation = self
             .invocations
@@ -112,17 +112,17 @@ impl Tree {
         }
     }
 
-    /// Agents, and tokens of all of them.
+    /// Returns the number of agents, and their tokens.
     pub(super) fn totals(&self) -> (usize, u64) {
         (self.fleet.agents.len(), self.fleet.usage.total_tokens())
     }
 
-    /// How the root ended.
+    /// Returns how the root ended.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         self.fleet.root().and_then(|root| root.outcome)
     }
 
-    /// The rows of those that ended since the last time; one that has begun anew is not among them.
+    /// Takes the rows of agents that have ended; an agent that runs again is not among them.
     pub(super) fn take_ended(&mut self, now: Timestamp) -> Vec<Row> {
         let ended = std::mem::take(&mut self.ended);
         let ended =
@@ -130,7 +130,7 @@ impl Tree {
         ended.filter(|agent| agent.outcome.is_some()).map(|agent| self.row(agent, now)).collect()
     }
 
-    /// The rows of those at work, parents before their children.
+    /// Returns the rows of running agents, parents before their children.
     pub(super) fn running(&self, now: Timestamp) -> Vec<Row> {
         self.fleet.running().map(|agent| self.row(agent, now)).collect()
     }
@@ -143,7 +143,7 @@ impl Tree {
         let (started_at, tokens) =
             invocation.map_or((agent.started_at, 0), |one| (one.started_at, one.tokens));
         let is_talking = matches!(agent.phase, Phase::Speaking | Phase::Thinking);
-        let said = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
+        let text = is_talking.then(|| self.last_line(agent)).filter(|line| !line.is_empty());
         Row {
             name: names.join(self.glyphs.below),
             outcome: agent.outcome,
@@ -152,11 +152,11 @@ impl Tree {
             time: figures::time(until.millis_since(started_at)),
             tokens: figures::tokens(tokens),
             activity: self.glyphs.line(&self.activity(agent, now)),
-            said,
+            text,
         }
     }
 
-    /// The last line that it said, which may be under way.
+    /// Returns the last line of the agent's text, which may be incomplete.
     fn last_line(&self, agent: &AgentState) -> String {
         let text = self.glyphs.text(&agent.last_line);
         text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
@@ -185,7 +185,7 @@ impl Tree {
         word.to_owned()
     }
 
-    /// Its children, else the tools at work.
+    /// Returns the children that it waits for, or else its running tools.
     fn acting(&self, agent: &AgentState, now: Timestamp) -> String {
         let own = agent.source.as_ref().map(|source| &source.session_id).or(self.fleet.session_id.as_ref());
         let is_child =
@@ -201,7 +201,7 @@ impl Tree {
         }
     }
 
-    /// `search "Paris" (2.1s)`
+    /// Returns a call with its time: `search "Paris" (2.1s)`.
     fn tool(&self, tool: &ToolActivity, now: Timestamp) -> String {
         let texts = tool.input.as_object().into_iter().flat_map(|input| input.values());
         let argument = texts.filter_map(Value::as_str).find(|text| !text.is_empty());

@@ -11,31 +11,31 @@ use ratatui::{
 use super::tree::Row;
 use crate::progress::glyphs::{self, Glyphs};
 
-/// How it is shown.
+/// How the tree is shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub(super) glyphs: Glyphs,
     pub(super) width: u16,
     /// The widest name.
     pub(super) widest: usize,
-    /// Milliseconds, for what turns.
+    /// Milliseconds, for signs that turn.
     pub(super) elapsed: u64,
 }
 
 impl View {
-    /// The head and as many rows as there is height for; where there is more, what is being said as
+    /// Returns the head and as many rows as fit the height; with room left, the text under way as
     /// well.
     pub(super) fn frame(self, head: Line<'static>, rows: &[Row], height: u16) -> Vec<Line<'static>> {
         let room = usize::from(height).saturating_sub(1);
-        // The last line is needed to say how many are not shown.
+        // The last line has the number of hidden rows.
         let (shown, hidden) = if rows.len() > room { (room.saturating_sub(1), 1) } else { (rows.len(), 0) };
         let mut talk = room.saturating_sub(shown + hidden);
         let mut lines = vec![head];
         for row in &rows[..shown] {
             lines.push(self.row(row));
-            if let Some(said) = row.said.as_ref().filter(|_| talk > 0) {
+            if let Some(text) = row.text.as_ref().filter(|_| talk > 0) {
                 talk -= 1;
-                lines.push(self.said(said));
+                lines.push(self.text(text));
             }
         }
         if hidden > 0 && room > 0 {
@@ -45,7 +45,8 @@ impl View {
         lines
     }
 
-    /// The title at the left, the totals at the right; without room for both only the totals.
+    /// Returns the title at the left and the totals at the right; without room for both, the
+    /// totals.
     pub(super) fn head(self, mark: &str, title: &str, totals: &str) -> Line<'static> {
         let width = usize::from(self.width);
         let room = width.saturating_sub(cells(totals) + 2);
@@ -57,7 +58,7 @@ impl View {
         Line::from(vec![title.bold(), " ".repeat(gap).into(), totals.to_owned().dim()])
     }
 
-    /// An agent: its state, name, time, tokens, and what it is at.
+    /// Returns an agent's row: its state, name, time, tokens, and activity.
     pub(super) fn row(self, row: &Row) -> Line<'static> {
         let columns = Columns::of(self.widest, self.width);
         let (glyph, style) = match row.outcome {
@@ -81,14 +82,14 @@ impl View {
         Line::from(spans)
     }
 
-    /// The end of what is said, so that the newest words are seen.
-    fn said(self, text: &str) -> Line<'static> {
-        let lead = format!("     {} ", self.glyphs.said);
+    /// Returns the end of a text, so that the newest words are visible.
+    fn text(self, text: &str) -> Line<'static> {
+        let lead = format!("     {} ", self.glyphs.quote);
         let room = usize::from(self.width).saturating_sub(cells(&lead) + 1);
         Line::from(format!("{lead}{}", self.fit_end(text, room))).dim()
     }
 
-    /// A text, cut at its end to a number of cells.
+    /// Returns a text, cut at its end to a number of cells.
     fn fit(self, text: &str, width: usize) -> String {
         if cells(text) <= width {
             return text.to_owned();
@@ -99,7 +100,7 @@ impl View {
         if width > room { format!("{kept}{}", self.glyphs.more) } else { kept.to_owned() }
     }
 
-    /// A text, cut at its beginning to a number of cells.
+    /// Returns a text, cut at its beginning to a number of cells.
     fn fit_end(self, text: &str, width: usize) -> String {
         if cells(text) <= width {
             return text.to_owned();
@@ -112,10 +113,10 @@ impl View {
 
 const TIME: usize = 7;
 const TOKENS: usize = 11;
-/// Less tells nothing.
+/// The narrowest useful column.
 const ACTIVITY: usize = 16;
 
-/// How wide each column is; without a column 0.
+/// The width of each column; 0 hides it.
 #[derive(Debug, PartialEq)]
 struct Columns {
     name: usize,
@@ -125,7 +126,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Where there is too little room, the tokens go first, then the activity, then the time.
+    /// Without room, the tokens are hidden first, then the activity, then the time.
     fn of(widest: usize, width: u16) -> Self {
         let room = usize::from(width).saturating_sub(3);
         let with_activity = |time: usize, tokens: usize| {
@@ -142,12 +143,12 @@ impl Columns {
     }
 }
 
-/// The cells that the widest name takes.
+/// Returns the cells of the widest name.
 pub(super) fn widest<'a>(rows: impl Iterator<Item = &'a Row>) -> usize {
     rows.map(|row| cells(&row.name)).max().unwrap_or_default()
 }
 
-/// Lines as cells.
+/// Converts lines to cells.
 pub(super) fn buffer(lines: &[Line<'_>], width: u16) -> Buffer {
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -161,7 +162,7 @@ fn cells(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// What a column has left beside a text.
+/// Returns the cells that a column has left beside a text.
 fn gap(text: &str, width: usize) -> Span<'static> {
     " ".repeat(width.saturating_sub(cells(text))).into()
 }

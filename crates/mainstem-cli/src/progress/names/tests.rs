@@ -21,7 +21,7 @@ fn source(id: &str, session: &str, parent: &str, path: &str) -> EventSource {
     }
 }
 
-/// The names of all, after all were seen.
+/// Returns the names of all agents after the last event.
 fn check(sources: &[EventSource], expected: &[&str]) {
     let mut names = Names::default();
     for source in sources {

@@ -1,4 +1,4 @@
-//! What is written to the terminal.
+//! The bytes for the terminal.
 
 use ratatui::{
     style::Stylize,

@@ -1,4 +1,4 @@
-//! What agents are said to be at.
+//! The activities of agents.
 
 use super::*;
 use crate::progress::fixture;

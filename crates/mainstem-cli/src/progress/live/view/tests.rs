@@ -1,12 +1,12 @@
-//! Columns and rows in any room.
+//! Columns and rows at any size.
 
 use mainstem_event::Outcome;
 use ratatui::buffer::CellWidth;
 
 use super::*;
 
-fn row(name: &str, outcome: Option<Outcome>, activity: &str, said: Option<&str>) -> Row {
-    let (name, activity, said) = (name.to_owned(), activity.to_owned(), said.map(str::to_owned));
+fn row(name: &str, outcome: Option<Outcome>, activity: &str, text: Option<&str>) -> Row {
+    let (name, activity, text) = (name.to_owned(), activity.to_owned(), text.map(str::to_owned));
     Row {
         name,
         outcome,
@@ -15,7 +15,7 @@ fn row(name: &str, outcome: Option<Outcome>, activity: &str, said: Option<&str>)
         time: "8.4s".to_owned(),
         tokens: "5.1k tok".to_owned(),
         activity,
-        said,
+        text,
     }
 }
 

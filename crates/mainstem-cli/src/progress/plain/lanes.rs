@@ -1,23 +1,24 @@
-//! Who may speak: one at a time, so that an agent's lines stay together, and nobody waits for ever.
+//! The order of agents' lines: one lane writes at a time, so that the lines of an agent stay
+//! together, and every lane is next after a bounded wait.
 
 use std::collections::VecDeque;
 
 use mainstem_event::Timestamp;
 
-/// A speaker that was silent for so long gives the floor to who waits.
+/// After this silence of the holder, a waiting lane replaces it, in milliseconds.
 const SILENCE: u64 = 1_000;
-/// Who waits so long gets the floor from a speaker that goes on …
+/// After this wait, a lane replaces a holder that keeps writing …
 const PATIENCE: u64 = 5_000;
-/// … unless that one has only just begun.
+/// … unless the holder has been one for less than this.
 const MINIMUM: u64 = 3_000;
 
-/// The floor, and what waits for it. Times are milliseconds.
+/// The lanes of all agents, with the lines that wait; the holder is the lane that writes.
 #[derive(Debug)]
-pub(super) struct Floor<T> {
+pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
     holder: Option<usize>,
     since: Timestamp,
-    last_said: Timestamp,
+    last_line: Timestamp,
 }
 
 #[derive(Debug)]
@@ -26,12 +27,12 @@ struct Lane<T> {
     is_over: bool,
 }
 
-impl<T> Floor<T> {
+impl<T> Lanes<T> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_said: Timestamp::default() }
+        Self { lanes: Vec::new(), holder: None, since: Timestamp::default(), last_line: Timestamp::default() }
     }
 
-    /// A lane has something to say.
+    /// Adds a line of a lane.
     pub(super) fn say(&mut self, lane: usize, now: Timestamp, line: T) {
         let missing = (lane + 1).saturating_sub(self.lanes.len());
         self.lanes.extend((0..missing).map(|_| Lane { waiting: VecDeque::new(), is_over: false }));
@@ -39,25 +40,25 @@ impl<T> Floor<T> {
         self.lanes[lane].is_over = false;
     }
 
-    /// A lane has nothing more to say, until it says so.
+    /// Ends a lane, until its next line.
     pub(super) fn leave(&mut self, lane: usize) {
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.is_over = true;
         }
     }
 
-    /// The next line that is due.
+    /// Returns the next line that is due.
     pub(super) fn next(&mut self, now: Timestamp) -> Option<T> {
-        if !self.may_go_on(now) {
+        if !self.can_continue(now) {
             self.holder = Some(self.longest_waiting()?.0);
             self.since = now;
         }
         let line = self.lanes.get_mut(self.holder?)?.waiting.pop_front()?.1;
-        self.last_said = now;
+        self.last_line = now;
         Some(line)
     }
 
-    /// The next line, due or not; those of one lane together.
+    /// Returns the next line, due or not; those of one lane together.
     pub(super) fn rest(&mut self) -> Option<T> {
         let holder = self.holder.filter(|lane| !self.lanes[*lane].waiting.is_empty());
         let lane = holder.or_else(|| self.longest_waiting().map(|(lane, _)| lane))?;
@@ -65,17 +66,17 @@ impl<T> Floor<T> {
         self.lanes[lane].waiting.pop_front().map(|(_, line)| line)
     }
 
-    fn may_go_on(&self, now: Timestamp) -> bool {
+    fn can_continue(&self, now: Timestamp) -> bool {
         let Some(holder) = self.holder else { return false };
         let Lane { waiting, is_over } = &self.lanes[holder];
         if waiting.is_empty() {
-            return !is_over && now.millis_since(self.last_said) < SILENCE;
+            return !is_over && now.millis_since(self.last_line) < SILENCE;
         }
         let others_patience = self.longest_waiting().map_or(0, |(_, since)| now.millis_since(since));
         others_patience < PATIENCE || now.millis_since(self.since) < MINIMUM
     }
 
-    /// Of those without the floor.
+    /// Returns the lane, besides the holder, that has waited longest.
     fn longest_waiting(&self) -> Option<(usize, Timestamp)> {
         let lanes = self.lanes.iter().enumerate().filter(|(lane, _)| Some(*lane) != self.holder);
         lanes

@@ -1,4 +1,4 @@
-//! The person at the terminal: what is typed, which questions wait, what answers them.
+//! The person at the terminal: lines that are typed, open approvals, and their answers.
 
 use std::{
     collections::VecDeque,
@@ -21,25 +21,25 @@ use tokio::sync::mpsc;
 
 use crate::progress::Progress;
 
-/// The questions of a run, one after another.
+/// The approvals of a run, one after another.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
-    waiting: VecDeque<Question>,
+pub(crate) struct Approvals {
+    waiting: VecDeque<Pending>,
     lines: Option<mpsc::Receiver<Line>>,
-    /// The number of the question that was put last.
+    /// The number of the question that was shown last.
     put: Arc<AtomicU64>,
-    /// Nothing more will be typed.
+    /// Whether stdin has ended.
     is_over: bool,
 }
 
 #[derive(Debug)]
-struct Question {
+struct Pending {
     id: ConfirmId,
     text: String,
     is_put: bool,
 }
 
-/// What was typed, and below which question.
+/// A line that was typed, and the question above it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Line {
     text: String,
@@ -47,20 +47,20 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// What was typed.
+    /// Returns the line.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
-impl Questions {
-    /// Takes in what happened.
+impl Approvals {
+    /// Applies an event.
     pub(crate) fn event(&mut self, event: &AgentEvent) {
         match &event.kind {
             EventKind::RequireUserConfirm { confirm_id, tool_calls } => {
                 let calls = tool_calls.iter().map(|call| wants(event.agent_label(), call));
                 let text = calls.collect::<Vec<_>>().join("\n");
-                self.waiting.push_back(Question { id: confirm_id.clone(), text, is_put: false });
+                self.waiting.push_back(Pending { id: confirm_id.clone(), text, is_put: false });
             }
             EventKind::UserConfirmResult { confirm_id, .. } => {
                 self.waiting.retain(|question| question.id != *confirm_id);
@@ -69,26 +69,26 @@ impl Questions {
         }
     }
 
-    /// The question that is to be put now, if there is a new one. What was typed before it does not
+    /// Returns the question to show now, if it is a new one. Lines that were typed before do not
     /// answer it.
     fn put(&mut self) -> Option<String> {
         let question = self.waiting.front_mut().filter(|question| !question.is_put)?;
         question.is_put = true;
-        forget_typed();
+        discard_typed();
         self.put.fetch_add(1, Ordering::AcqRel);
         Some(format!("{}\n{HOW}", question.text))
     }
 
-    /// Puts the question whose turn it is, if it is a new one.
+    /// Shows the next question, if it is a new one.
     pub(crate) fn ask(&mut self, progress: &mut dyn Progress) {
         if let Some(question) = self.put() {
             progress.ask(&question);
         }
     }
 
-    /// Takes in a line: the question that it answers, and how. If it is no answer, the person is
-    /// told how to.
-    pub(crate) fn heard(
+    /// Takes a line, and returns the question that it answers and the decision. If the line is not
+    /// an answer, shows how to answer.
+    pub(crate) fn answer_with(
         &mut self,
         line: Option<Line>,
         progress: &mut dyn Progress,
@@ -101,12 +101,12 @@ impl Questions {
         answered
     }
 
-    /// Whether a question is open.
+    /// Returns `true` if a question is open.
     pub(crate) fn is_open(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// What is typed next; `None` is the end of stdin.
+    /// Returns the next line that is typed; `None` at the end of stdin.
     pub(crate) async fn line(&mut self) -> Option<Line> {
         if !self.is_open() {
             return pending().await;
@@ -114,17 +114,16 @@ impl Questions {
         self.typed().await
     }
 
-    /// The same whether or not a question is open.
+    /// Returns the next line, also while a question is open.
     pub(crate) async fn typed(&mut self) -> Option<Line> {
         if self.is_over {
             return None;
         }
-        // The thread waits for a line that may never come; it ends with the process.
+        // The thread may wait for a line until the process ends.
         self.lines.get_or_insert_with(|| read(self.put.clone())).recv().await
     }
 
-    /// What a line means for the open question, which is answered by that; an error is what to say
-    /// to the person.
+    /// Returns the answer to the open question; the error is the text to show to the person.
     fn answer(&mut self, line: Option<Line>) -> Result<Option<(ConfirmId, Decision)>, &'static str> {
         self.is_over |= line.is_none();
         let is_old = |line: &Line| line.below != self.put.load(Ordering::Acquire);
@@ -138,8 +137,7 @@ impl Questions {
 
 fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
-    // If the thread can't be started, the closed channel means the same as the end of stdin: no
-    // answer.
+    // If the thread can't be started, the closed channel has the effect of the end of stdin.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
         let mut lines = io::stdin().lock();
         let mut line = Vec::new();
@@ -156,11 +154,11 @@ fn read(put: Arc<AtomicU64>) -> mpsc::Receiver<Line> {
 }
 
 /// Discards the terminal's unread input.
-pub(crate) fn forget_typed() {
+pub(crate) fn discard_typed() {
     #[cfg(unix)]
     {
         use rustix::termios::{QueueSelector, tcflush};
-        // Of no use where stdin is no terminal, nor harm.
+        // This has no effect if stdin is not a terminal.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     }
 }
@@ -175,13 +173,13 @@ fn wants(agent: &str, call: &ToolCall) -> String {
     }
 }
 
-/// What a line means; `None` is the end of stdin.
+/// Returns the decision of a line; `None` is the end of stdin.
 fn decision(line: Option<&str>) -> Option<Decision> {
-    let Some(line) = line else { return Some(Decision::Deny("nobody answered".to_owned())) };
+    let Some(line) = line else { return Some(Decision::Deny("there was no answer".to_owned())) };
     let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or_else(|| (line.trim(), ""));
     match word.to_ascii_lowercase().as_str() {
         "y" | "yes" if rest.is_empty() => Some(Decision::Allow),
-        "n" | "no" if rest.trim().is_empty() => Some(Decision::Deny("the person said no".to_owned())),
+        "n" | "no" if rest.trim().is_empty() => Some(Decision::Deny("declined by the person".to_owned())),
         "n" | "no" => Some(Decision::Deny(rest.trim().to_owned())),
         _ => serde_json::from_str(line).ok().filter(Value::is_object).map(Decision::AllowWith),
     }
@@ -194,9 +192,9 @@ mod tests {
 
     use super::*;
 
-    /// Two agents ask.
-    fn asked() -> Questions {
-        let mut questions = Questions::default();
+    /// The events of two agents that ask.
+    fn asked() -> Approvals {
+        let mut approvals = Approvals::default();
         let log = SessionLog::new("s".into());
         let (sink, mut cursor) =
             (EventSink::root(log.clone(), Origin::session("s".into(), None)), log.subscribe_from(1));
@@ -204,9 +202,9 @@ mod tests {
             let tool_calls = vec![ToolCall::new("call-1", "poke", "{}")];
             let kind = EventKind::RequireUserConfirm { confirm_id: ConfirmId::new(id), tool_calls };
             sink.emit(kind);
-            questions.event(&cursor.try_next().unwrap());
+            approvals.event(&cursor.try_next().unwrap());
         }
-        questions
+        approvals
     }
 
     fn typed(text: &str, below: u64) -> Option<Line> {
@@ -219,27 +217,27 @@ mod tests {
 
     #[test]
     fn each_question_has_its_own_answer() {
-        let mut questions = asked();
-        assert!(questions.put().is_some());
-        assert_eq!(questions.put(), None, "it is put once");
-        assert_eq!(questions.answer(typed("what?", 1)), Err(HOW));
-        assert_eq!(questions.answer(typed("y", 1)), given("one", Decision::Allow));
-        assert!(questions.put().is_some());
-        assert_eq!(questions.answer(typed("y", 1)), Ok(None), "typed before the second was put");
-        assert_eq!(questions.answer(typed("y", 2)), given("two", Decision::Allow));
-        assert!(!questions.is_open());
+        let mut approvals = asked();
+        assert!(approvals.put().is_some());
+        assert_eq!(approvals.put(), None, "it is put once");
+        assert_eq!(approvals.answer(typed("what?", 1)), Err(HOW));
+        assert_eq!(approvals.answer(typed("y", 1)), given("one", Decision::Allow));
+        assert!(approvals.put().is_some());
+        assert_eq!(approvals.answer(typed("y", 1)), Ok(None), "typed before the second was put");
+        assert_eq!(approvals.answer(typed("y", 2)), given("two", Decision::Allow));
+        assert!(!approvals.is_open());
     }
 
     #[tokio::test]
     async fn after_the_end_of_stdin_the_answer_is_no() {
-        let mut questions = asked();
-        let nobody = || Decision::Deny("nobody answered".to_owned());
-        questions.put();
-        assert_eq!(questions.answer(None), given("one", nobody()));
-        questions.put();
-        let line = questions.line().await;
-        assert_eq!(questions.answer(line), given("two", nobody()));
-        assert!(!questions.is_open());
+        let mut approvals = asked();
+        let no_answer = || Decision::Deny("there was no answer".to_owned());
+        approvals.put();
+        assert_eq!(approvals.answer(None), given("one", no_answer()));
+        approvals.put();
+        let line = approvals.line().await;
+        assert_eq!(approvals.answer(line), given("two", no_answer()));
+        assert!(!approvals.is_open());
     }
 
     #[test]
@@ -248,14 +246,14 @@ mod tests {
         for (line, expected) in [
             (Some("y"), Some(Decision::Allow)),
             (Some(" Yes "), Some(Decision::Allow)),
-            (Some("n"), deny("the person said no")),
+            (Some("n"), deny("declined by the person")),
             (Some("no  not today "), deny("not today")),
             (Some(r#"{"at":"b"}"#), Some(Decision::AllowWith(json!({ "at": "b" })))),
             (Some(""), None),
             (Some("yes please"), None),
             (Some("[1]"), None),
             (Some("maybe"), None),
-            (None, deny("nobody answered")),
+            (None, deny("there was no answer")),
         ] {
             assert_eq!(decision(line), expected, "{line:?}");
         }

@@ -1,4 +1,4 @@
-//! What each kind of event is told as.
+//! The lines of each kind of event.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ fn event(of: Option<&str>, kind: EventKind) -> AgentEvent {
 }
 
 fn check(events: &[AgentEvent], expected: &[&str]) {
-    let mut narrator = Narrator::new(Glyphs::UNICODE);
+    let mut lines = Lines::new(Glyphs::UNICODE);
     let lines: Vec<_> = events
         .iter()
-        .flat_map(|event| narrator.event(event).0)
+        .flat_map(|event| lines.event(event).0)
         .map(|line| format!("{} {}", line.lane, line.text))
         .collect();
     assert_eq!(lines, expected);

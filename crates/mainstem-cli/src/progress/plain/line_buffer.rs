@@ -1,19 +1,19 @@
-//! What an agent says, line by line.
+//! An agent's text, line by line.
 
 use std::mem::take;
 
-/// A paragraph is broken into lines of about so many characters.
+/// The width of a paragraph's lines, in characters.
 const WIDTH: usize = 100;
 
-/// The line under way, and those that are held back.
+/// The incomplete line, and the lines that are held back.
 #[derive(Debug, Default)]
-pub(super) struct Prose {
+pub(super) struct LineBuffer {
     line: String,
     held: Vec<String>,
 }
 
-impl Prose {
-    /// Takes in more text, and gives the lines that it completes.
+impl LineBuffer {
+    /// Adds text, and returns the lines that it completes.
     pub(super) fn push(&mut self, text: &str) -> Vec<String> {
         self.line.push_str(text);
         let mut lines = Vec::new();
@@ -24,30 +24,30 @@ impl Prose {
         lines
     }
 
-    /// The line under way, as it is.
+    /// Returns the incomplete line.
     pub(super) fn end(&mut self) -> String {
         take(&mut self.line)
     }
 
-    /// Holds a line back until it is known whether it is part of the reply, which is the result and
-    /// no progress.
+    /// Holds a line back until it is known whether it is part of the reply, which is the result
+    /// instead of progress.
     pub(super) fn hold(&mut self, line: String) {
         self.held.push(line);
     }
 
-    /// What was held back.
+    /// Returns the lines that were held back.
     pub(super) fn release(&mut self) -> Vec<String> {
         take(&mut self.held)
     }
 }
 
-/// Where the first line ends: behind its break, or behind the last word that fits.
+/// Returns where the first line ends: behind its break, or behind the last word that fits.
 fn line_end(text: &str) -> Option<usize> {
     if let Some(end) = text.find('\n') {
         return Some(end + 1);
     }
     let (full, _) = text.char_indices().nth(WIDTH)?;
     let word = text[..full].rfind(' ').map(|space| space + 1);
-    // A word that is longer is left whole, within reason.
+    // A longer word stays whole, up to a limit.
     word.or_else(|| (text.len() > 10 * WIDTH).then_some(full))
 }

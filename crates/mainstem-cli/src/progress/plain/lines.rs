@@ -1,4 +1,4 @@
-//! Events to lines for people: what is said, line by line, what is done, and how it went.
+//! Events to lines for people: text line by line, actions, and results.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -6,19 +6,19 @@ use anstyle::AnsiColor;
 use mainstem::message::{AgentKey, SessionId, ToolCallId, ToolState};
 use mainstem_event::{AgentEvent, EventKind, Outcome};
 
-use super::prose::Prose;
+use super::line_buffer::LineBuffer;
 use crate::progress::{
     figures,
     glyphs::{self, Glyphs},
 };
 
-/// A task, arguments or an error are cut after so many.
+/// The most characters of a task, arguments or an error.
 const SHORT: usize = 120;
 
-/// The children's own lines tell of these calls, unless they fail.
+/// Calls that are shown only if they fail; the children's own lines show the rest.
 const DELEGATING: [&str; 3] = ["agent_spawn", "agent_fanout", "agent_send"];
 
-/// A line, and the number of the agent it is of.
+/// A line, and the number of its agent.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) lane: usize,
@@ -26,41 +26,41 @@ pub(super) struct Line {
     pub(super) color: Option<AnsiColor>,
 }
 
-/// What was heard so far of each agent.
+/// The state of each agent so far.
 #[derive(Debug)]
-pub(super) struct Narrator {
+pub(super) struct Lines {
     glyphs: Glyphs,
     lanes: HashMap<Option<AgentKey>, usize>,
-    heard: Vec<Heard>,
+    agents: Vec<AgentState>,
     lines: Vec<Line>,
 }
 
 #[derive(Debug)]
-struct Heard {
+struct AgentState {
     session: SessionId,
     name: String,
-    prose: Prose,
-    /// Calls at work, with the beginning of what they answer.
+    buffer: LineBuffer,
+    /// Running calls, with the beginning of their results.
     calls: HashMap<ToolCallId, String>,
 }
 
-impl Heard {
+impl AgentState {
     fn new(session: SessionId, name: String) -> Self {
-        Self { session, name, prose: Prose::default(), calls: HashMap::new() }
+        Self { session, name, buffer: LineBuffer::default(), calls: HashMap::new() }
     }
 }
 
-impl Narrator {
+impl Lines {
     pub(super) fn new(glyphs: Glyphs) -> Self {
-        Self { glyphs, lanes: HashMap::new(), heard: Vec::new(), lines: Vec::new() }
+        Self { glyphs, lanes: HashMap::new(), agents: Vec::new(), lines: Vec::new() }
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub(super) fn name(&self, lane: usize) -> &str {
-        &self.heard[lane].name
+        &self.agents[lane].name
     }
 
-    /// The lines that an event brings, and the lane that it ends.
+    /// Returns the lines of an event, and the lane that it ends.
     pub(super) fn event(&mut self, event: &AgentEvent) -> (Vec<Line>, Option<usize>) {
         if event.reply_id().is_none() {
             return (Vec::new(), None);
@@ -81,15 +81,15 @@ impl Narrator {
             (None, EventKind::AgentStart { name, .. }) => name,
             _ => event.agent_label(),
         };
-        self.heard.push(Heard::new(session, self.glyphs.line(name)));
-        self.lanes.insert(event.agent_key().cloned(), self.heard.len() - 1);
-        self.heard.len() - 1
+        self.agents.push(AgentState::new(session, self.glyphs.line(name)));
+        self.lanes.insert(event.agent_key().cloned(), self.agents.len() - 1);
+        self.agents.len() - 1
     }
 
-    /// The lane of who started it, unless that is not shown.
+    /// Returns the lane of the agent that started this one, if it is shown.
     fn parent(&self, event: &AgentEvent) -> Option<usize> {
         let parent = &event.source()?.parent_session_id;
-        self.heard.iter().position(|heard| heard.session == *parent)
+        self.agents.iter().position(|agent| agent.session == *parent)
     }
 
     fn tell(&mut self, event: &AgentEvent, lane: usize) {
@@ -103,16 +103,16 @@ impl Narrator {
                 self.say(lane, &format!("started{by}: {task}"), None);
             }
             TextBlockDelta { delta, .. } => {
-                let lines = self.heard[lane].prose.push(delta);
-                lines.iter().for_each(|line| self.prose(event, lane, line));
+                let lines = self.agents[lane].buffer.push(delta);
+                lines.iter().for_each(|line| self.text(event, lane, line));
             }
             TextBlockEnd { .. } => {
-                let line = self.heard[lane].prose.end();
-                self.prose(event, lane, &line);
+                let line = self.agents[lane].buffer.end();
+                self.text(event, lane, &line);
             }
             ToolCallStart { .. } | ModelCallStart { .. } => self.release(lane),
             ToolResultStart { tool_call_id, tool_call_name, input } => {
-                self.heard[lane].calls.insert(tool_call_id.clone(), String::new());
+                self.agents[lane].calls.insert(tool_call_id.clone(), String::new());
                 if DELEGATING.contains(&&**tool_call_name) {
                     return;
                 }
@@ -120,12 +120,12 @@ impl Narrator {
                 self.say(lane, &format!("{tool} {tool_call_name} {input}"), Some(AnsiColor::Cyan));
             }
             ToolResultTextDelta { tool_call_id, delta } => {
-                let said = self.heard[lane].calls.entry(tool_call_id.clone()).or_default();
-                said.extend(delta.chars().take((4 * SHORT).saturating_sub(said.len())));
+                let output = self.agents[lane].calls.entry(tool_call_id.clone()).or_default();
+                output.extend(delta.chars().take((4 * SHORT).saturating_sub(output.len())));
             }
             ToolResultEnd { tool_call_id, tool_call_name, state, duration_ms } => {
-                let said = self.heard[lane].calls.remove(tool_call_id).unwrap_or_default();
-                self.answered(lane, tool_call_name, *state, *duration_ms, &said);
+                let output = self.agents[lane].calls.remove(tool_call_id).unwrap_or_default();
+                self.answered(lane, tool_call_name, *state, *duration_ms, &output);
             }
             ModelRetry { attempt, wait_ms, error } => {
                 let (wait, error) = (figures::time(*wait_ms), &error.message);
@@ -139,8 +139,8 @@ impl Narrator {
             Custom { name, .. } if name == "delegating" => self.say(lane, "delegates", None),
             AgentEnd { outcome, error, usage, duration_ms } => {
                 if !matches!(outcome, Outcome::Success | Outcome::MaxIterations) {
-                    let line = self.heard[lane].prose.end();
-                    self.prose(event, lane, &line);
+                    let line = self.agents[lane].buffer.end();
+                    self.text(event, lane, &line);
                     self.release(lane);
                 }
                 let error = error.as_ref().filter(|_| *outcome != Outcome::Cancelled);
@@ -161,36 +161,39 @@ impl Narrator {
         self.say(lane, &text, Some(AnsiColor::Yellow));
     }
 
-    /// The root's lines may turn out to be its reply.
-    fn prose(&mut self, event: &AgentEvent, lane: usize, line: &str) {
+    /// The root's lines may be its reply, which is on stdout.
+    fn text(&mut self, event: &AgentEvent, lane: usize, line: &str) {
         match event.is_root() {
             _ if line.trim().is_empty() => {}
-            true => self.heard[lane].prose.hold(line.to_owned()),
+            true => self.agents[lane].buffer.hold(line.to_owned()),
             false => self.say(lane, line, None),
         }
     }
 
-    /// They were not its reply.
+    /// The lines were not its reply.
     fn release(&mut self, lane: usize) {
-        for line in self.heard[lane].prose.release() {
+        for line in self.agents[lane].buffer.release() {
             self.say(lane, &line, None);
         }
     }
 
-    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, said: &str) {
+    fn answered(&mut self, lane: usize, tool: &str, state: ToolState, millis: u64, output: &str) {
         let time = figures::time(millis);
         let Glyphs { ok, failed, cancelled, background, .. } = self.glyphs;
         let (text, color) = match state {
             ToolState::Success if DELEGATING.contains(&tool) => return,
             ToolState::Success => (format!("{ok} {tool} {time}"), AnsiColor::Green),
             ToolState::Error => {
-                let said = self.glyphs.short(said, SHORT);
-                (format!("{failed} {tool} failed, {time}: {said}"), AnsiColor::Red)
+                let output = self.glyphs.short(output, SHORT);
+                (format!("{failed} {tool} failed, {time}: {output}"), AnsiColor::Red)
             }
-            ToolState::Running => (format!("{background} {tool} goes on in the background"), AnsiColor::Cyan),
-            ToolState::Denied => {
-                (format!("{cancelled} {tool} denied: {}", self.glyphs.short(said, SHORT)), AnsiColor::Yellow)
+            ToolState::Running => {
+                (format!("{background} {tool} continues in the background"), AnsiColor::Cyan)
             }
+            ToolState::Denied => (
+                format!("{cancelled} {tool} denied: {}", self.glyphs.short(output, SHORT)),
+                AnsiColor::Yellow,
+            ),
             other => (format!("{cancelled} {tool} {}, {time}", other.as_str()), AnsiColor::Yellow),
         };
         self.say(lane, &text, Some(color));

@@ -2,22 +2,22 @@
 
 use super::*;
 
-/// Lines as `<seconds> <lane><text>`, `<seconds> <lane>.` for an end; what was due by then, `;`
-/// between the moments.
+/// Takes lines as `<seconds> <lane><text>`, and `<seconds> <lane>.` for an end; returns the lines
+/// that were due by then, with `;` between the moments.
 fn check(script: &[(f64, usize, &str)], expected: &str) {
-    let mut floor = Floor::new();
+    let mut lanes = Lanes::new();
     let mut said = Vec::new();
     for (seconds, lane, text) in script {
         let now = Timestamp::from_micros((seconds * 1e6) as u64);
         match *text {
-            "." => floor.leave(*lane),
+            "." => lanes.leave(*lane),
             "" => {}
-            text => floor.say(*lane, now, format!("{lane}{text}")),
+            text => lanes.say(*lane, now, format!("{lane}{text}")),
         }
-        let due: Vec<_> = std::iter::from_fn(|| floor.next(now)).collect();
+        let due: Vec<_> = std::iter::from_fn(|| lanes.next(now)).collect();
         said.push(due.join(" "));
     }
-    let rest: Vec<_> = std::iter::from_fn(|| floor.rest()).collect();
+    let rest: Vec<_> = std::iter::from_fn(|| lanes.rest()).collect();
     assert_eq!(format!("{} | {}", said.join(";"), rest.join(" ")), expected);
 }
 

@@ -1,5 +1,4 @@
-//! What is kept of every event, whatever is filtered: the record, the state of the fleet, the
-//! children that failed.
+//! The state of all events, without filters: the record, the fleet, the children that failed.
 
 use std::{
     fs::File,
@@ -8,25 +7,25 @@ use std::{
 
 use mainstem_event::{AgentEvent, Diagnostics, EventKind, FleetState, Outcome};
 
-/// Takes in every event of the run, once.
+/// Applies every event of the run, once.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct Recorder {
     record: Option<LineWriter<File>>,
     trouble: Option<io::Error>,
     pub(super) fleet: FleetState,
     /// The ids of children that failed.
     pub(super) failed: Vec<String>,
-    /// How well the events arrived, if that is reported.
+    /// The figures of `--diagnostics`, if requested.
     pub(super) diagnostics: Option<Diagnostics>,
 }
 
-impl Ledger {
+impl Recorder {
     pub(super) fn new(record: Option<File>, has_diagnostics: bool) -> Self {
         let diagnostics = has_diagnostics.then(Diagnostics::default);
         Self { record: record.map(LineWriter::new), diagnostics, ..Self::default() }
     }
 
-    /// Takes in an event that the run has handed out.
+    /// Applies an event that the run has handed out.
     pub(super) fn handed(&mut self, event: &AgentEvent) {
         if let Some(diagnostics) = &mut self.diagnostics {
             diagnostics.apply(event);
@@ -34,7 +33,7 @@ impl Ledger {
         self.event(event);
     }
 
-    /// Takes in an event that was read after the run.
+    /// Applies an event that was read after the run.
     pub(super) fn unread(&mut self, event: &AgentEvent) {
         if let Some(diagnostics) = &mut self.diagnostics {
             diagnostics.apply_unread(event);
@@ -56,7 +55,7 @@ impl Ledger {
         }
     }
 
-    /// Why the record can't be written, told once.
+    /// Returns why the record can't be written, once.
     pub(super) fn take_trouble(&mut self) -> Option<io::Error> {
         self.trouble.take()
     }

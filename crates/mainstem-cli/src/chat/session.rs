@@ -11,11 +11,11 @@ use mainstem::{
 };
 
 use crate::{
-    args::{Chat, FleetLimits, Source},
-    config::{Setting, Settings, var},
+    args::{Chat, Source},
+    config::{Budget, var},
     demo,
     exit::{Exit, Fault, OrExit},
-    harness::{self, Wanted, check_agent},
+    harness::{self, Requirements, check_agent},
     host::{self, Advise, new_session},
     model, progress, store, table,
     terminal::Terminal,
@@ -24,24 +24,20 @@ use crate::{
 
 const HEADS: [&str; 4] = ["AGENT", "LABEL", "STATUS", "TURNS"];
 
-pub(super) struct Partner {
+pub(super) struct ChatSession {
     pub(super) session: Arc<dyn AnySession>,
     pub(super) greeting: String,
-    has_person: bool,
+    options: RunOptions,
     /// The harness of this process, if the session is here.
     harness: Option<Harness>,
 }
 
-impl Partner {
-    pub(super) async fn open(args: &Chat, config: &Source, terminal: Terminal) -> Result<Self, Fault> {
+impl ChatSession {
+    pub(super) async fn open(args: &Chat, source: &Source, terminal: Terminal) -> Result<Self, Fault> {
         let id = args.session.clone().unwrap_or_else(new_session);
         match host::server(args.at.server.as_deref()).or_exit(Exit::Usage)? {
-            Some(_) if args.fleet != FleetLimits::default() => {
-                Err(anyhow!("--server: the server sets the limits of its agents; leave the limits out"))
-                    .or_exit(Exit::Usage)
-            }
             Some(server) => Ok(Self::on_server(args, &server, &id, terminal)),
-            None => Self::here(args, config, &id, terminal).await,
+            None => Self::here(args, source, &id, terminal).await,
         }
     }
 
@@ -51,42 +47,36 @@ impl Partner {
             session = session.with_agent(&**agent);
         }
         let greeting = format!("session {id}");
-        Self { session: Arc::new(session), greeting, has_person: terminal.has_person(), harness: None }
+        let options = options(args, &args.budget, terminal);
+        Self { session: Arc::new(session), greeting, options, harness: None }
     }
 
-    async fn here(args: &Chat, config: &Source, id: &str, terminal: Terminal) -> Result<Self, Fault> {
-        let flags = Settings {
-            model: args.model.clone().map(|name| Setting::new(name, "--model")),
-            workspace: args.workspace.clone().map(|path| Setting::new(path, "--workspace")),
-            files: args.no_files.then(|| Setting::new(false, "--no-files")),
-            shell: args.shell.then(|| Setting::new(true, "--shell")),
-            fleet: args.fleet,
-            ..Settings::of_sandbox(&args.sandbox)
-        };
-        let settings = trust::settle(flags, config, Reads::Agents, terminal).or_exit(Exit::Config)?;
-        let model = model::choose(&settings, var)
+    async fn here(args: &Chat, source: &Source, id: &str, terminal: Terminal) -> Result<Self, Fault> {
+        let config = trust::settle(args.settings(), source, Reads::Agents, terminal).or_exit(Exit::Config)?;
+        let model = model::choose(&config.settings, var)
             .filter(|model| model.value != demo::NAME)
-            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::HOW))
+            .ok_or_else(|| anyhow!("a chat needs a model, and none is configured: {}", model::ADVICE))
             .or_exit(Exit::Config)?;
         let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
-        let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
-        let harness = wanted.build(&settings, &model).or_exit(Exit::Config)?;
+        let requirements =
+            Requirements { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
+        let harness = requirements.build(&config, &model).or_exit(Exit::Config)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
-        let notes = harness::notes(&settings, false);
+        let notes = harness::notes(&config.settings, false);
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
         let opened = harness.open_session(id).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
         let root = harness.assembly().root.clone();
         let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
-        let (session, has_person) = (Arc::new(session), terminal.has_person());
-        Ok(Self { session, greeting, has_person, harness: Some(harness) })
+        let options = options(args, &config.settings.budget, terminal);
+        Ok(Self { session: Arc::new(session), greeting, options, harness: Some(harness) })
     }
 
     pub(super) async fn say(&self, input: &str) -> anyhow::Result<Begun> {
-        // A turn that a task began may be active.
+        // A turn that a task started may be active.
         self.run(NewRun::of(input).with_queue(true)).await
     }
 
@@ -95,16 +85,10 @@ impl Partner {
     }
 
     async fn run(&self, run: NewRun) -> anyhow::Result<Begun> {
-        let options = RunOptions {
-            people: Some(self.has_person),
-            // Events between turns are not read, so a turn lasts until its tasks are over.
-            background: Background::Wait,
-            ..RunOptions::default()
-        };
-        self.session.run(run.with_options(options)).await.advise()
+        self.session.run(run.with_options(self.options.clone())).await.advise()
     }
 
-    /// The children, as a table.
+    /// Returns the children as a table.
     pub(super) async fn agents(&self) -> anyhow::Result<String> {
         let children = self.session.children().await.advise()?;
         if children.is_empty() {
@@ -118,11 +102,21 @@ impl Partner {
         Ok(table::text(HEADS, children.iter().map(row)))
     }
 
-    /// Ends the work of this process, and waits until it is recorded.
+    /// Stops the harness of this process, and waits until its events are recorded.
     pub(super) async fn close(self, terminal: Terminal) {
         if let Some(harness) = self.harness {
             harness.shutdown(Duration::ZERO).await;
             store::close(&harness, terminal).await;
         }
+    }
+}
+
+/// Returns the options of each turn.
+fn options(args: &Chat, budget: &Budget, terminal: Terminal) -> RunOptions {
+    RunOptions {
+        people: Some(terminal.has_person()),
+        // Events between turns are not read, so a turn lasts until its tasks are over.
+        background: Background::Wait,
+        ..args.settings.run_options(budget)
     }
 }

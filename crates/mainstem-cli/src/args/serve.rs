@@ -1,0 +1,70 @@
+//! `mainstem serve`
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::pace;
+use crate::config::{Settings, text::duration};
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address to listen at; beyond the loopback it requires --token-file.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    pub(crate) bind: SocketAddr,
+    /// The agent that runs; by default the one that `mainstem run` would run.
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// A further agent that callers can run, with its own rights instead of the default agent's;
+    /// repeatable.
+    #[arg(long, value_name = "ID")]
+    pub(crate) allow_agent: Vec<String>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// The accepted tokens, one a line, each after the name of its tenant if it has one; by default
+    /// one token is generated and shown.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Record sessions in this file, so that they continue after a restart.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// A further host name of the server, besides those of the loopback; repeatable.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// Close sessions without a request for this long, to save memory; the next request opens them
+    /// again from --journal, as after a restart.
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "journal")]
+    pub(crate) close_idle: Option<Duration>,
+    /// How long runs may continue after a signal to stop; then they are cancelled.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub(crate) grace: Duration,
+    /// How stderr shows requests and problems. MAINSTEM_LOG filters them: `warn`, `debug`,
+    /// `mainstem_server=info` …
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) log: Log,
+
+    /// The pace of the demo, for tests.
+    #[arg(long, value_name = "FACTOR", value_parser = pace, default_value_t = 1.0, hide = true, action = ArgAction::Set)]
+    pub(crate) demo_pace: f64,
+}
+
+/// How requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+    /// Nothing.
+    Off,
+}
+
+pub(super) const HELP: &str = "\
+Examples:
+  mainstem serve -m demo
+  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\
+       -d '{\"input\": \"Compare Paris and Rome\"}' http://127.0.0.1:7878/v1/sessions/one/runs
+  curl -N -H \"Authorization: Bearer $TOKEN\" -H 'Last-Event-ID: 17' http://127.0.0.1:7878/v1/sessions/one/events
+\nA request's token selects the sessions that it sees: `acme SECRET` in --token-file opens those of tenant acme alone.
+";

@@ -1,0 +1,158 @@
+//! How models' vendors are reached: `[providers.NAME]`.
+
+use std::{borrow::Borrow, collections::BTreeMap, fmt};
+
+use mainstem::{
+    subagent::trust::{shown_address, with_variables},
+    vendor::{VENDORS, vendor},
+};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::{Value as Json, json};
+
+use super::{
+    Setting, entries,
+    setting::Value,
+    table::{Layered, Location, Var},
+};
+
+/// Vendors by name.
+pub(crate) type Providers = BTreeMap<VendorName, Access>;
+
+/// How a vendor, or a server that speaks its language, is reached.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Access {
+    pub(crate) base_url: Option<Setting<String>>,
+    /// The name of the variable that holds the key.
+    pub(crate) api_key_env: Option<Setting<VariableName>>,
+    /// Values may hold `${VARIABLE}`.
+    #[serde(deserialize_with = "headers")]
+    pub(crate) headers: BTreeMap<String, Setting<String>>,
+    /// Never set: it is refused with the reason.
+    pub(crate) api_key: Option<Refused>,
+}
+
+impl Layered for Access {
+    fn or(self, below: Self) -> Self {
+        Self {
+            base_url: self.base_url.or(below.base_url),
+            api_key_env: self.api_key_env.or(below.api_key_env),
+            headers: self.headers.or(below.headers),
+            api_key: self.api_key.or(below.api_key),
+        }
+    }
+
+    fn locate(&mut self, file: &Location<'_>) {
+        let Self { base_url, api_key_env, headers, api_key: _ } = self;
+        base_url.locate(file);
+        api_key_env.locate(file);
+        headers.locate(file);
+    }
+}
+
+/// Reads the addresses of vendors from the environment.
+pub(super) fn base_urls(var: Var<'_>) -> Providers {
+    let access =
+        |name| Access { base_url: var(name).map(|value| Setting::new(value, name)), ..Access::default() };
+    VENDORS.iter().map(|vendor| (VendorName(vendor.name), access(vendor.base_url))).collect()
+}
+
+/// Returns what a vendor's table does: where prompts, the key and headers go.
+pub(super) fn access_does(name: &str, access: &Access, _raw: &Json) -> Vec<String> {
+    let default = vendor(name).map_or("", |vendor| vendor.key);
+    let key = access.api_key_env.as_ref().map(|name| &*name.value.0);
+    let address = access.base_url.as_ref().map(|url| {
+        let to = shown_address(&url.value);
+        format!("sends what {name} is asked, and the key in {}, to {to}", key.unwrap_or(default))
+    });
+    let key = key.filter(|_| access.base_url.is_none());
+    let key = key.map(|key| format!("sends {key} of the environment to {name}, as the key"));
+    let headers = (!access.headers.is_empty()).then(|| {
+        let names: Vec<_> = access.headers.keys().map(String::as_str).collect();
+        let values = access.headers.values().map(|header| json!(header.value)).collect();
+        with_variables(format!("sends headers to {name} ({})", names.join(", ")), &values)
+    });
+    address.into_iter().chain(key).chain(headers).collect()
+}
+
+/// The name of a vendor of this build.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct VendorName(&'static str);
+
+impl VendorName {
+    /// Returns the name if it is a vendor's.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        vendor(name).map(|vendor| Self(vendor.name))
+    }
+}
+
+impl Borrow<str> for VendorName {
+    fn borrow(&self) -> &str {
+        self.0
+    }
+}
+
+impl fmt::Display for VendorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for VendorName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known =
+            || VENDORS.iter().map(|vendor| format!("`{}`", vendor.name)).collect::<Vec<_>>().join(", ");
+        let unknown = || D::Error::custom(format!("unknown field `{name}`, expected one of {}", known()));
+        Self::of(&name).ok_or_else(unknown)
+    }
+}
+
+/// The name of an environment variable. Other text may be a key, and is not repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct VariableName(pub(crate) String);
+
+impl Value for VariableName {}
+
+impl<'de> Deserialize<'de> for VariableName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(D::Error::custom("this is not the name of an environment variable, such as MY_KEY"));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// A key in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refused {}
+
+impl<'de> Deserialize<'de> for Refused {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom(
+            "keys are not allowed in a file: put it into an environment variable, and the name of that into \
+             `api_key_env`",
+        ))
+    }
+}
+
+/// Reads headers, of which none may hold a key in plain.
+fn headers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Setting<String>>, D::Error> {
+    entries::checked(deserializer, |name, header: &Setting<String>| {
+        if holds_key(name, &header.value) {
+            let message = "keys are not allowed in a file: write `${MY_KEY}` for the value of";
+            return Err(format!("{message} {name}"));
+        }
+        Ok(())
+    })
+}
+
+/// Returns `true` if a header carries a key, and carries it in plain.
+fn holds_key(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    (name.contains("authorization") || name.contains("api-key")) && !value.contains("${")
+}

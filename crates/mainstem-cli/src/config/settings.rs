@@ -1,0 +1,244 @@
+//! The settings: each is declared here, once, with its flag, its key in a file, and its policies.
+//!
+//! A flag goes before the environment, that before `./mainstem.toml`, and that before the user's
+//! file. `project` is what a project's file can do to the user's; `trust` what of it needs trust.
+
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::ArgAction::SetTrue;
+use mainstem::{
+    api::RunOptions,
+    guard::Network,
+    mcp::Server,
+    policy::{Cost, Limits, Prices},
+    subagent::trust::server_does,
+    vendor::VENDORS,
+};
+
+use super::{
+    Setting, ShellLimits,
+    guarded::{ByKey, ForEach, NotNeeded, ToLeaveTheFolder, ToSet, ToTurnOn, TrustPolicy},
+    input_roles::{self, InputRole},
+    permissions::Permissions,
+    project::{chooses, lowers, narrows, turns_off},
+    providers::{Access, Providers, access_does, base_urls},
+    servers,
+    setting::value,
+    switch::Switch,
+    table::{Var, table},
+    text::time,
+};
+
+table! {
+    /// What flags, the environment or a file set; or all of them together.
+    pub(crate) struct Settings {
+        /// The model that agents use by default.
+        #[arg(short, long, value_name = "NAME", help = model_help())]
+        model: Option<Setting<String>> { env: variable("MAINSTEM_MODEL"), project: chooses, trust: NotNeeded }
+
+        /// The directory that agents work in, and whose subagents/*.md declare them; by default the
+        /// current one [env: MAINSTEM_WORKSPACE].
+        #[arg(short, long, value_name = "DIR")]
+        workspace: Option<Setting<PathBuf>> {
+            env: variable("MAINSTEM_WORKSPACE"),
+            project: chooses,
+            trust: ToLeaveTheFolder,
+        }
+
+        /// Stop the agent after N model calls, with the answer that it has by then.
+        #[arg(long, value_name = "N", help_heading = "Limits")]
+        max_turns: Option<Setting<NonZeroU32>> { project: lowers, trust: NotNeeded }
+
+        /// Limits of the fleet.
+        #[command(flatten)]
+        limits: FleetLimits { project: narrows, trust: ByKey }
+
+        /// Rules that allow, ask about and deny calls of tools; those of all files apply.
+        #[arg(skip)]
+        permissions: Permissions { project: narrows, trust: NotNeeded }
+
+        /// Give agents no tools for files; by default they read and write files in the workspace,
+        /// and only there.
+        #[arg(long = "no-files", action = SetTrue)]
+        files: Switch { project: turns_off, trust: NotNeeded }
+
+        /// Let agents run commands, each in the directory that it works in.
+        ///
+        /// On Linux with Landlock a command writes only there and in /tmp; `mainstem doctor` shows
+        /// what confines commands on this machine. All processes of a command end with it.
+        #[arg(long, action = SetTrue)]
+        shell: Switch { project: turns_off, trust: ToTurnOn("true", "lets agents run commands") }
+
+        /// The network of commands; `on` by default.
+        #[arg(long, value_name = "SWITCH")]
+        shell_network: Option<Setting<Network>> {
+            project: turns_off,
+            trust: ToTurnOn("\"on\"", "lets agents' commands use the network"),
+        }
+
+        /// Limits of each command with all its processes: `memory`, `cpu`, `file_size`,
+        /// `processes`.
+        #[command(flatten)]
+        shell_limits: ShellLimits {
+            project: narrows,
+            trust: ToSet("sets the limits of agents' commands", ShellLimits::does),
+        }
+
+        /// Let the agent draft others, as files of subagents/.
+        #[arg(long, action = SetTrue)]
+        agent_generate: Switch {
+            project: turns_off,
+            trust: ToTurnOn("true", "lets the agent write files of new agents"),
+        }
+
+        /// What a run may spend.
+        #[arg(skip)]
+        budget: Budget { project: narrows, trust: ByKey }
+
+        /// Prices by model, in millionths of a dollar for a million tokens.
+        #[arg(skip)]
+        prices: Option<Setting<Prices>> { project: chooses, trust: ToSet(PRICES, |_| PRICES.to_owned()) }
+
+        /// MCP servers by name.
+        #[arg(skip)]
+        #[serde(deserialize_with = "servers::read")]
+        mcp: BTreeMap<String, Setting<Server>> {
+            project: chooses,
+            trust: ForEach("starts an MCP server, or sends tool calls to it", |name, _, raw| {
+                server_does(name, raw)
+            }),
+        }
+
+        /// Let agents' files declare MCP servers.
+        #[arg(skip)]
+        agent_servers: Switch {
+            project: turns_off,
+            trust: ToTurnOn("true", "lets agents' files declare MCP servers"),
+        }
+
+        /// How each vendor's models are reached: `base_url`, `api_key_env` (the name of a variable)
+        /// and `headers`.
+        #[arg(skip)]
+        providers: Providers {
+            env: base_urls,
+            project: chooses,
+            trust: ForEach("sends prompts and the key elsewhere", access_does),
+        }
+
+        /// What callers of `mainstem serve` can do.
+        #[arg(skip)]
+        serve: Serve { project: narrows, trust: ByKey }
+    }
+}
+
+table! {
+    /// Limits of the fleet; the harness has defaults for those that are unset.
+    pub(crate) struct FleetLimits {
+        /// The greatest depth of agents; the one that runs is at 0, its children at 1 [default: 3].
+        #[arg(long = "max-agent-depth", value_name = "N", help_heading = "Limits")]
+        max_depth: Option<Setting<u16>> { project: lowers, trust: NotNeeded }
+
+        /// The most children that run at a time; more wait for their turn [default: 16].
+        #[arg(long, value_name = "N", help_heading = "Limits")]
+        max_children: Option<Setting<NonZeroUsize>> { project: lowers, trust: NotNeeded }
+
+        /// The most background tasks at a time; more are refused [default: 16].
+        #[arg(long, value_name = "N", help_heading = "Limits")]
+        max_tasks: Option<Setting<usize>> { project: lowers, trust: NotNeeded }
+
+        /// How long an agent waits for a child by default, which then continues in the background
+        /// [default: 30s].
+        #[arg(long = "child-wait", value_name = "TIME", help_heading = "Limits")]
+        #[serde(deserialize_with = "time")]
+        wait: Option<Setting<Duration>> { project: lowers, trust: NotNeeded }
+
+        /// End a child that emits no event for this long [default: 10m].
+        #[arg(long = "idle-timeout", value_name = "TIME", help_heading = "Limits")]
+        #[serde(deserialize_with = "time")]
+        idle: Option<Setting<Duration>> { project: lowers, trust: NotNeeded }
+    }
+}
+
+table! {
+    /// What a run may spend.
+    pub(crate) struct Budget {
+        /// Refuse model calls above N tokens, in and out, of all agents together. A call's tokens
+        /// are estimated before it.
+        #[arg(long = "budget-tokens", value_name = "N", help_heading = "Limits")]
+        tokens: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
+
+        /// Refuse model calls above this cost in US dollars, such as `0.50`, of all agents
+        /// together; a file has it in millionths. Refuses models without a price, which `[prices]`
+        /// in mainstem.toml can set.
+        #[arg(long = "budget-cost", value_name = "DOLLARS", help_heading = "Limits")]
+        cost: Option<Setting<Cost>> { project: lowers, trust: NotNeeded }
+
+        /// The most agents that a run starts.
+        #[arg(skip)]
+        spawns: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
+
+        /// The seconds after which a run times out.
+        #[arg(skip)]
+        time_seconds: Option<Setting<u64>> { project: lowers, trust: NotNeeded }
+    }
+}
+
+table! {
+    /// What callers of `mainstem serve` can do.
+    pub(crate) struct Serve {
+        /// Roles besides `user` that inputs over HTTP can have: `system`, `assistant`.
+        #[arg(skip)]
+        #[serde(deserialize_with = "input_roles::read")]
+        input_roles: Vec<InputRole> {
+            project: chooses,
+            trust: ToSet("lets callers of `mainstem serve` send inputs of these roles", input_roles::does),
+        }
+    }
+}
+
+/// What `[prices]` does.
+const PRICES: &str = "sets the prices of models, on which budgets in money depend";
+
+/// Reads a setting from a variable.
+fn variable<T: From<String>>(name: &'static str) -> impl Fn(Var<'_>) -> Option<Setting<T>> {
+    move |var| var(name).map(|value| Setting::new(value.into(), name))
+}
+
+fn model_help() -> String {
+    let examples: Vec<_> = VENDORS.iter().take(3).map(|vendor| format!("`{}`", vendor.example())).collect();
+    let examples = examples.join(", ");
+    format!("The model: {examples} …, or `demo`, which plays a script and needs no key [env: MAINSTEM_MODEL]")
+}
+
+impl Settings {
+    /// Returns how a vendor is reached.
+    pub(crate) fn access(&self, vendor: &str) -> Access {
+        self.providers.get(vendor).cloned().unwrap_or_default()
+    }
+
+    /// Returns the options of a run with these limits, which a server takes, too.
+    pub(crate) fn run_options(&self, budget: &Budget) -> RunOptions {
+        RunOptions {
+            budget: budget.limits(),
+            max_depth: value(&self.limits.max_depth),
+            max_children: value(&self.limits.max_children).map(NonZeroUsize::get),
+            ..RunOptions::default()
+        }
+    }
+}
+
+impl Budget {
+    /// Returns the limits of a run.
+    pub(crate) fn limits(&self) -> Limits {
+        let Self { tokens, cost, spawns, time_seconds } = self;
+        let mut limits = Limits::default();
+        (limits.tokens, limits.cost) = (value(tokens), value(cost));
+        (limits.spawns, limits.time_seconds) = (value(spawns), value(time_seconds));
+        limits
+    }
+}
