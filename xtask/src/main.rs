@@ -110,7 +110,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Models { slow } => models::run(root, slow),
         Chore::Layers => layers::run(root),
         Chore::Package => package::run(root),
-        Chore::PublicApi { accept } => public_api::run(&root, accept),
+        Chore::PublicApi { accept } => public_api::run(root, accept),
         Chore::Supply { accept } => supply::run(root, accept),
         Chore::Sbom { check } => sbom::run(root, check),
         Chore::Clients => clients::run(root),
