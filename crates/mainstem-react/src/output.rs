@@ -38,7 +38,7 @@ impl StructuredOutput {
 
     /// Creates a middleware for the root's answer, whose schema the run sets with
     /// [`RunContextBuilder::with_output`](crate::RunContextBuilder::with_output); without one, the
-    /// agent's     /// own applies.
+    /// agent's own applies.
     pub fn of_run(own: Option<OutputSchema>) -> Self {
         Self(own)
     }
