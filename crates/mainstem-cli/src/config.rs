@@ -18,7 +18,7 @@ use mainstem::{
     guard::Network,
     mcp::Server,
     message::Role,
-    policy::{Cost, Limits, Part, Prices, Rules},
+    policy::{Budget, Cost, Part, Prices, Rules},
     vendor::VENDORS,
 };
 
@@ -67,7 +67,7 @@ pub(crate) struct Settings {
     /// Whether the agent that runs can write new ones.
     pub(crate) agent_generate: Option<Setting<bool>>,
     /// What the run may spend.
-    pub(crate) budget: Limits,
+    pub(crate) budget: Budget,
     /// What models cost, besides what is known.
     pub(crate) prices: Option<Prices>,
     /// MCP servers, by name.
@@ -285,26 +285,26 @@ impl<T> Setting<T> {
     }
 }
 
-fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Limits {
-    let mut limits = Limits::default();
-    (limits.tokens, limits.cost) = (tokens, cost);
-    limits
+fn budget(tokens: Option<u64>, cost: Option<Cost>) -> Budget {
+    let mut budget = Budget::default();
+    (budget.tokens, budget.cost) = (tokens, cost);
+    budget
 }
 
 /// Each limit of `one`, or that of `other` if it is unset.
-fn first(one: Limits, other: Limits) -> Limits {
-    let mut limits = budget(one.tokens.or(other.tokens), one.cost.or(other.cost));
-    (limits.spawns, limits.time_seconds) =
+fn first(one: Budget, other: Budget) -> Budget {
+    let mut budget = budget(one.tokens.or(other.tokens), one.cost.or(other.cost));
+    (budget.spawns, budget.time_seconds) =
         (one.spawns.or(other.spawns), one.time_seconds.or(other.time_seconds));
-    limits
+    budget
 }
 
 /// The lower of each limit.
-fn lesser(one: Limits, other: Limits) -> Limits {
-    let mut limits = budget(least(one.tokens, other.tokens), least(one.cost, other.cost));
-    (limits.spawns, limits.time_seconds) =
+fn lesser(one: Budget, other: Budget) -> Budget {
+    let mut budget = budget(least(one.tokens, other.tokens), least(one.cost, other.cost));
+    (budget.spawns, budget.time_seconds) =
         (least(one.spawns, other.spawns), least(one.time_seconds, other.time_seconds));
-    limits
+    budget
 }
 
 /// The lower of two limits.

@@ -9,7 +9,9 @@ use mainstem::{BuildError, Harness, HarnessBuilder, journal::SqliteJournal};
 
 use crate::{
     config::{Setting, Settings, var},
-    demo, model, store,
+    demo,
+    exit::{Exit, Fault, OrExit},
+    model, store,
 };
 
 /// What a command says about the harness that it wants.
@@ -27,32 +29,52 @@ impl Wanted<'_> {
     ///
     /// # Errors
     /// What can't be used, and who said it.
-    pub(crate) fn build(self, settings: &Settings, model: &Setting<String>) -> anyhow::Result<Harness> {
+    pub(crate) fn build(self, settings: &Settings, model: &Setting<String>) -> Result<Harness, Fault> {
+        let workspace = workspace(settings);
+        let harness = self.builder(settings, model, &workspace).or_exit(Exit::Config)?;
+        match harness.build() {
+            Err(BuildError::Leader(error)) => Err(error).context("--agent").or_exit(Exit::Usage),
+            built => built.map_err(|error| in_words(error, &workspace)).or_exit(Exit::Config),
+        }
+    }
+
+    fn builder(
+        self,
+        settings: &Settings,
+        model: &Setting<String>,
+        workspace: &Setting<PathBuf>,
+    ) -> anyhow::Result<HarnessBuilder> {
         let registry = model::registry(settings, self.demo_pace, var)?;
         let resolved = registry.resolve(&model.value).with_context(|| model.origin.clone())?;
-        let mut harness = Harness::builder(self.agent.unwrap_or("main"), resolved)
-            .registry(registry)
-            .plan_tools(self.plan)
-            .permissions(settings.permissions.clone())
-            .workspace_permissions(settings.project_permissions.clone());
-        let workspace = workspace(settings);
+        let harness = match self.agent {
+            // The flag wins over the model of the agent's file.
+            Some(id) if model.origin != "--model" => Harness::builder("main", resolved).with_agent(id),
+            agent => Harness::builder(agent.unwrap_or("main"), resolved),
+        };
+        let mut harness = harness
+            .with_registry(registry)
+            .with_plan_tools(self.plan)
+            .with_permissions(settings.permissions.clone())
+            .with_workspace_permissions(settings.project_permissions.clone());
         harness = match &*model.value {
             demo::NAME => demo::furnish(harness, self.demo_pace),
             _ => {
-                let harness = harness.workspace(&workspace.value);
-                furnish(if self.foreign { harness.foreign_agents() } else { harness }, settings)?
+                let harness = harness.with_workspace(&workspace.value);
+                furnish(if self.foreign { harness.with_foreign_agents(true) } else { harness }, settings)?
             }
         };
         if let Some(prices) = &settings.prices {
-            harness = harness.prices(prices.clone());
+            harness = harness.with_prices(prices.clone());
         }
         if let Some(journal) = self.journal {
-            harness = store::files(journal.path()).fold(harness, HarnessBuilder::protect).journal(journal);
+            harness = store::files(journal.path())
+                .fold(harness, HarnessBuilder::with_protected)
+                .with_journal(journal);
         }
         if let Some(most) = settings.max_turns {
-            harness = harness.max_iterations(most.get());
+            harness = harness.with_max_iterations(most.get());
         }
-        settings.fleet.on(harness).build().map_err(|error| in_words(error, &workspace))
+        Ok(settings.fleet.on(harness))
     }
 }
 
@@ -77,21 +99,22 @@ pub(crate) fn found(harness: &Harness) -> impl Iterator<Item = String> {
 
 /// Whether the agent exists and may run as the root.
 pub(crate) fn check_agent(harness: &Harness, id: &str) -> anyhow::Result<()> {
-    harness.can_lead(id).context("--agent")
+    harness.check_leader(id).context("--agent")
 }
 
 /// What agents can touch.
 pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    let harness = harness.file_tools(settings.files.as_ref().is_none_or(|said| said.value));
+    let harness = harness.with_file_tools(settings.files.as_ref().is_none_or(|said| said.value));
     let harness = settings
         .mcp
         .iter()
-        .fold(harness, |harness, (name, said)| harness.mcp_server(name, said.value.clone()))
-        .agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
-    let harness = settings.protected.iter().fold(harness, HarnessBuilder::protect);
+        .fold(harness, |harness, (name, said)| harness.with_mcp_server(name, said.value.clone()))
+        .with_agent_servers(settings.agent_servers.as_ref().is_some_and(|said| said.value));
+    let harness = settings.protected.iter().fold(harness, HarnessBuilder::with_protected);
     let trust = settings.trust.clone();
-    let harness = harness.trust(move |folder, part| trust.has(folder, part));
-    let harness = harness.agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
+    let harness = harness.with_trust(move |folder, part| trust.has(folder, part));
+    let harness =
+        harness.with_agent_generate(settings.agent_generate.as_ref().is_some_and(|said| said.value));
     match &settings.shell {
         Some(said) if said.value => with_shell(harness, settings).context(said.origin.clone()),
         _ => Ok(harness),
@@ -100,7 +123,7 @@ pub(crate) fn furnish(harness: HarnessBuilder, settings: &Settings) -> anyhow::R
 
 #[cfg(unix)]
 fn with_shell(harness: HarnessBuilder, settings: &Settings) -> anyhow::Result<HarnessBuilder> {
-    Ok(harness.shell(shell_options(settings)))
+    Ok(harness.with_shell(shell_options(settings)))
 }
 
 /// How commands are held.

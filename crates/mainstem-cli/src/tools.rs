@@ -63,19 +63,19 @@ fn leaves_out(found: &Diagnostic) -> bool {
 fn harness(args: &Tools, settings: &Settings) -> anyhow::Result<Harness> {
     let workspace = workspace(settings);
     let harness = Harness::builder(args.agent.as_deref().unwrap_or("main"), ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
-        .workspace(&workspace.value);
+        .with_registry(model::registry(settings, 0.0, var)?)
+        .with_workspace(&workspace.value);
     furnish(harness, settings)?.build().map_err(|error| in_words(error, &workspace))
 }
 
 /// What the agent has as the one that runs.
 fn tools(args: &Tools, harness: &Harness) -> anyhow::Result<ToolSet> {
-    let assembly = harness.assembly();
-    if let Some(id) = args.agent.as_deref().filter(|id| assembly.catalog.get(id).is_none()) {
-        let known: Vec<_> = assembly.catalog.iter().map(|entry| &*entry.spec.id).collect();
+    let agents = harness.agents();
+    if let Some(id) = args.agent.as_deref().filter(|id| agents.catalog().get(id).is_none()) {
+        let known: Vec<_> = agents.catalog().iter().map(|entry| &*entry.spec.id).collect();
         return Err(anyhow!("--agent: unknown agent {id:?}; known: {}", known.join(", ")));
     }
-    Ok(assembly.root.tools().clone())
+    Ok(agents.root().tools().clone())
 }
 
 fn list(args: &Tools, tools: &ToolSet) -> Result<(), Fault> {

@@ -52,9 +52,9 @@ pub(super) fn validate(
 /// The harness that `mainstem run` would build, with a model that is never asked.
 fn harness(args: &Validate, settings: &Settings, workspace: &Path) -> anyhow::Result<HarnessBuilder> {
     let harness = Harness::builder("main", ScriptedModel::new())
-        .registry(model::registry(settings, 0.0, var)?)
-        .workspace(workspace);
-    furnish(if args.listing.foreign { harness.foreign_agents() } else { harness }, settings)
+        .with_registry(model::registry(settings, 0.0, var)?)
+        .with_workspace(workspace);
+    furnish(if args.listing.foreign { harness.with_foreign_agents(true) } else { harness }, settings)
 }
 
 /// The agents of these files and directories, and what is wrong with the files.

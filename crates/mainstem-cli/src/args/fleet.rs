@@ -66,11 +66,12 @@ impl FleetLimits {
     /// A harness with these limits.
     pub(crate) fn on(self, mut harness: HarnessBuilder) -> HarnessBuilder {
         let Self { max_depth, max_children, max_tasks, wait, idle } = self;
-        harness = max_depth.into_iter().fold(harness, HarnessBuilder::max_depth);
-        harness = max_children.map(NonZeroUsize::get).into_iter().fold(harness, HarnessBuilder::max_children);
-        harness = max_tasks.into_iter().fold(harness, HarnessBuilder::max_tasks);
-        harness = wait.into_iter().fold(harness, HarnessBuilder::wait);
-        idle.into_iter().fold(harness, HarnessBuilder::idle_timeout)
+        harness = max_depth.into_iter().fold(harness, HarnessBuilder::with_max_depth);
+        harness =
+            max_children.map(NonZeroUsize::get).into_iter().fold(harness, HarnessBuilder::with_max_children);
+        harness = max_tasks.into_iter().fold(harness, HarnessBuilder::with_max_tasks);
+        harness = wait.into_iter().fold(harness, HarnessBuilder::with_wait);
+        idle.into_iter().fold(harness, HarnessBuilder::with_idle_timeout)
     }
 }
 

@@ -71,7 +71,7 @@ impl Partner {
         let journal = store::open(args.journal.as_deref()).or_exit(Exit::Config)?;
         let agent = args.agent.as_deref();
         let wanted = Wanted { agent, plan: false, foreign: false, demo_pace: 1.0, journal: Some(journal) };
-        let harness = wanted.build(&settings, &model).or_exit(Exit::Config)?;
+        let harness = wanted.build(&settings, &model)?;
         if let Some(id) = agent {
             check_agent(&harness, id).or_exit(Exit::Usage)?;
         }
@@ -79,7 +79,7 @@ impl Partner {
         notes.into_iter().chain(harness::found(&harness)).for_each(|note| progress::say(&note, terminal));
         let opened = harness.open_session(id).await;
         let session = opened.with_context(|| format!("--session {id}")).or_exit(Exit::Config)?;
-        let root = harness.assembly().root.clone();
+        let root = harness.agents().root().clone();
         let greeting = format!("{} with {}, session {id}", root.id(), root.model().name());
         let (session, has_person) = (Arc::new(session), terminal.has_person());
         Ok(Self { session, greeting, has_person, harness: Some(harness) })

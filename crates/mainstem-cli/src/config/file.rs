@@ -11,7 +11,7 @@ use mainstem::{
     guard::Network,
     mcp::Server,
     message::Role,
-    policy::{Limits, Prices, RuleSet},
+    policy::{Budget, Prices, RuleSet},
     vendor::{VENDORS, vendor},
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -36,7 +36,7 @@ pub(super) struct File {
     pub(super) shell_limits: ShellLimits,
     pub(super) agent_generate: Option<bool>,
     #[serde(default)]
-    pub(super) budget: Limits,
+    pub(super) budget: Budget,
     pub(super) prices: Option<Prices>,
     #[serde(default)]
     pub(super) mcp: BTreeMap<String, Spanned<Server>>,

@@ -6,7 +6,7 @@ use anyhow::Context;
 use mainstem::{
     api::{Input, NewRun, RunOptions},
     event,
-    policy::Limits,
+    policy::Budget,
     react::OutputSchema,
 };
 use serde_json::Value;
@@ -24,7 +24,7 @@ const SCHEMA: u64 = 1 << 20;
 ///
 /// # Errors
 /// The file of the output schema can't be read, or is not a JSON Schema.
-pub(super) fn options(args: &args::Run, budget: Limits, terminal: Terminal) -> anyhow::Result<RunOptions> {
+pub(super) fn options(args: &args::Run, budget: Budget, terminal: Terminal) -> anyhow::Result<RunOptions> {
     Ok(RunOptions {
         budget,
         plan_mode: plan_mode(args),
@@ -53,8 +53,8 @@ pub(super) fn plan_mode(args: &args::Run) -> Option<bool> {
 }
 
 /// The limits of the flags, for a server.
-pub(super) fn budget(args: &args::Run) -> Limits {
-    let mut budget = Limits::default();
+pub(super) fn budget(args: &args::Run) -> Budget {
+    let mut budget = Budget::default();
     (budget.tokens, budget.cost) = (args.budget_tokens, args.budget_cost);
     budget
 }
